@@ -1,0 +1,85 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: MIT
+import Foundation
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// A protocol: one folder below `Plugins/`, one target, one line in `SmallWebPlugins`. These are
+/// ordinary modules, not SwiftPM build plugins.
+func plugin(_ name: String) -> Target {
+    .target(
+        name: "\(name)Plugin", dependencies: ["SmallWebCore"], path: "Plugins/\(name)",
+        swiftSettings: strict)
+}
+
+func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies + ["SmallWebTestSupport"],
+        exclude: FileManager.default.fileExists(atPath: "Tests/\(name)/Fixtures")
+            ? ["Fixtures"] : [],
+        swiftSettings: strict)
+}
+
+let plugins = ["Finger", "Gemini", "Gopher"]
+let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
+
+var targets: [Target] = [
+    // C shims: macros, variadics and headers that Swift cannot see. No logic.
+    .target(name: "CSmallWebPOSIX"),
+    .target(name: "CSmallWebTLS"),
+
+    library("SmallWebCore", ["CSmallWebPOSIX"]),
+    library("SmallWebTransport", ["SmallWebCore", "CSmallWebPOSIX", "CSmallWebTLS"]),
+    library("SmallWeb", ["SmallWebCore", "SmallWebTransport", "CSmallWebPOSIX"]),
+    library("SmallWebPlugins", ["SmallWebCore"] + pluginTargets),
+    .executableTarget(
+        name: "SmallWebCLI",
+        dependencies: ["SmallWeb", "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX"],
+        swiftSettings: strict),
+
+    // The other end of the wire, for tests, `make demo` and `make bench`.
+    .target(
+        name: "SmallWebTestSupport",
+        dependencies: ["SmallWebCore", "SmallWebTransport", "CSmallWebTLS", "CSmallWebPOSIX"],
+        path: "Tests/SmallWebTestSupport", swiftSettings: strict,
+        linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    .executableTarget(
+        name: "smallweb-loopback", dependencies: ["SmallWebTestSupport"],
+        path: "Tests/Loopback", swiftSettings: strict),
+
+    tests("SmallWebCoreTests", ["SmallWebCore"]),
+    tests("SmallWebTransportTests", ["SmallWebTransport"]),
+    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins"]),
+    tests("PluginTests", ["SmallWeb"] + pluginTargets),
+    tests("CommandLineTests", ["SmallWebCLI"]),
+    tests("TidyTests", []),
+]
+targets += plugins.map(plugin)
+
+// `make fuzz` builds everything with the fuzzer's runtime, which brings a `main` of its own.
+if Context.environment["SMALLWEB_FUZZ"] != nil {
+    targets.append(
+        .executableTarget(
+            name: "smallweb-fuzz",
+            dependencies: ["SmallWebCore", "SmallWeb"] + pluginTargets,
+            path: "Tests/Fuzz", swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+}
+
+let package = Package(
+    name: "smallweb",
+    products: [
+        .library(name: "SmallWeb", targets: ["SmallWeb", "SmallWebPlugins"]),
+        .executable(name: "smallweb", targets: ["SmallWebCLI"]),
+    ],
+    targets: targets,
+    swiftLanguageModes: [.v6])

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// Gemini (specification 0.24.1): one URL out, a header line and perhaps a body back, over TLS whose
+/// close_notify is the only proof that the body is whole.
+public struct GeminiPlugin: ProtocolHandler {
+    public init() {}
+
+    public let schemes = [
+        Scheme(
+            "gemini", port: 1965, transport: .tls, trust: .tofu, takesInput: true,
+            summary: "Gemini (specification 0.24.1)")
+    ]
+
+    public func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        let line = try Self.requestLine(request)
+        let stream = try await dialer.dial(request.endpoint)
+        defer { stream.close() }
+
+        try await stream.writeAll(line)
+        let received = try await stream.readLine(upTo: GeminiHeader.bytesMax)
+        guard received.last == ASCII.lineFeed else { throw stream.endedTooSoon }
+        let header = try GeminiHeader(parsing: received)
+        try await emit(.head(header.head(received)))
+        if header.head(received).mediaType == nil && header.status / 10 == 2 {
+            try await emit(.note(Note("media-type", "the reply names no valid media type")))
+        }
+        // Whatever follows the header of another class is not part of the reply.
+        guard header.status / 10 == 2 else { return .complete }
+
+        let ending = try await stream.readToEnd { bytes async throws(FetchError) in
+            try await emit(.body(bytes))
+        }
+        return ending == .closeNotify ? .complete : .truncated
+    }
+
+    /// Longest URI in a request, CRLF not counted.
+    static let uriBytesMax = 1024
+
+    /// The absolute URI with CRLF: no fragment, no default port, a `/` for an empty path, and the
+    /// input, when there is some, as the query.
+    static func requestLine(_ request: Request) throws(FetchError) -> [UInt8] {
+        var uri = request.uri.withoutFragment
+        guard uri.userinfo == nil else {
+            throw FetchError(
+                .badURL, .input, "Gemini does not allow user@ in a URL", hint: "remove it")
+        }
+        if uri.port == request.scheme.defaultPort { uri.port = nil }
+        if uri.path.isEmpty { uri.path = "/" }
+        if let input = request.input { uri.query = PercentEncoding.encode(input) }
+        let text = uri.description
+        guard text.utf8.count <= uriBytesMax else {
+            throw FetchError(
+                .badURL, .input,
+                "\(text.utf8.count) bytes, but a Gemini URL has at most \(uriBytesMax)"
+                    + (request.input == nil ? "" : ", input included"))
+        }
+        return try LineFramer.frame(text.utf8)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Menu lines: `T display TAB selector TAB host TAB port [TAB …]` (RFC 1436 §2). Lenient: what is
+/// not a menu line is text. Pure.
+enum GopherMenu {
+    /// The fields without the line's end.
+    static func fields(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        var line = line
+        if line.last == ASCII.carriageReturn { line.removeLast() }
+        return line.split(separator: ASCII.tab, omittingEmptySubsequences: false)
+    }
+
+    /// 1 to 65535; 70 when the field is empty; `nil` for anything else.
+    static func port(_ field: ArraySlice<UInt8>) -> UInt16? {
+        if field.isEmpty { return 70 }
+        return ASCII.decimal(field, max: 65_535).flatMap { $0 > 0 ? UInt16($0) : nil }
+    }
+
+    /// UTF-8 if it is valid, else Latin-1, the protocol's encoding of 1993.
+    static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        String(validating: bytes, as: UTF8.self)
+            ?? bytes.reduce(into: "") { $0.unicodeScalars.append(Unicode.Scalar($1)) }
+    }
+
+    /// One line as an item.
+    ///
+    /// - Parameters:
+    ///   - base: The menu's own URI: links to the same server keep its scheme.
+    ///   - previousType: What a `+` line, a mirror of the one before, is of.
+    static func item(
+        _ line: ArraySlice<UInt8>, base: URI, previousType: GopherItemType?
+    ) -> (item: Item, type: GopherItemType?) {
+        let fields = fields(of: line)
+        guard let first = fields[0].first else { return (Item(kind: .info, text: ""), nil) }
+        var type = GopherItemType(byte: first)
+        guard fields.count > 1 || type == .info || type == .error else {
+            return (Item(kind: .info, text: text(fields[0])), nil)
+        }
+        if first == UInt8(ascii: "+"), let previousType { type = previousType }
+        var item = Item(kind: type.kind, text: text(fields[0].dropFirst()), type: type.name)
+        if fields.count >= 3, type != .info, type != .error {
+            item.url = url(type, fields, base: base)
+        }
+        if type == .html, let url = item.url, GopherAddress.externalURL(fields[1]) == url {
+            item.kind = .external
+        }
+        return (item, type)
+    }
+
+    private static func url(
+        _ type: GopherItemType, _ fields: [ArraySlice<UInt8>], base: URI
+    ) -> String? {
+        if type == .html, let target = GopherAddress.externalURL(fields[1]) { return target }
+        guard let port = fields.count > 3 ? port(fields[3]) : 70,
+            let host = String(validating: fields[2], as: UTF8.self), !host.isEmpty
+        else { return nil }
+        let authority = (host.contains(":") ? "[\(host)]" : host) + (port == 70 ? "" : ":\(port)")
+        if type.kind == .telnet {
+            let login = PercentEncoding.encode(fields[1])
+            let name = type.character == UInt8(ascii: "8") ? "telnet" : "tn3270"
+            let standard = type.kind == .telnet && port == 23 ? "" : ":\(port)"
+            return "\(name)://\(login.isEmpty ? "" : login + "@")\(host)\(standard)/"
+        }
+        let isSameServer = host.lowercased() == base.host && port == base.port ?? 70
+        let scheme = isSameServer ? base.scheme : "gopher"
+        let selector = PercentEncoding.encode(fields[1], also: "/:@!$&'()*+,;=~")
+        let text = "\(scheme)://\(authority)/\(PercentEncoding.encode([type.character]))\(selector)"
+        // A host that no URL can hold leads nowhere.
+        return (try? URI(parsing: text)) == nil ? nil : text
+    }
+}
+
+/// Turns the bytes of a menu into items.
+struct GopherMenuReader {
+    private let base: URI
+    private let isWanted: Bool
+    private var framer: LineFramer
+    private var previousType: GopherItemType?
+
+    /// - Parameter isWanted: False for replies that are no menu: then there are never items.
+    init(base: URI, lineBytesMax: Int, isWanted: Bool) {
+        self.base = base
+        self.isWanted = isWanted
+        framer = LineFramer(lineBytesMax: lineBytesMax)
+    }
+
+    /// - Throws: `protocol-error` for a line beyond the limit.
+    mutating func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> [Item] {
+        guard isWanted else { return [] }
+        var lines: [LineFramer.Line] = []
+        try framer.add(bytes) { lines.append($0) }
+        return lines.map { read($0.bytes) }
+    }
+
+    mutating func finish() -> [Item] {
+        framer.finish().map { [read($0.bytes)] } ?? []
+    }
+
+    private mutating func read(_ line: ArraySlice<UInt8>) -> Item {
+        let (item, type) = GopherMenu.item(line, base: base, previousType: previousType)
+        if let type { previousType = type }
+        return item
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// The beginning of a reply, read until it is clear whether it is a refusal: gopher has no status,
+/// only error lines of type 3. Pure, bounded by ``bytesMax``.
+struct GopherOpening {
+    enum Verdict: Hashable {
+        case content
+        /// With the text of the error line.
+        case refusal(String)
+    }
+
+    /// A refusal is short. Whatever is longer is content.
+    static let bytesMax = 4096
+
+    private(set) var bytes: [UInt8] = []
+    /// `nil` while more bytes are needed.
+    private(set) var verdict: Verdict?
+    private let type: GopherItemType
+
+    init(type: GopherItemType) { self.type = type }
+
+    /// Takes the next bytes; an empty piece is the end of the reply.
+    mutating func add(_ piece: ArraySlice<UInt8>) {
+        bytes += piece
+        verdict = judge(isAtEnd: piece.isEmpty)
+    }
+
+    private func judge(isAtEnd: Bool) -> Verdict? {
+        if bytes.count > Self.bytesMax { return .content }
+        var message: String?
+        for line in bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+            .dropLast(
+                isAtEnd ? 0 : 1)
+        {
+            let fields = GopherMenu.fields(of: line)
+            switch GopherItemType(byte: line.first ?? 0) {
+            case .error where fields.count >= 4 && GopherMenu.port(fields[3]) != nil,
+                .error where type.form == .menu:
+                message = message ?? GopherMenu.text(fields[0].dropFirst())
+            case .info where type.form == .menu: break
+            default:
+                let isEnd =
+                    line.isEmpty || line.elementsEqual([ASCII.carriageReturn])
+                    || line.elementsEqual([ASCII.dot])
+                    || line.elementsEqual([ASCII.dot, ASCII.carriageReturn])
+                if !isEnd { return .content }
+            }
+        }
+        // Only a whole reply can be a refusal, and one that cannot be must not wait for its end.
+        if isAtEnd { return message.map(Verdict.refusal) ?? .content }
+        return message == nil && type.form != .menu && mayStillBeContent ? .content : nil
+    }
+
+    /// Whether the first line has begun with something else than an error line.
+    private var mayStillBeContent: Bool {
+        bytes.first.map { GopherItemType(byte: $0) != .error } ?? false
+    }
+}

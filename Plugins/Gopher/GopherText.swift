@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// A text reply without its dots (RFC 1436 §3.9): the last line, a lone `.`, is dropped, and lines
+/// that begin with `..` lose one, but only when that last line came. A server that sends no
+/// terminator has not doubled dots either.
+///
+/// So everything streams until the first line that begins with a dot. From there it is held back,
+/// in memory and then in a file, until the end decides.
+struct GopherText: ~Copyable {
+    private let held: Spool
+    private var isHolding = false
+    private var tail = LineTail()
+
+    /// What is known about the line that the bytes so far end in.
+    private struct LineTail {
+        /// Bytes of the current line, or of the last one while nothing follows its line feed.
+        var length = 0
+        var beginsWithDot = false
+        /// All bytes after the dot are a carriage return and a line feed.
+        var isLoneDot = false
+        var isEnded = true
+
+        mutating func add(_ byte: UInt8) {
+            if isEnded {
+                self = LineTail(
+                    length: 0, beginsWithDot: byte == ASCII.dot, isLoneDot: byte == ASCII.dot,
+                    isEnded: false)
+            } else if byte != ASCII.lineFeed && !(byte == ASCII.carriageReturn && length == 1) {
+                isLoneDot = false
+            }
+            length += 1
+            isEnded = byte == ASCII.lineFeed
+        }
+    }
+
+    init(heldBytesMax: Int) { held = Spool(memoryMax: heldBytesMax) }
+
+    /// Whether the bytes so far end with the terminator.
+    var isTerminated: Bool { tail.isLoneDot && tail.isEnded && tail.length > 0 }
+
+    mutating func add(
+        _ bytes: ArraySlice<UInt8>, _ deliver: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        var firstHeld = isHolding ? bytes.startIndex : bytes.endIndex
+        for (index, byte) in zip(bytes.indices, bytes) {
+            if !isHolding && tail.isEnded && byte == ASCII.dot {
+                isHolding = true
+                firstHeld = index
+            }
+            tail.add(byte)
+        }
+        let streamed = bytes[..<firstHeld]
+        if !streamed.isEmpty { try await deliver(streamed) }
+        if firstHeld < bytes.endIndex { try held.append(bytes[firstHeld...]) }
+    }
+
+    /// Delivers what was held back, in the form that the end has decided.
+    mutating func finish(
+        _ deliver: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        guard isTerminated else {
+            try await held.drain(deliver)
+            return
+        }
+        var remaining = held.count - tail.length
+        var isLineStart = true
+        var isSecondByte = false
+        try await held.drain { piece async throws(FetchError) in
+            var plain: [UInt8] = []
+            plain.reserveCapacity(piece.count)
+            for byte in piece.prefix(remaining) {
+                // The first of two dots has been kept already, the second goes.
+                if !(isSecondByte && byte == ASCII.dot) { plain.append(byte) }
+                isSecondByte = isLineStart && byte == ASCII.dot
+                isLineStart = byte == ASCII.lineFeed
+            }
+            remaining -= min(remaining, piece.count)
+            if !plain.isEmpty { try await deliver(plain[...]) }
+        }
+    }
+}

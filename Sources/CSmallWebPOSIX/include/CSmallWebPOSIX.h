@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What Swift's Glibc module lacks: headers, variadic calls, and a signal handler that may run at
+// any moment. Nothing here allocates or keeps a pointer.
+#ifndef CSMALLWEBPOSIX_H
+#define CSMALLWEBPOSIX_H
+
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+// `ECONNREFUSED` for its number, or NULL. Static.
+const char *_Nullable swposix_error_name(int number);
+
+// Columns of the terminal `fd`, or 0 when it is none.
+int swposix_columns(int fd);
+
+// Makes `signal_number` add 1 to the eventfd `event_fd` the first time, and kill the second time.
+// Returns 0, or -1 with errno.
+int swposix_signal_to_event(int signal_number, int event_fd);
+
+// The signal that came first, or 0. Async-signal-safe to read at any time.
+int swposix_pending_signal(void);
+
+// Gives `signal_number` back its default action and raises it.
+void swposix_die_of(int signal_number);
+
+// UTS #46 conversion of libidn2, whose header may be missing at build time:
+// int idn2_to_ascii_8z(const char *input, char **output, int flags); output is freed with free().
+typedef int (*swposix_idn2_to_ascii_8z)(
+    const char *_Nonnull input, char *_Nullable *_Nonnull output, int flags);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "CSmallWebPOSIX.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t pending_signal;
+static volatile sig_atomic_t pending_event_fd = -1;
+
+const char *swposix_error_name(int number) { return strerrorname_np(number); }
+
+int swposix_columns(int fd) {
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void note_signal(int signal_number) {
+    int saved = errno;
+    uint64_t one = 1;
+    pending_signal = signal_number;
+    (void)!write(pending_event_fd, &one, sizeof one);
+    errno = saved;
+}
+
+int swposix_signal_to_event(int signal_number, int event_fd) {
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    pending_event_fd = event_fd;
+    return sigaction(signal_number, &action, NULL);
+}
+
+int swposix_pending_signal(void) { return pending_signal; }
+
+void swposix_die_of(int signal_number) {
+    sigset_t set;
+    signal(signal_number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, signal_number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(signal_number);
+}

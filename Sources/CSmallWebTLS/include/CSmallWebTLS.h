@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// OpenSSL 3, opened with dlopen the first time a fetch needs TLS: loading it costs a plain-text
+// fetch more than the fetch itself. Each function pointer takes its type from OpenSSL's own header,
+// so a wrong signature does not compile.
+#ifndef CSMALLWEBTLS_H
+#define CSMALLWEBTLS_H
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#define SWTLS_FUNCTIONS(X)                                                                        \
+    X(OPENSSL_init_ssl) X(TLS_client_method)                                                      \
+    X(SSL_CTX_new) X(SSL_CTX_free) X(SSL_CTX_ctrl) X(SSL_CTX_set_options) X(SSL_CTX_set_verify)   \
+    X(SSL_new) X(SSL_free) X(SSL_set_bio) X(SSL_ctrl) X(SSL_set_connect_state)                    \
+    X(SSL_do_handshake) X(SSL_read_ex) X(SSL_write_ex) X(SSL_shutdown) X(SSL_get_error)           \
+    X(SSL_get_version) X(SSL_get_current_cipher) X(SSL_CIPHER_get_name)                           \
+    X(SSL_get1_peer_certificate)                                                                  \
+    X(BIO_meth_new) X(BIO_meth_set_read) X(BIO_meth_set_write) X(BIO_meth_set_ctrl) X(BIO_new)    \
+    X(BIO_set_data) X(BIO_get_data) X(BIO_set_init) X(BIO_set_flags) X(BIO_clear_flags)           \
+    X(BIO_new_mem_buf) X(BIO_s_mem) X(BIO_free) X(BIO_read)                                       \
+    X(ERR_clear_error) X(ERR_get_error) X(ERR_reason_error_string)                                \
+    X(ERR_error_string_n)                                                                         \
+    X(EVP_Digest) X(EVP_sha256) X(i2d_X509) X(i2d_X509_PUBKEY) X(X509_get_X509_PUBKEY)            \
+    X(X509_free) X(X509_get_subject_name) X(X509_get_issuer_name) X(X509_NAME_print_ex)           \
+    X(X509_get0_notBefore) X(X509_get0_notAfter) X(ASN1_TIME_to_tm)                               \
+    X(X509_check_host) X(X509_check_ip_asc) X(CRYPTO_free)
+
+struct swtls_functions {
+#define SWTLS_MEMBER(name) __typeof__(&name) _Null_unspecified name;
+    SWTLS_FUNCTIONS(SWTLS_MEMBER)
+#undef SWTLS_MEMBER
+};
+
+// Opens libssl and fills in every function. Returns NULL, or what is missing (static or dlerror's
+// text, valid until the next dl call).
+const char *_Nullable swtls_load(struct swtls_functions *_Nonnull functions);
+
+// Macros that Swift cannot see.
+static inline int swtls_error_reason(unsigned long code) { return ERR_GET_REASON(code); }
+enum {
+    swtls_min_proto_version_command = SSL_CTRL_SET_MIN_PROTO_VERSION,
+    swtls_hostname_command = SSL_CTRL_SET_TLSEXT_HOSTNAME,
+    swtls_hostname_type = TLSEXT_NAMETYPE_host_name,
+    swtls_mode_command = SSL_CTRL_MODE,
+    // A write may continue from another address than it began with; buffers are freed when idle.
+    swtls_modes = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
+        | SSL_MODE_RELEASE_BUFFERS,
+    swtls_bio_flags = BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY,
+    swtls_no_config = OPENSSL_INIT_NO_LOAD_CONFIG,
+    swtls_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB,
+};
+
+#endif

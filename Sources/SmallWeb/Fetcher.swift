@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+public import SmallWebTransport
+
+/// The library's front door: runs requests through the registry's handlers, follows redirects and
+/// keeps every limit.
+///
+/// Three ways in, all with the same rules: ``run(_:emit:)`` pushes events to a closure,
+/// ``events(_:)`` is an async sequence, ``fetch(_:)`` collects. A fetch runs on the event loop,
+/// ends when its task is cancelled, and leaks nothing.
+public struct Fetcher: Sendable {
+    /// What applies to all fetches of a fetcher.
+    public struct Options: Sendable {
+        public var resolver = Resolver()
+        public var trustStore: TrustStore
+        public var redirects = RedirectPolicy()
+        /// Schemes that may be fetched at all; `nil` for all of the registry.
+        public var allowedSchemes: Set<String>?
+
+        public init(trustStore: TrustStore) { self.trustStore = trustStore }
+    }
+
+    public let registry: Registry
+    public let options: Options
+    let loop: EventLoop
+
+    public init(registry: Registry, options: Options, loop: EventLoop) {
+        self.registry = registry
+        self.options = options
+        self.loop = loop
+    }
+
+    /// A request for `url`, ready to be given limits and input.
+    ///
+    /// - Parameter url: A URI or IRI in full; an international host becomes its A-labels.
+    /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`.
+    public func request(_ url: String) throws(FetchError) -> Request {
+        try request(URI(parsing: url))
+    }
+
+    func request(_ uri: URI) throws(FetchError) -> Request {
+        guard let entry = registry[uri.scheme] else {
+            throw FetchError(
+                .unsupportedScheme, .input, "no plugin handles the scheme \"\(uri.scheme)\"",
+                hint: "'smallweb schemes' lists those that work")
+        }
+        if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {
+            throw FetchError(
+                .unsupportedScheme, .input, "--proto does not allow the scheme \"\(uri.scheme)\"")
+        }
+        let ascii = try InternationalHostName.toASCII(uri)
+        return Request(
+            uri: entry.scheme.pathForm == .opaque ? ascii : ascii.removingDotSegments(),
+            scheme: entry.scheme)
+    }
+
+    /// Runs a fetch, redirects included, and gives its events to `emit` as they happen.
+    ///
+    /// - Parameter emit: Returns when it has taken the event; while it does not, nothing more is
+    ///   read from the network. It runs on the event loop and must not block it for long.
+    /// - Returns: How the fetch ended, when there was a reply: also a refusal by the server.
+    /// - Throws: Why there was none, or why it could not be delivered.
+    //
+    // `@concurrent` is load-bearing: entered from the main actor, the body would run on the shared
+    // pool instead of the loop.
+    @concurrent
+    public func run(
+        _ request: Request, emit: @escaping @Sendable (Event) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Ending {
+        try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
+            var hops = Hops(fetcher: self, request: request, emit: emit)
+            return try await hops.run()
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+/// One fetch: an exchange, and another for each redirect that is followed.
+struct Hops {
+    private let fetcher: Fetcher
+    private let emit: Emit
+    private let deadline: Deadline
+    private var request: Request
+    private var seen: Set<URI>
+
+    init(fetcher: Fetcher, request: Request, emit: @escaping Emit) {
+        self.fetcher = fetcher
+        self.emit = emit
+        self.request = request
+        deadline = .after(seconds: request.limits.totalSeconds)
+        seen = [request.uri.withoutFragment]
+    }
+
+    mutating func run() async throws(FetchError) -> Ending {
+        var hops = 0
+        while true {
+            let ending = try await exchange()
+            guard let head = ending.head, head.replyClass == .redirect,
+                let target = head.redirectTarget, fetcher.options.redirects.follows
+            else { return ending }
+            let next: Request
+            do throws(FetchError) {
+                next = try self.target(target)
+                hops += 1
+                try check(next.uri, hops: hops)
+            } catch  where error.outcome == .redirectRefused {
+                // The reply stands; only following it is refused.
+                try await emit(.head(head))
+                return ending.refused(error)
+            }
+            try await emit(
+                .redirect(
+                    Redirect(
+                        status: head.status, from: request.uri, to: next.uri,
+                        isPermanent: head.isPermanentRedirect)))
+            request = next
+        }
+    }
+
+    /// One request and its reply. A redirect's head is held back while it may be followed.
+    private func exchange() async throws(FetchError) -> Ending {
+        guard let entry = fetcher.registry[request.uri.scheme] else {
+            preconditionFailure("a request is made from a registry entry")
+        }
+        let dialer = NetworkDialer(
+            loop: fetcher.loop, options: fetcher.options, limits: request.limits,
+            deadline: deadline, emit: emit)
+        let progress = Progress(
+            limit: request.limits.bodyBytesMax, holdsRedirects: fetcher.options.redirects.follows,
+            emit: emit)
+        let completeness = try await entry.handler.fetch(request, dialer: dialer) {
+            event async throws(FetchError) in
+            try await progress.take(event)
+        }
+        return Ending(request.uri, progress.head, completeness, bodyBytes: progress.bodyBytes)
+    }
+
+    /// Counts the body against its limit and remembers the head, on the way to the consumer.
+    private final class Progress {
+        private let limit: Int?
+        private let holdsRedirects: Bool
+        private let emit: Emit
+        private(set) var head: Head?
+        private(set) var bodyBytes = 0
+
+        init(limit: Int?, holdsRedirects: Bool, emit: @escaping Emit) {
+            self.limit = limit
+            self.holdsRedirects = holdsRedirects
+            self.emit = emit
+        }
+
+        func take(_ event: Event) async throws(FetchError) {
+            switch event {
+            case .head(let head):
+                self.head = head
+                if holdsRedirects && head.replyClass == .redirect && head.redirectTarget != nil {
+                    return
+                }
+            case .body(let bytes):
+                bodyBytes += bytes.count
+                if let limit, bodyBytes > limit {
+                    throw FetchError(
+                        .tooLarge, .body, "the body is larger than \(limit) bytes",
+                        hint: "allow more with --max-filesize", expected: String(limit))
+                }
+            default: break
+            }
+            try await emit(event)
+        }
+    }
+
+    /// The next request, resolved against the present URI. Input is not carried over.
+    private func target(_ reference: String) throws(FetchError) -> Request {
+        do throws(FetchError) {
+            var uri = try request.uri.resolving(reference) {
+                fetcher.registry[$0]?.scheme.pathForm == .opaque
+            }
+            // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
+            if uri.fragment == nil { uri.fragment = request.uri.fragment }
+            guard fetcher.options.redirects.allows(from: request.uri.scheme, to: uri.scheme) else {
+                throw .redirect("not following a redirect to another scheme: \(uri)")
+            }
+            var next = try fetcher.request(uri)
+            next.limits = request.limits
+            next.wantsRawBody = request.wantsRawBody
+            return next
+        } catch {
+            if error.outcome == .redirectRefused { throw error }
+            if error.outcome == .unsupportedScheme {
+                throw .redirect("the redirect leads to \(reference): \(error.message)")
+            }
+            throw FetchError(
+                .protocolError, .header, "bad redirect to \"\(reference)\": \(error.message)")
+        }
+    }
+
+    private mutating func check(_ uri: URI, hops: Int) throws(FetchError) {
+        let limit = fetcher.options.redirects.limit
+        guard hops <= limit else {
+            throw FetchError(
+                .tooManyRedirects, .header, "more than \(limit) redirects, the next to \(uri)",
+                hint: "allow more with --max-redirs", expected: String(limit))
+        }
+        guard seen.insert(uri.withoutFragment).inserted else {
+            throw FetchError(.tooManyRedirects, .header, "the redirects form a loop at \(uri)")
+        }
+    }
+}
+
+extension FetchError {
+    static func redirect(_ message: String) -> FetchError {
+        FetchError(
+            .redirectRefused, .header, message,
+            hint: "fetch the target yourself, or allow its scheme with --proto-redir")
+    }
+}
+
+extension Ending {
+    /// What a finished exchange means.
+    init(_ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int) {
+        let outcome: Outcome =
+            switch head?.replyClass {
+            case nil, .success: completeness == .truncated ? .truncated : .ok
+            case .input: .needsInput
+            case .redirect: .redirectRefused
+            case .temporaryFailure: .temporaryFailure
+            case .permanentFailure: .permanentFailure
+            case .needsIdentity: .needsIdentity
+            }
+        self.init(
+            outcome: outcome, completeness: completeness, uri: uri, head: head,
+            bodyBytes: bodyBytes, message: Self.message(outcome, head))
+    }
+
+    func refused(_ error: FetchError) -> Ending {
+        var copy = self
+        copy.outcome = error.outcome
+        copy.message = error.message
+        copy.hint = error.hint
+        return copy
+    }
+
+    private static func message(_ outcome: Outcome, _ head: Head?) -> String? {
+        let status = head?.status.map { "\($0)" } ?? ""
+        let said = [status, head?.meta ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
+        switch outcome {
+        case .ok: return nil
+        case .truncated:
+            return "the body may be cut off: the connection ended without the sign of its end"
+        case .needsInput: return "the server asks for input: \(said)"
+        case .redirectRefused: return "not following the redirect: \(said)"
+        case .needsIdentity: return "the server asks for a client certificate: \(said)"
+        default: return "the server refused: \(said)"
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWebCore
+
+/// International host names to A-labels (UTS #46, non-transitional), by libidn2, which is opened
+/// when the first such name is met.
+enum InternationalHostName {
+    /// `IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL` of idn2.h.
+    private static let flags: Int32 = 1 | 8
+
+    /// The URI with an ASCII host: what DNS, SNI, certificates and request lines get.
+    ///
+    /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
+    static func toASCII(_ uri: URI) throws(FetchError) -> URI {
+        guard let host = uri.host, host.utf8.contains(where: { $0 >= 0x80 }) else { return uri }
+        var copy = uri
+        copy.host = try toASCII(host)
+        return copy
+    }
+
+    private static func toASCII(_ host: String) throws(FetchError) -> String {
+        let convert = try loaded.get()
+        var output: UnsafeMutablePointer<CChar>?
+        let status = convert(host, &output, flags)
+        defer { free(output) }
+        guard status == 0, let output else {
+            throw FetchError(
+                .badURL, .input, "\"\(host)\" is not a valid international host name",
+                hint: "check the spelling, or write the host as xn--…")
+        }
+        return String(cString: output).lowercased()
+    }
+
+    private static let loaded = Result { () throws(FetchError) -> swposix_idn2_to_ascii_8z in
+        guard let library = dlopen("libidn2.so.0", RTLD_NOW | RTLD_LOCAL),
+            let symbol = dlsym(library, "idn2_to_ascii_8z")
+        else {
+            throw FetchError(
+                .notBuiltIn, .input, "an international host name needs libidn2",
+                hint: "install the package libidn2-0, or write the host as xn--…")
+        }
+        return unsafeBitCast(symbol, to: swposix_idn2_to_ascii_8z.self)
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+/// Dials for one hop: real sockets, the trust store, and events about what happens.
+struct NetworkDialer: Dialer {
+    let loop: EventLoop
+    let options: Fetcher.Options
+    let limits: Limits
+    /// End of the whole fetch.
+    let deadline: Deadline
+    let emit: Emit
+
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        let (loop, emit, store) = (loop, emit, options.trustStore)
+        let transport = SocketTransport(
+            endpoint: endpoint, loop: loop, resolver: options.resolver,
+            trust: { endpoint, facts async throws(FetchError) in
+                try await store.judge(
+                    endpoint, facts.certificate, now: UTCDate.now, loop: loop)
+            },
+            onAttempt: { address async throws(FetchError) in
+                try await emit(.connecting(endpoint, address: address))
+            })
+        let stream = ByteStream(
+            transport: transport, idleSeconds: limits.idleSeconds, deadline: deadline
+        ) { bytes async throws(FetchError) in
+            try await emit(.sent(bytes))
+        }
+        try await stream.start(by: .after(seconds: limits.connectSeconds))
+        if let connection = transport.connection {
+            try await emit(.connected(connection))
+            for note in connection.tls.map(Self.notes) ?? [] { try await emit(.note(note)) }
+        }
+        return stream
+    }
+
+    /// What trust on first use lets pass but a person may want to know.
+    private static func notes(_ facts: TLSFacts) -> [Note] {
+        let certificate = facts.certificate
+        var notes: [Note] = []
+        if let end = certificate.notAfter, end < UTCDate.now {
+            notes.append(
+                Note("cert-expired", "the certificate expired on \(UTCDate.day(end))"))
+        }
+        if let start = certificate.notBefore, start > UTCDate.now {
+            notes.append(
+                Note("cert-not-yet-valid", "the certificate is valid from \(UTCDate.day(start))"))
+        }
+        if !certificate.matchesHost {
+            notes.append(
+                Note("cert-name-mismatch", "the certificate is for another name"))
+        }
+        return notes
+    }
+}

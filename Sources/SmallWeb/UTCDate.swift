@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// Unix seconds as dates for people.
+public enum UTCDate {
+    /// `2026-11-20`.
+    public static func day(_ unixSeconds: Int) -> String {
+        var seconds = unixSeconds
+        var parts = tm()
+        guard gmtime_r(&seconds, &parts) != nil else { return "day \(unixSeconds / 86_400)" }
+        let pad = { (number: Int32) in number < 10 ? "0\(number)" : "\(number)" }
+        return "\(parts.tm_year + 1900)-\(pad(parts.tm_mon + 1))-\(pad(parts.tm_mday))"
+    }
+
+    /// The present moment in Unix seconds.
+    public static var now: Int { time(nil) }
+}

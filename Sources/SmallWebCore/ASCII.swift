@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+/// Byte values that protocols give a meaning to.
+public enum ASCII {
+    public static let nul: UInt8 = 0x00
+    public static let tab: UInt8 = 0x09
+    public static let lineFeed: UInt8 = 0x0A
+    public static let carriageReturn: UInt8 = 0x0D
+    public static let space: UInt8 = 0x20
+    public static let percent = UInt8(ascii: "%")
+    public static let dot = UInt8(ascii: ".")
+    public static let slash = UInt8(ascii: "/")
+    public static let colon = UInt8(ascii: ":")
+    public static let questionMark = UInt8(ascii: "?")
+    public static let crlf: [UInt8] = [carriageReturn, lineFeed]
+
+    public static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+
+    public static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+
+    /// The value of a hexadecimal digit of either case, or `nil`.
+    public static func hexValue(_ byte: UInt8) -> UInt8? {
+        if isDigit(byte) { return byte &- 0x30 }
+        let letter = (byte | 0x20) &- 0x61
+        return letter < 6 ? letter + 10 : nil
+    }
+
+    /// A decimal number: digits only, no sign or space, at most `max`.
+    public static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
+        var value = 0
+        var count = 0
+        for digit in digits {
+            guard isDigit(digit) else { return nil }
+            value = value * 10 + Int(digit &- 0x30)
+            guard value <= max else { return nil }
+            count += 1
+        }
+        return count > 0 ? value : nil
+    }
+}
+
+extension [UInt8] {
+    /// Lower-case hexadecimal.
+    public var hex: String {
+        let digits = Array<UInt8>("0123456789abcdef".utf8)
+        return String(unsafeUninitializedCapacity: count * 2) { buffer in
+            for (index, byte) in enumerated() {
+                buffer[2 * index] = digits[Int(byte >> 4)]
+                buffer[2 * index + 1] = digits[Int(byte & 15)]
+            }
+            return count * 2
+        }
+    }
+}

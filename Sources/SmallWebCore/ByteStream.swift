@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+
+/// The common stream transport: one connection, read and written by one task.
+///
+/// All loops over short reads and short writes of the whole tree are in this file. Received bytes
+/// live in one buffer that is reused; a returned slice shares it, so a caller that keeps a slice
+/// makes the next read allocate, and one that does not costs nothing.
+public final class ByteStream {
+    public enum State: Sendable, Hashable {
+        case initialised
+        case starting
+        case started
+        /// The peer ended (what arrived before has been delivered), we closed, or it failed.
+        case stopped(FetchError?)
+    }
+
+    public private(set) var state = State.initialised
+    /// How the peer ended its side; `nil` while it has not.
+    public private(set) var ending: StreamEnding?
+    /// Bytes moved so far, above TCP and TLS.
+    public private(set) var bytesReceived = 0
+    public private(set) var bytesSent = 0
+
+    private let transport: any StreamTransport
+    private let idleSeconds: Double
+    private let deadline: Deadline
+    private let onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)?
+    private var buffer: [UInt8] = []
+    /// The received bytes not yet handed out.
+    private var unread = 0..<0
+
+    /// Room for a whole TLS record, and a good size for a socket.
+    static let capacity = 65_536
+
+    /// - Parameters:
+    ///   - idleSeconds: Longest wait for one read or write to move, 0 for none.
+    ///   - deadline: End of the whole fetch.
+    ///   - onSent: Called with each piece of bytes once it has gone out completely.
+    public init(
+        transport: any StreamTransport, idleSeconds: Double, deadline: Deadline,
+        onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)? = nil
+    ) {
+        self.transport = transport
+        self.idleSeconds = idleSeconds
+        self.deadline = deadline
+        self.onSent = onSent
+    }
+
+    deinit { transport.close() }
+
+    /// Connects, by the earlier of `connectDeadline` and the fetch's deadline.
+    public func start(by connectDeadline: Deadline) async throws(FetchError) {
+        precondition(state == .initialised, "a stream starts once")
+        state = .starting
+        try await recordingFailure { () async throws(FetchError) in
+            try await transport.start(by: min(connectDeadline, deadline))
+        }
+        state = .started
+    }
+
+    /// Sends all of `bytes`, in as few system calls as the socket's buffer allows.
+    ///
+    /// - Throws: `send`, `timeout`, `interrupted`.
+    public func writeAll(_ bytes: [UInt8]) async throws(FetchError) {
+        try requireStarted()
+        try await recordingFailure { () async throws(FetchError) in
+            var sent = 0
+            while sent < bytes.count {
+                switch try send(bytes[sent...]) {
+                case .bytes(let count):
+                    sent += count
+                    bytesSent += count
+                case .wouldBlock(let readiness):
+                    try await transport.wait(for: readiness, by: waitDeadline)
+                }
+            }
+        }
+        try await onSent?(bytes)
+    }
+
+    /// Returns what has arrived, waiting for at least one byte; empty at the peer's end.
+    ///
+    /// - Parameter count: Most bytes wanted, at least 1.
+    /// - Throws: `receive`, `timeout`, `interrupted`. A reset is an ``ending``, not an error.
+    public func readSome(upTo count: Int = .max) async throws(FetchError) -> ArraySlice<UInt8> {
+        precondition(count > 0)
+        if unread.isEmpty, try await !fill() { return [] }
+        return take(min(count, unread.count))
+    }
+
+    /// Returns exactly `count` bytes, in arrival order.
+    ///
+    /// - Parameter count: 0 or more; the caller has checked it against a limit.
+    /// - Throws: `truncated` if the peer ends first, and what ``readSome(upTo:)`` throws.
+    public func readExactly(_ count: Int) async throws(FetchError) -> ArraySlice<UInt8> {
+        while unread.count < count {
+            guard try await fill() else {
+                throw FetchError(
+                    .truncated, .body, "the server closed after \(unread.count) of \(count) bytes")
+            }
+        }
+        return take(count)
+    }
+
+    /// Returns bytes up to and including the next line feed.
+    ///
+    /// At the peer's end the rest comes without a line feed, and then nothing: what arrived before
+    /// the end is delivered before the end is.
+    ///
+    /// - Parameter limit: Most bytes, the line feed included.
+    /// - Throws: `protocol-error` when `limit` bytes hold no line feed, and what
+    ///   ``readSome(upTo:)`` throws.
+    public func readLine(upTo limit: Int) async throws(FetchError) -> ArraySlice<UInt8> {
+        var scanned = 0
+        while true {
+            let window = buffer[unread].prefix(limit)
+            if let end = window.dropFirst(scanned).firstIndex(of: ASCII.lineFeed) {
+                return take(end + 1 - unread.lowerBound)
+            }
+            scanned = window.count
+            guard scanned < limit else {
+                throw FetchError(.protocolError, .header, "line longer than \(limit) bytes")
+            }
+            guard try await fill() else { return take(unread.count) }
+        }
+    }
+
+    /// Gives everything up to the peer's end to `body`, piece by piece.
+    ///
+    /// - Throws: What ``readSome(upTo:)`` and `body` throw.
+    public func readToEnd(
+        _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> StreamEnding {
+        while true {
+            let bytes = try await readSome()
+            if bytes.isEmpty { return ending ?? .endOfFile }
+            try await body(bytes)
+        }
+    }
+
+    /// The error for a peer that ended before the reply that its protocol requires.
+    public var endedTooSoon: FetchError {
+        if bytesReceived == 0 {
+            return ending == .reset
+                ? FetchError(
+                    .connect, .header, "the server reset the connection before any reply",
+                    errnoName: "ECONNRESET")
+                : FetchError(.emptyReply, .header, "the server closed without a reply")
+        }
+        return ending == .reset
+            ? FetchError(
+                .receive, .header, "the server reset the connection within the reply's header",
+                errnoName: "ECONNRESET")
+            : FetchError(.protocolError, .header, "the server closed within the reply's header")
+    }
+
+    /// Closes at once. What was read before stays readable by whoever holds it.
+    public func close() {
+        transport.close()
+        if case .stopped = state { return }
+        state = .stopped(nil)
+    }
+
+    /// Receives more behind the unread bytes. False at the peer's end.
+    private func fill() async throws(FetchError) -> Bool {
+        guard ending == nil else { return false }
+        try requireStarted()
+        makeRoom()
+        return try await recordingFailure { () async throws(FetchError) in
+            while true {
+                switch try receive() {
+                case .bytes(let count):
+                    unread = unread.lowerBound..<(unread.upperBound + count)
+                    bytesReceived += count
+                    return true
+                case .wouldBlock(let readiness):
+                    try await transport.wait(for: readiness, by: waitDeadline)
+                case .ended(let ending):
+                    self.ending = ending
+                    state = .stopped(nil)
+                    return false
+                }
+            }
+        }
+    }
+
+    /// Leaves free space behind the unread bytes: starts over when there are none, moves them to
+    /// the front or grows when the buffer is full.
+    private func makeRoom() {
+        if buffer.isEmpty { buffer = [UInt8](repeating: 0, count: Self.capacity) }
+        if unread.isEmpty {
+            unread = 0..<0
+        } else if unread.upperBound == buffer.count {
+            if unread.lowerBound > buffer.count / 2 {
+                buffer.replaceSubrange(0..<unread.count, with: buffer[unread])
+                unread = 0..<unread.count
+            } else {
+                buffer += [UInt8](repeating: 0, count: buffer.count)
+            }
+        }
+    }
+
+    private func receive() throws(FetchError) -> TransportRead {
+        let result = buffer.withUnsafeMutableBytes { bytes -> Result<TransportRead, FetchError> in
+            let free = UnsafeMutableRawBufferPointer(rebasing: bytes[unread.upperBound...])
+            do throws(FetchError) {
+                return .success(try transport.receive(into: free))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func send(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite {
+        let result = bytes.withUnsafeBytes { bytes -> Result<TransportWrite, FetchError> in
+            do throws(FetchError) {
+                return .success(try transport.send(bytes))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func take(_ count: Int) -> ArraySlice<UInt8> {
+        let end = unread.lowerBound + count
+        defer { unread = end..<unread.upperBound }
+        return buffer[unread.lowerBound..<end]
+    }
+
+    private var waitDeadline: Deadline { min(deadline, .after(seconds: idleSeconds)) }
+
+    private func requireStarted() throws(FetchError) {
+        switch state {
+        case .started: return
+        case .stopped(let error?): throw error
+        case .stopped(nil): throw FetchError(.send, .send, "the connection is closed")
+        case .initialised, .starting: preconditionFailure("the stream has not been started")
+        }
+    }
+
+    private func recordingFailure<Value>(
+        _ body: () async throws(FetchError) -> Value
+    ) async throws(FetchError) -> Value {
+        do throws(FetchError) {
+            return try await body()
+        } catch {
+            state = .stopped(error)
+            transport.close()
+            throw error
+        }
+    }
+}

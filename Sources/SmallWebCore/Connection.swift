@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+
+/// Facts about an established connection.
+public struct Connection: Sendable, Hashable {
+    public let endpoint: Endpoint
+    /// Numeric, IPv6 without brackets.
+    public let address: String
+    public let port: UInt16
+    public let tls: TLSFacts?
+    public let trust: TrustFacts?
+
+    public init(
+        endpoint: Endpoint, address: String, port: UInt16, tls: TLSFacts?, trust: TrustFacts?
+    ) {
+        self.endpoint = endpoint
+        self.address = address
+        self.port = port
+        self.tls = tls
+        self.trust = trust
+    }
+}
+
+/// What the handshake agreed on.
+public struct TLSFacts: Sendable, Hashable {
+    /// `TLSv1.3`.
+    public let version: String
+    /// OpenSSL's name of the cipher suite.
+    public let cipher: String
+    /// The name sent in SNI; `nil` for an IP literal.
+    public let serverName: String?
+    public let certificate: CertificateFacts
+
+    public init(
+        version: String, cipher: String, serverName: String?, certificate: CertificateFacts
+    ) {
+        self.version = version
+        self.cipher = cipher
+        self.serverName = serverName
+        self.certificate = certificate
+    }
+}
+
+/// A server's certificate, as far as trust and people need it.
+public struct CertificateFacts: Sendable, Hashable {
+    /// SHA-256 of the DER certificate, 32 bytes.
+    public let sha256: [UInt8]
+    /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what is pinned.
+    public let spkiSHA256: [UInt8]
+    /// Distinguished names, RFC 2253 form.
+    public let subject: String
+    public let issuer: String
+    /// Validity in Unix seconds; `nil` when the certificate's date cannot be read.
+    public let notBefore: Int?
+    public let notAfter: Int?
+    /// Whether the certificate is for the host that was asked for.
+    public let matchesHost: Bool
+
+    public init(
+        sha256: [UInt8], spkiSHA256: [UInt8], subject: String, issuer: String, notBefore: Int?,
+        notAfter: Int?, matchesHost: Bool
+    ) {
+        self.sha256 = sha256
+        self.spkiSHA256 = spkiSHA256
+        self.subject = subject
+        self.issuer = issuer
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.matchesHost = matchesHost
+    }
+}
+
+/// How the server's key was judged.
+public struct TrustFacts: Sendable, Hashable {
+    public enum Verdict: String, Sendable, Hashable {
+        case firstUse = "first-use"
+        case match, renewed, skipped
+    }
+
+    public let verdict: Verdict
+    /// Unix seconds of the first visit; `nil` when nothing is stored.
+    public let firstSeen: Int?
+
+    public init(verdict: Verdict, firstSeen: Int?) {
+        self.verdict = verdict
+        self.firstSeen = firstSeen
+    }
+}

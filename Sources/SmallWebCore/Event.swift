@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+/// What a fetch tells its consumer, in order.
+///
+/// `connecting`, `connected` and `sent` come from the host side, once per hop; `redirect` for each
+/// redirect that is followed; then at most one `head`, and `item` and `body` in wire order. How it
+/// ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
+public enum Event: Sendable {
+    /// A connection attempt begins; `address` is numeric, with its port.
+    case connecting(Endpoint, address: String)
+    case connected(Connection)
+    /// Request bytes as they went out, in one piece.
+    case sent([UInt8])
+    case redirect(Redirect)
+    case head(Head)
+    case item(Item)
+    /// Body bytes. The slice shares the transfer's buffer: keeping it costs a copy later.
+    case body(ArraySlice<UInt8>)
+    /// Something the user may want to know and that does not fail the fetch.
+    case note(Note)
+    /// The last element of a sequence of events; the fetcher's alone.
+    case end(Ending)
+}
+
+/// The reply's class, the same words for every protocol.
+public enum ReplyClass: String, Sendable, Hashable {
+    case success, input, redirect
+    case temporaryFailure = "temporary-failure"
+    case permanentFailure = "permanent-failure"
+    case needsIdentity = "needs-identity"
+}
+
+/// What the server said before the body.
+public struct Head: Sendable, Hashable {
+    /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
+    public var status: Int?
+    public var replyClass: ReplyClass
+    /// The protocol's own text: Gemini META. May hold anything a server can send.
+    public var meta: String?
+    public var mediaType: MediaType?
+    /// The reply header as received, line ends included; empty where the protocol has none.
+    public var header: [UInt8] = []
+    /// For ``ReplyClass/redirect``: the reference as the server wrote it.
+    public var redirectTarget: String?
+    public var isPermanentRedirect = false
+    /// For ``ReplyClass/input``: the answer must not be shown or remembered.
+    public var wantsSensitiveInput = false
+    /// Seconds the server asks to wait before the next request; `nil` when it does not.
+    public var retryAfter: Double?
+
+    public init(
+        status: Int? = nil, _ replyClass: ReplyClass, meta: String? = nil,
+        mediaType: MediaType? = nil
+    ) {
+        self.status = status
+        self.replyClass = replyClass
+        self.meta = meta
+        self.mediaType = mediaType
+    }
+}
+
+/// One line of a menu or listing.
+public struct Item: Sendable, Hashable {
+    public enum Kind: String, Sendable, Hashable {
+        case link, menu, text, binary, image, search, telnet, external, info, error, input
+    }
+
+    public var kind: Kind
+    /// For people, decoded; may hold control characters.
+    public var text: String
+    /// Absolute; `nil` when the line leads nowhere.
+    public var url: String?
+    /// The protocol's own type: a gopher item type.
+    public var type: String?
+
+    public init(kind: Kind, text: String, url: String? = nil, type: String? = nil) {
+        self.kind = kind
+        self.text = text
+        self.url = url
+        self.type = type
+    }
+}
+
+/// A redirect that is being followed.
+public struct Redirect: Sendable, Hashable {
+    public let status: Int?
+    public let from: URI
+    public let to: URI
+    public let isPermanent: Bool
+
+    public init(status: Int?, from: URI, to: URI, isPermanent: Bool) {
+        self.status = status
+        self.from = from
+        self.to = to
+        self.isPermanent = isPermanent
+    }
+}
+
+/// A remark: `code` is for programs and stable.
+public struct Note: Sendable, Hashable {
+    public let code: String
+    public let message: String
+
+    public init(_ code: String, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+/// What is known about the end of the body.
+public enum Completeness: String, Sendable, Hashable {
+    /// The protocol proved that nothing is missing.
+    case complete
+    /// The protocol cannot tell an end from a cut.
+    case unverified
+    case truncated
+}
+
+/// How a fetch that got a reply ended.
+public struct Ending: Sendable, Hashable {
+    public var outcome: Outcome
+    public var completeness: Completeness
+    /// After redirects.
+    public var uri: URI
+    public var head: Head?
+    /// Body bytes delivered.
+    public var bodyBytes: Int
+    /// For people: why the outcome is not `ok`, without the URL.
+    public var message: String?
+    /// What the user can do next, as one line.
+    public var hint: String?
+
+    public init(
+        outcome: Outcome, completeness: Completeness, uri: URI, head: Head?, bodyBytes: Int,
+        message: String? = nil
+    ) {
+        self.outcome = outcome
+        self.completeness = completeness
+        self.uri = uri
+        self.head = head
+        self.bodyBytes = bodyBytes
+        self.message = message
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+/// Why a fetch failed on our side of the protocol.
+///
+/// A well-formed refusal by a server is not an error but an ``Ending``. `outcome` is for programs
+/// and stable; `message` is for people, may change, and may quote bytes of the server: whoever
+/// prints it neutralises control characters (see ``TerminalText``).
+public struct FetchError: Error, Sendable, Hashable {
+    /// The part of a fetch that failed.
+    public enum Phase: String, Sendable, Hashable {
+        case input, resolve, connect, proxy, tls, send, header, body, output, plugin
+    }
+
+    /// Classified where the failure happened, never later from the message.
+    public let outcome: Outcome
+    public let phase: Phase
+    /// One line without a full stop, without the URL, which the caller knows.
+    public let message: String
+    /// A name such as `ECONNREFUSED`, when a system call failed.
+    public var errnoName: String?
+    /// What the user can do next, as one line.
+    public var hint: String?
+    /// For trust and limits: what was expected, and what came instead.
+    public var expected: String?
+    public var actual: String?
+    /// Whether the same request may succeed later.
+    public var isRetryable: Bool {
+        switch outcome {
+        case .resolve, .connect, .timeout, .temporaryFailure, .emptyReply, .send, .receive,
+            .truncated, .proxyResolve:
+            true
+        default:
+            false
+        }
+    }
+
+    public init(
+        _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
+        hint: String? = nil, expected: String? = nil, actual: String? = nil
+    ) {
+        self.outcome = outcome
+        self.phase = phase
+        self.message = message
+        self.errnoName = errnoName
+        self.hint = hint
+        self.expected = expected
+        self.actual = actual
+    }
+
+    /// The fetch's task was cancelled.
+    public static let cancelled = FetchError(.interrupted, .input, "cancelled")
+}

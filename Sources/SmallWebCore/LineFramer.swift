@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+
+/// Cuts bytes that arrive in any pieces into lines, and joins lines to bytes.
+///
+/// A line ends with LF or CRLF, neither of which is delivered. Pure: no I/O, bounded by
+/// `lineBytesMax` per line.
+public struct LineFramer: Sendable {
+    public struct Line: Sendable, Hashable {
+        public let bytes: ArraySlice<UInt8>
+        /// False for a last line that the input ended without a line feed.
+        public let isTerminated: Bool
+    }
+
+    /// Longest line, its line end not counted.
+    public let lineBytesMax: Int
+    private var pending: [UInt8] = []
+
+    public init(lineBytesMax: Int) { self.lineBytesMax = lineBytesMax }
+
+    /// Takes the next bytes and gives the lines that are complete with them to `body`, in order.
+    ///
+    /// - Throws: `protocol-error` for a line that is too long, after all lines before it.
+    public mutating func add(
+        _ bytes: ArraySlice<UInt8>, _ body: (Line) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        var rest = bytes
+        while let lineFeed = rest.firstIndex(of: ASCII.lineFeed) {
+            var line = rest[..<lineFeed]
+            if !pending.isEmpty {
+                pending += line
+                line = pending[...]
+                pending = []
+            }
+            if line.last == ASCII.carriageReturn { line.removeLast() }
+            try check(line.count)
+            try body(Line(bytes: line, isTerminated: true))
+            rest = rest[(lineFeed + 1)...]
+        }
+        pending += rest
+        // One more byte may be the carriage return of a line that just fits.
+        try check(pending.count - (pending.last == ASCII.carriageReturn ? 1 : 0))
+    }
+
+    /// The bytes after the last line feed, at the end of the input; `nil` when there are none.
+    public mutating func finish() -> Line? {
+        guard !pending.isEmpty else { return nil }
+        defer { pending = [] }
+        return Line(bytes: pending[...], isTerminated: false)
+    }
+
+    /// A line with its end, ready to send.
+    ///
+    /// - Throws: `bad-url` when the line holds CR, LF or NUL, which would end it early.
+    public static func frame(
+        _ line: some Collection<UInt8>, end: [UInt8] = ASCII.crlf
+    ) throws(FetchError) -> [UInt8] {
+        for byte in line {
+            guard
+                byte != ASCII.carriageReturn && byte != ASCII.lineFeed && byte != ASCII.nul
+            else {
+                throw .badURL(
+                    "the request would contain a line break or NUL",
+                    hint: "remove %0D, %0A and %00 from the URL")
+            }
+        }
+        return Array(line) + end
+    }
+
+    private func check(_ count: Int) throws(FetchError) {
+        guard count <= lineBytesMax else {
+            throw FetchError(.protocolError, .body, "line longer than \(lineBytesMax) bytes")
+        }
+    }
+}

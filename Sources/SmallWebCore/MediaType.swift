@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+/// A media type with its parameters (RFC 2045 §5.1), tolerant of white space around `;` and `=`.
+public struct MediaType: Sendable, Hashable, CustomStringConvertible {
+    /// `type/subtype` in lower case.
+    public let essence: String
+    /// Names in lower case, values unquoted; the first of a repeated name counts.
+    public let parameters: [String: String]
+
+    public init(_ essence: String, _ parameters: [String: String] = [:]) {
+        self.essence = essence.lowercased()
+        self.parameters = parameters
+    }
+
+    /// `nil` when there is no `type/subtype` in front.
+    public init?(parsing text: String) {
+        var parts = Self.split(text, at: UInt8(ascii: ";"))[...]
+        guard let first = parts.popFirst() else { return nil }
+        let essence = Self.trim(first)
+        let halves = essence.split(separator: ASCII.slash, omittingEmptySubsequences: false)
+        guard halves.count == 2, halves.allSatisfy({ !$0.isEmpty && $0.allSatisfy(Self.isToken) })
+        else { return nil }
+
+        var parameters: [String: String] = [:]
+        for part in parts {
+            guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let name = String(decoding: Self.trim(part[..<equals]), as: UTF8.self).lowercased()
+            let value = Self.unquote(Self.trim(part[(equals + 1)...]))
+            if parameters[name] == nil { parameters[name] = value }
+        }
+        self.init(String(decoding: essence, as: UTF8.self), parameters)
+    }
+
+    /// In lower case; UTF-8 for text that names none (Gemini, and this project elsewhere).
+    public var charset: String? {
+        parameters["charset"]?.lowercased() ?? (isText ? "utf-8" : nil)
+    }
+
+    /// Whether the body is lines for people. XML and JSON count: they are read that way too.
+    public var isText: Bool {
+        essence.hasPrefix("text/") || essence == "application/gopher-menu"
+            || essence == "application/json" || essence == "application/xml"
+            || essence.hasSuffix("+json") || essence.hasSuffix("+xml")
+    }
+
+    public var description: String {
+        parameters.sorted { $0.key < $1.key }.reduce(essence) { "\($0); \($1.key)=\($1.value)" }
+    }
+
+    /// Splits outside quoted strings.
+    private static func split(_ text: String, at separator: UInt8) -> [ArraySlice<UInt8>] {
+        let bytes = Array(text.utf8)
+        var parts: [ArraySlice<UInt8>] = []
+        var start = 0
+        var isQuoted = false
+        var isEscaped = false
+        for (index, byte) in bytes.enumerated() {
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted && byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                isQuoted.toggle()
+            } else if byte == separator && !isQuoted {
+                parts.append(bytes[start..<index])
+                start = index + 1
+            }
+        }
+        parts.append(bytes[start...])
+        return parts
+    }
+
+    private static func trim(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let isSpace = { (byte: UInt8) in byte == ASCII.space || byte == ASCII.tab }
+        guard let first = bytes.firstIndex(where: { !isSpace($0) }),
+            let last = bytes.lastIndex(where: { !isSpace($0) })
+        else { return [] }
+        return bytes[first...last]
+    }
+
+    private static func unquote(_ bytes: ArraySlice<UInt8>) -> String {
+        guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == bytes.first else {
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        var value: [UInt8] = []
+        var isEscaped = false
+        for byte in bytes.dropFirst().dropLast() {
+            if !isEscaped && byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else {
+                value.append(byte)
+                isEscaped = false
+            }
+        }
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isToken(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7F && !"()<>@,;:\\\"/[]?=".utf8.contains(byte)
+    }
+}

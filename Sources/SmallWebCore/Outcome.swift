@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+
+/// How a fetch ended: the one vocabulary of every protocol.
+///
+/// The raw value is the JSON word, ``exitStatus`` the process exit status, and ``summary`` the
+/// sentence of the manual page's table. Never reword or renumber one: programs depend on them.
+/// Statuses 1 to 100 mean what the same number means in curl, except ``temporaryFailure``.
+public enum Outcome: String, CaseIterable, Sendable, Hashable {
+    case ok
+    case unsupportedScheme = "unsupported-scheme"
+    case usage
+    case badURL = "bad-url"
+    case notBuiltIn = "not-built-in"
+    case proxyResolve = "proxy-resolve"
+    case resolve
+    case connect
+    case protocolError = "protocol-error"
+    case truncated
+    case permanentFailure = "permanent-failure"
+    case write
+    case read
+    case timeout
+    case tls
+    case tooManyRedirects = "too-many-redirects"
+    case emptyReply = "empty-reply"
+    case send
+    case receive
+    case identityUnusable = "identity-unusable"
+    case untrusted
+    case tooLarge = "too-large"
+    case temporaryFailure = "temporary-failure"
+    case trustChanged = "trust-changed"
+    case proxy
+    case needsIdentity = "needs-identity"
+    case needsInput = "needs-input"
+    case redirectRefused = "redirect-refused"
+    case plugin
+    case `internal`
+    case interrupted
+}
+
+extension Outcome {
+    /// The process exit status. There is no `default`: a new outcome does not compile without one.
+    public var exitStatus: Int32 {
+        switch self {
+        case .ok: 0
+        case .unsupportedScheme: 1
+        case .usage: 2
+        case .badURL: 3
+        case .notBuiltIn: 4
+        case .proxyResolve: 5
+        case .resolve: 6
+        case .connect: 7
+        case .protocolError: 8
+        case .truncated: 18
+        case .permanentFailure: 22
+        case .write: 23
+        case .read: 26
+        case .timeout: 28
+        case .tls: 35
+        case .tooManyRedirects: 47
+        case .emptyReply: 52
+        case .send: 55
+        case .receive: 56
+        case .identityUnusable: 58
+        case .untrusted: 60
+        case .tooLarge: 63
+        case .temporaryFailure: 75
+        case .trustChanged: 90
+        case .proxy: 97
+        case .needsIdentity: 98
+        case .needsInput: 101
+        case .redirectRefused: 102
+        case .plugin: 110
+        case .internal: 125
+        // The signal is raised again, so a shell shows 130 (SIGINT) or 143 (SIGTERM).
+        case .interrupted: 130
+        }
+    }
+
+    /// When this outcome is reported, in one sentence without a full stop.
+    public var summary: String {
+        switch self {
+        case .ok: "The server answered with success and the body was delivered"
+        case .unsupportedScheme: "No plugin handles the scheme, or --proto refuses it"
+        case .usage: "A bad option, command or request line"
+        case .badURL: "The URL cannot be parsed or cannot be sent safely"
+        case .notBuiltIn: "A system library that this scheme or feature needs is missing"
+        case .proxyResolve: "The proxy's host name could not be resolved"
+        case .resolve: "The host name could not be resolved"
+        case .connect: "The connection was refused, unreachable, or reset before any data"
+        case .protocolError: "The reply breaks the rules of its protocol"
+        case .truncated: "The reply ended before it was complete"
+        case .permanentFailure: "The server refused for good, for example Gemini 51"
+        case .write: "Local output failed: disk full, cannot create the file, not for a terminal"
+        case .read: "A local input file, list or upload could not be read"
+        case .timeout: "A connect, read or total time limit passed"
+        case .tls: "The TLS handshake failed"
+        case .tooManyRedirects: "The redirect limit was reached, or redirects form a loop"
+        case .emptyReply: "The server closed the connection without a single byte"
+        case .send: "Sending the request failed"
+        case .receive: "Receiving the reply failed"
+        case .identityUnusable: "A client certificate or key cannot be loaded or has expired"
+        case .untrusted: "The server's certificate is not trusted"
+        case .tooLarge: "The body is larger than --max-filesize"
+        case .temporaryFailure: "The server refused for now, for example Gemini 41 or 44"
+        case .trustChanged: "The server's key is not the one that was pinned"
+        case .proxy: "The proxy refused or broke its protocol"
+        case .needsIdentity: "The server asks for a client certificate"
+        case .needsInput: "The server asks for input: give it with --data"
+        case .redirectRefused: "A redirect leads where following is not allowed"
+        case .plugin: "A helper program crashed or broke its protocol"
+        case .internal: "A bug in smallweb; please report it"
+        case .interrupted: "Stopped by a signal, which is raised again"
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+/// Percent-encoding (RFC 3986 §2.1).
+public enum PercentEncoding {
+    /// Replaces each `%XX` by its byte. A `%` that is not followed by two digits stays: ``URI``
+    /// never lets one through, and a plain text has no other reading.
+    public static func decode(_ text: some StringProtocol) -> [UInt8] {
+        let source = Array(text.utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(source.count)
+        var index = 0
+        while index < source.count {
+            if source[index] == ASCII.percent, index + 2 < source.count,
+                let high = ASCII.hexValue(source[index + 1]),
+                let low = ASCII.hexValue(source[index + 2])
+            {
+                bytes.append(high << 4 | low)
+                index += 3
+            } else {
+                bytes.append(source[index])
+                index += 1
+            }
+        }
+        return bytes
+    }
+
+    /// Encodes every byte except RFC 3986 `unreserved` and those in `also`.
+    public static func encode(_ bytes: some Sequence<UInt8>, also: String = "") -> String {
+        let kept = Array(also.utf8)
+        var encoded: [UInt8] = []
+        for byte in bytes {
+            if isUnreserved(byte) || kept.contains(byte) {
+                encoded.append(byte)
+            } else {
+                appendEscape(of: byte, to: &encoded)
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// Appends `%XX` with upper-case digits, the normal form of §6.2.2.1.
+    static func appendEscape(of byte: UInt8, to bytes: inout [UInt8]) {
+        let digits = StaticString("0123456789ABCDEF").utf8Start
+        bytes.append(ASCII.percent)
+        bytes.append(digits[Int(byte >> 4)])
+        bytes.append(digits[Int(byte & 15)])
+    }
+
+    /// `ALPHA / DIGIT / "-" / "." / "_" / "~"` (§2.3).
+    static func isUnreserved(_ byte: UInt8) -> Bool {
+        if ASCII.isLetter(byte) || ASCII.isDigit(byte) { return true }
+        return switch byte {
+        case UInt8(ascii: "-"), ASCII.dot, UInt8(ascii: "_"), UInt8(ascii: "~"): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+
+/// Delivers one event. Returns when the consumer has taken it, which is how a slow consumer slows
+/// the socket.
+public typealias Emit = (Event) async throws(FetchError) -> Void
+
+/// A protocol: facts as data, and one exchange as a straight-line function.
+///
+/// A handler checks the request, asks the dialer for a stream, writes, decodes and emits. It never
+/// opens a socket, sleeps, prints, reads the clock or the environment, follows a redirect or counts
+/// the body against a limit: the host side does all that for every protocol alike.
+public protocol ProtocolHandler: Sendable {
+    var schemes: [Scheme] { get }
+
+    /// Runs one exchange.
+    ///
+    /// Every URL byte that reaches the wire has been checked *before* `dialer` is called. At most
+    /// one `head` is emitted; a refusal by the server is a head with its class, not a throw.
+    ///
+    /// - Returns: Whether the reply proved complete.
+    /// - Throws: `bad-url` before dialling; `protocol-error`, `empty-reply`, and whatever the stream
+    ///   or the consumer throws, after.
+    func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness
+}
+
+/// Hands out connected streams: resolved, encrypted and trusted by the host side.
+public protocol Dialer {
+    /// Connects. Nothing of the request has been sent when this returns.
+    ///
+    /// - Throws: `resolve`, `connect`, `tls`, `untrusted`, `trust-changed`, `timeout`.
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+
+/// Which handler serves which scheme. A value: built once by whoever assembles a program.
+public struct Registry: Sendable {
+    /// A handler and the facts of one of its schemes.
+    public struct Entry: Sendable {
+        public let scheme: Scheme
+        public let handler: any ProtocolHandler
+    }
+
+    private var entries: [String: Entry] = [:]
+
+    public init() {}
+
+    /// Adds a handler for all its schemes.
+    ///
+    /// - Parameter replacing: Whether it may take over schemes that already have a handler.
+    /// - Throws: `usage` when a scheme is taken and `replacing` is false; then nothing is added.
+    public mutating func register(
+        _ handler: any ProtocolHandler, replacing: Bool = false
+    ) throws(FetchError) {
+        for scheme in handler.schemes where !replacing && entries[scheme.name] != nil {
+            throw FetchError(
+                .usage, .plugin, "the scheme \(scheme.name) already has a handler")
+        }
+        for scheme in handler.schemes {
+            entries[scheme.name] = Entry(scheme: scheme, handler: handler)
+        }
+    }
+
+    /// The entry of a scheme in lower case, or `nil`.
+    public subscript(scheme: String) -> Entry? { entries[scheme] }
+
+    /// All schemes, by name.
+    public var schemes: [Scheme] {
+        entries.values.map(\.scheme).sorted { $0.name < $1.name }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+
+/// One request to one handler: a single hop, redirects are the fetcher's.
+public struct Request: Sendable {
+    /// Absolute, with an ASCII host; dot segments resolved where the scheme wants that.
+    public var uri: URI
+    /// The scheme's facts.
+    public let scheme: Scheme
+    /// Text that answers a prompt: a query or search words, unencoded. `nil` when none was given.
+    public var input: [UInt8]?
+    /// Whether the body shall be the wire's bytes, without un-stuffing or a terminator removed.
+    public var wantsRawBody = false
+    public var limits: Limits
+
+    public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = Limits()) {
+        self.uri = uri
+        self.scheme = scheme
+        self.input = input
+        self.limits = limits
+    }
+
+    /// Where to connect: the URI's host and port, or the scheme's default port.
+    ///
+    /// - Throws: `bad-url` when the URI names no host.
+    public var endpoint: Endpoint {
+        get throws(FetchError) {
+            guard let host = uri.host else { throw .badURL("no host in the URL") }
+            return Endpoint(
+                host: host, port: uri.port ?? scheme.defaultPort,
+                security: scheme.transport == .tls ? .tls : .none)
+        }
+    }
+}
+
+/// A place to connect to, not yet resolved.
+public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+    public enum Security: Sendable, Hashable {
+        case none, tls
+    }
+
+    /// An ASCII name, or an IP literal without brackets.
+    public let host: String
+    public let port: UInt16
+    public let security: Security
+
+    public init(host: String, port: UInt16, security: Security) {
+        self.host = host
+        self.port = port
+        self.security = security
+    }
+
+    /// `host:port`, IPv6 in brackets: the key of trust and of connection rules.
+    public var description: String {
+        (host.contains(":") ? "[\(host)]" : host) + ":\(port)"
+    }
+}
+
+/// Bounds of one fetch. Sizes in bytes, times in seconds.
+public struct Limits: Sendable, Hashable {
+    /// Largest body, counted as it is delivered; `nil` for none.
+    public var bodyBytesMax: Int?
+    /// Resolving, connecting and the TLS handshake together.
+    public var connectSeconds: Double = 15
+    /// Longest silence while sending or receiving; 0 for none.
+    public var idleSeconds: Double = 60
+    /// The whole fetch, redirects included; 0 for none.
+    public var totalSeconds: Double = 0
+    /// Longest line of a menu or listing.
+    public var lineBytesMax = 65_536
+    /// What may be held back in memory before it goes to a temporary file.
+    public var heldBytesMax = 1 << 20
+
+    public init(bodyBytesMax: Int? = 256 << 20) {
+        self.bodyBytesMax = bodyBytesMax
+    }
+}

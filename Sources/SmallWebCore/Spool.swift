@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// Bytes held back until their fate is known: in memory up to a limit, then in a temporary file
+/// that has no name and so cannot be left behind.
+public final class Spool {
+    private let memoryMax: Int
+    private var memory: [UInt8] = []
+    private var file: Int32?
+    public private(set) var count = 0
+
+    public init(memoryMax: Int) { self.memoryMax = memoryMax }
+
+    deinit { if let file { close(file) } }
+
+    /// - Throws: `write` when the temporary directory is full or missing.
+    public func append(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        count += bytes.count
+        if memory.count + bytes.count <= memoryMax {
+            memory += bytes
+        } else {
+            try spill()
+            memory += bytes
+            try spill()
+        }
+    }
+
+    /// Gives everything back in order, in pieces, once. The spool is empty afterwards.
+    public func drain(_ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void)
+        async throws(FetchError)
+    {
+        defer {
+            memory = []
+            count = 0
+        }
+        if let file {
+            lseek(file, 0, SEEK_SET)
+            while true {
+                let piece = try Self.read(file)
+                if piece.isEmpty { break }
+                try await body(piece)
+            }
+            close(file)
+            self.file = nil
+        }
+        if !memory.isEmpty { try await body(memory[...]) }
+    }
+
+    private func spill() throws(FetchError) {
+        if self.file == nil { self.file = try Self.openTemporary() }
+        guard let file else { return }
+        var written = 0
+        do throws(SystemError) {
+            while written < memory.count {
+                let rest = memory[written...]
+                written += try systemCall {
+                    rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+                }
+            }
+        } catch {
+            throw Self.failure("cannot write to a temporary file", error)
+        }
+        memory.removeAll(keepingCapacity: true)
+    }
+
+    private static func read(_ file: Int32) throws(FetchError) -> ArraySlice<UInt8> {
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        do throws(SystemError) {
+            let count = try systemCall { Glibc.read(file, &piece, piece.count) }
+            return piece[..<count]
+        } catch {
+            throw failure("cannot read a temporary file", error)
+        }
+    }
+
+    private static func openTemporary() throws(FetchError) -> Int32 {
+        let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp"
+        var template = Array((directory + "/smallweb-XXXXXX").utf8CString)
+        do throws(SystemError) {
+            let file = try systemCall { mkstemp(&template) }
+            unlink(template)
+            _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+            return file
+        } catch {
+            throw failure("cannot create a temporary file in \(directory)", error)
+        }
+    }
+
+    private static func failure(_ what: String, _ error: SystemError) -> FetchError {
+        FetchError(
+            .write, .output, "\(what): \(error.sentence)", errnoName: error.name,
+            hint: "set TMPDIR to a directory with room")
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+/// Makes text from a server safe to show on a terminal.
+///
+/// C0 and C1 controls, DEL, bidirectional overrides and invalid UTF-8 become visible escapes
+/// (`\x1B`, `\u{202E}`), so that no reply can move the cursor, set a title or reorder a line.
+public enum TerminalText {
+    /// For messages: everything on one line.
+    public static func escapeLine(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isDangerous) else { return text }
+        var safe = ""
+        for scalar in text.unicodeScalars { append(scalar, to: &safe) }
+        return safe
+    }
+
+    /// For whole texts that arrive in pieces: line feeds and tabs stay, CRLF becomes LF, and a
+    /// character that a piece cuts in two is put together again.
+    public struct Filter: Sendable {
+        private var carry: [UInt8] = []
+        public private(set) var endsWithLineFeed = true
+
+        public init() {}
+
+        public mutating func filter(_ bytes: ArraySlice<UInt8>, isLast: Bool = false) -> [UInt8] {
+            var input = carry + bytes
+            carry = []
+            if !isLast {
+                let cut = Self.incompleteSuffix(of: input)
+                carry = Array(input[(input.count - cut)...])
+                input.removeLast(cut)
+            }
+            var safe = ""
+            safe.reserveCapacity(input.count)
+            var previous: Unicode.Scalar = "\0"
+            for scalar in String(decoding: input, as: UTF8.self).unicodeScalars {
+                if previous == "\r" && scalar != "\n" { TerminalText.append(previous, to: &safe) }
+                if scalar == "\n" || scalar == "\t" {
+                    safe.unicodeScalars.append(scalar)
+                } else if scalar != "\r" {
+                    TerminalText.append(scalar, to: &safe)
+                }
+                previous = scalar
+            }
+            if previous == "\r" { TerminalText.append(previous, to: &safe) }
+            if !safe.isEmpty { endsWithLineFeed = safe.utf8.last == ASCII.lineFeed }
+            return Array(safe.utf8)
+        }
+
+        /// How many bytes at the end may be the beginning of something longer: a UTF-8 sequence,
+        /// or a carriage return whose line feed is still to come.
+        private static func incompleteSuffix(of bytes: [UInt8]) -> Int {
+            if bytes.last == ASCII.carriageReturn { return 1 }
+            for back in 1...3 where back <= bytes.count {
+                let byte = bytes[bytes.count - back]
+                if byte & 0xC0 == 0x80 { continue }
+                let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
+                return length > back ? back : 0
+            }
+            return 0
+        }
+    }
+
+    private static func append(_ scalar: Unicode.Scalar, to text: inout String) {
+        if !isDangerous(scalar) {
+            text.unicodeScalars.append(scalar)
+        } else if scalar.value < 0x80 {
+            text += "\\x" + (scalar.value < 16 ? "0" : "")
+            text += String(scalar.value, radix: 16, uppercase: true)
+        } else {
+            text += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+        }
+    }
+
+    private static func isDangerous(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0: true
+        // Bidirectional marks, embeddings, overrides and isolates; line and paragraph separators.
+        case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}

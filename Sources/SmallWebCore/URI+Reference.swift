@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+
+extension URI {
+    /// A URI reference (RFC 3986 §4.1): absolute, or relative to another URI.
+    struct Reference: Hashable {
+        var scheme: String?
+        var authority: Authority?
+        var path: String
+        var query: String?
+        var fragment: String?
+    }
+
+    /// The target of `reference` as seen from this URI (§5.2).
+    ///
+    /// - Parameter keepsDotSegments: Whether a scheme's paths are opaque, so that `..` in them is
+    ///   not a step upwards.
+    /// - Throws: `bad-url` when the reference cannot be parsed.
+    public func resolving(
+        _ reference: String, keepsDotSegments: (_ scheme: String) -> Bool = { _ in false }
+    ) throws(FetchError) -> URI {
+        let reference = try Reference(parsing: reference)
+        var target = self
+        target.fragment = reference.fragment
+        target.query = reference.query
+        if reference.scheme != nil || reference.authority != nil {
+            target = URI(
+                scheme: reference.scheme ?? scheme, authority: reference.authority,
+                path: reference.path, query: reference.query, fragment: reference.fragment)
+        } else if reference.path.isEmpty {
+            target.query = reference.query ?? query
+            return target
+        } else if reference.path.hasPrefix("/") {
+            target.path = reference.path
+        } else {
+            target.path = mergedPath(with: reference.path)
+        }
+        return keepsDotSegments(target.scheme) ? target : target.removingDotSegments()
+    }
+
+    /// Everything of the base path up to its last slash, then the reference's path (§5.2.3).
+    private func mergedPath(with relative: String) -> String {
+        if host != nil && path.isEmpty { return "/" + relative }
+        guard let slash = path.lastIndex(of: "/") else { return relative }
+        return path[...slash] + relative
+    }
+
+    /// §5.2.4, on segments.
+    static func removeDotSegments(_ path: String) -> String {
+        guard path.contains(".") else { return path }
+        let isAbsolute = path.hasPrefix("/")
+        var segments = path.split(separator: "/", omittingEmptySubsequences: false)
+        if isAbsolute { segments.removeFirst() }
+        var kept: [Substring] = []
+        for (index, segment) in segments.enumerated() {
+            let isLast = index == segments.count - 1
+            switch segment {
+            case ".":
+                if isLast { kept.append("") }
+            case "..":
+                if !kept.isEmpty { kept.removeLast() }
+                if isLast { kept.append("") }
+            default:
+                kept.append(segment)
+            }
+        }
+        return (isAbsolute ? "/" : "") + kept.joined(separator: "/")
+    }
+}
+
+extension URI.Reference {
+    /// Parses and cleans every component.
+    init(parsing text: String) throws(FetchError) {
+        var rest = Array(text.utf8)[...]
+        guard rest.count <= URI.lengthMax else {
+            throw .badURL("longer than \(URI.lengthMax) bytes")
+        }
+        try Self.refuseDangerousBytes(rest)
+
+        if let hash = rest.firstIndex(of: UInt8(ascii: "#")) {
+            fragment = try Self.clean(rest[(hash + 1)...])
+            rest = rest[..<hash]
+        }
+        if let mark = rest.firstIndex(of: ASCII.questionMark) {
+            query = try Self.clean(rest[(mark + 1)...])
+            rest = rest[..<mark]
+        }
+        if let colon = rest.firstIndex(of: ASCII.colon), Self.isScheme(rest[..<colon]) {
+            scheme = String(decoding: rest[..<colon], as: UTF8.self).lowercased()
+            rest = rest[(colon + 1)...]
+        }
+        if rest.starts(with: [ASCII.slash, ASCII.slash]) {
+            rest = rest.dropFirst(2)
+            let end = rest.firstIndex(of: ASCII.slash) ?? rest.endIndex
+            authority = try URI.Authority(parsing: rest[..<end])
+            rest = rest[end...]
+        }
+        path = try Self.clean(rest)
+    }
+
+    /// `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` (§3.1).
+    private static func isScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard let first = bytes.first, ASCII.isLetter(first) else { return false }
+        return bytes.allSatisfy {
+            ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "+")
+                || $0 == UInt8(ascii: "-") || $0 == ASCII.dot
+        }
+    }
+
+    /// What could end a field on the wire, or make two programs read two different URLs.
+    private static func refuseDangerousBytes(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        for byte in bytes {
+            if byte < 0x20 || byte == 0x7F {
+                throw .badURL("control character in the URL", hint: "percent-encode it")
+            }
+            if byte == ASCII.space {
+                throw .badURL("space in the URL", hint: "write a space as %20")
+            }
+            if byte == UInt8(ascii: "\\") {
+                throw .badURL("backslash in the URL", hint: "write / or, if it is meant, %5C")
+            }
+        }
+    }
+
+    /// Encodes what a component may not hold, and refuses a `%` without two digits.
+    private static func clean(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
+        var cleaned: [UInt8] = []
+        cleaned.reserveCapacity(bytes.count)
+        for (index, byte) in zip(bytes.indices, bytes) {
+            if byte == ASCII.percent {
+                guard index + 2 < bytes.endIndex, ASCII.hexValue(bytes[index + 1]) != nil,
+                    ASCII.hexValue(bytes[index + 2]) != nil
+                else {
+                    throw .badURL(
+                        "% without two hexadecimal digits", hint: "write a percent sign as %25")
+                }
+                cleaned.append(byte)
+            } else if byte >= 0x80 || "\"<>[]^`{|}#".utf8.contains(byte) {
+                PercentEncoding.appendEscape(of: byte, to: &cleaned)
+            } else {
+                cleaned.append(byte)
+            }
+        }
+        return String(decoding: cleaned, as: UTF8.self)
+    }
+}
+
+extension URI.Authority {
+    /// `[ userinfo "@" ] host [ ":" port ]` (§3.2).
+    init(parsing bytes: ArraySlice<UInt8>) throws(FetchError) {
+        var rest = bytes
+        if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
+            let info = rest[..<at]
+            guard !info.contains(UInt8(ascii: "@")) else { throw .badURL("two @ in the URL") }
+            userinfo = String(decoding: info, as: UTF8.self)
+            rest = rest[(at + 1)...]
+        }
+        let hostEnd: Int
+        if rest.first == UInt8(ascii: "[") {
+            guard let bracket = rest.firstIndex(of: UInt8(ascii: "]")) else {
+                throw .badURL("[ without ] in the host")
+            }
+            host = try Self.ipv6(rest[(rest.startIndex + 1)..<bracket])
+            hostEnd = bracket + 1
+        } else {
+            hostEnd = rest.firstIndex(of: ASCII.colon) ?? rest.endIndex
+            host = try Self.name(rest[..<hostEnd])
+        }
+        let portText = rest[hostEnd...]
+        guard let colon = portText.first else { return }
+        guard colon == ASCII.colon else { throw .badURL("text after ] in the host") }
+        if portText.count > 1 {
+            guard let number = ASCII.decimal(portText.dropFirst(), max: 65_535), number > 0 else {
+                throw .badURL("the port is not a number from 1 to 65535")
+            }
+            port = UInt16(number)
+        }
+    }
+
+    private static func ipv6(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
+        let isAddress =
+            bytes.count(where: { $0 == ASCII.colon }) >= 2
+            && bytes.allSatisfy {
+                ASCII.hexValue($0) != nil || $0 == ASCII.colon || $0 == ASCII.dot
+            }
+        guard isAddress else { throw .badURL("not an IPv6 address between the brackets") }
+        return String(decoding: bytes, as: UTF8.self).lowercased()
+    }
+
+    /// A registered name: letters, digits, `-`, `_`, `.`, and whatever is not ASCII.
+    private static func name(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
+        let decoded = PercentEncoding.decode(String(decoding: bytes, as: UTF8.self))
+        guard !decoded.isEmpty else { throw .badURL("no host in the URL") }
+        guard let name = String(validating: decoded, as: UTF8.self) else {
+            throw .badURL("the host is not UTF-8")
+        }
+        for byte in decoded where byte < 0x80 {
+            let isHostByte =
+                ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: "_") || byte == ASCII.dot
+            guard isHostByte else { throw .badURL("a host cannot contain that character") }
+        }
+        guard decoded.contains(where: { $0 >= 0x80 }) || isWellSized(decoded) else {
+            throw .badURL("the host has an empty label, or is longer than DNS allows")
+        }
+        return name.lowercased()
+    }
+
+    /// Labels of 1 to 63 bytes, 253 in all, one trailing dot allowed (RFC 1035 §2.3.4).
+    private static func isWellSized(_ name: [UInt8]) -> Bool {
+        var labels = name.split(separator: ASCII.dot, omittingEmptySubsequences: false)
+        if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
+        return name.count <= 254 && labels.allSatisfy { 1...63 ~= $0.count }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+
+/// An absolute URI (RFC 3986), or an IRI turned into one.
+///
+/// Strict where laxness is dangerous (control characters, spaces, backslashes, ports, broken
+/// escapes are refused) and otherwise faithful: path and query keep the bytes that were typed,
+/// apart from characters that no URI may hold, which become `%XX`. Dot segments stay until
+/// ``removingDotSegments()``, because in a gopher selector or a git path they mean something.
+public struct URI: Sendable, Hashable, CustomStringConvertible {
+    /// Lower case.
+    public var scheme: String
+    /// As written, still percent-encoded; `nil` when there is no `@`.
+    public var userinfo: String?
+    /// Lower case, decoded, IPv6 without its brackets; `nil` when there is no authority. May hold
+    /// non-ASCII letters until the fetcher replaces it by its A-labels.
+    public var host: String?
+    /// 1 to 65535; `nil` when absent or empty.
+    public var port: UInt16?
+    /// Percent-encoded, empty or beginning with `/` whenever there is a host.
+    public var path: String
+    /// Percent-encoded, without `?`; `nil` is not the same as empty.
+    public var query: String?
+    /// Percent-encoded, without `#`.
+    public var fragment: String?
+
+    /// Longest text accepted, in bytes.
+    public static let lengthMax = 65_536
+
+    /// Parses an absolute URI or IRI.
+    ///
+    /// - Throws: `bad-url` with a message that says which rule is broken.
+    public init(parsing text: String) throws(FetchError) {
+        let reference = try Reference(parsing: text)
+        guard let scheme = reference.scheme else {
+            throw .badURL(
+                "no scheme in \"\(text)\"", hint: "write it in full, for example gemini://\(text)")
+        }
+        self.init(
+            scheme: scheme, authority: reference.authority, path: reference.path,
+            query: reference.query, fragment: reference.fragment)
+    }
+
+    init(
+        scheme: String, authority: Authority?, path: String, query: String?, fragment: String?
+    ) {
+        self.scheme = scheme
+        self.userinfo = authority?.userinfo
+        self.host = authority?.host
+        self.port = authority?.port
+        self.path = path
+        self.query = query
+        self.fragment = fragment
+    }
+
+    /// The URI in its normal form (§5.3): what was parsed, scheme and host in lower case.
+    public var description: String {
+        var text = scheme + ":"
+        if let authority = authority { text += "//" + authority.description }
+        text += path
+        if let query { text += "?" + query }
+        if let fragment { text += "#" + fragment }
+        return text
+    }
+
+    /// Without the fragment: what is sent, compared and remembered.
+    public var withoutFragment: URI {
+        var copy = self
+        copy.fragment = nil
+        return copy
+    }
+
+    /// The path with `.` and `..` segments resolved (§5.2.4).
+    public func removingDotSegments() -> URI {
+        var copy = self
+        copy.path = Self.removeDotSegments(path)
+        return copy
+    }
+
+    /// `host`, or `host:port` when the URI names a port; IPv6 in brackets.
+    public var hostAndPort: String? {
+        guard var authority = authority else { return nil }
+        authority.userinfo = nil
+        return authority.description
+    }
+
+    var authority: Authority? {
+        guard let host else { return nil }
+        return Authority(userinfo: userinfo, host: host, port: port)
+    }
+
+    struct Authority: Sendable, Hashable, CustomStringConvertible {
+        var userinfo: String?
+        var host: String
+        var port: UInt16?
+
+        var description: String {
+            var text = userinfo.map { $0 + "@" } ?? ""
+            text += host.contains(":") ? "[\(host)]" : host
+            if let port { text += ":\(port)" }
+            return text
+        }
+    }
+}
+
+extension FetchError {
+    static func badURL(_ message: String, hint: String? = nil) -> FetchError {
+        FetchError(.badURL, .input, message, hint: hint)
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// The one owner of a file descriptor. Copying it, or using it after it is consumed, does not
+/// compile.
+struct Descriptor: ~Copyable {
+    private let number: Int32
+
+    /// Takes ownership of `number`, which must be open.
+    init(owning number: Int32) {
+        precondition(number >= 0)
+        self.number = number
+    }
+
+    deinit { _ = Glibc.close(number) }
+
+    /// The number, lent for a system call while the owner lives.
+    var borrowed: Int32 { number }
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+public import SmallWebCore
+internal import Synchronization
+
+/// A single-threaded event loop over epoll, and the task executor of the fetches pinned to it.
+///
+/// Whoever calls ``run()`` lends it a thread: the command line its main thread, a library user the
+/// thread of ``EventLoop/onItsOwnThread()``. All state below `inbox` belongs to that thread.
+//
+// @unchecked: `inbox` has its lock, everything else is touched by the running thread alone, which
+// every entry point checks.
+public final class EventLoop: TaskExecutor, @unchecked Sendable {
+    private struct Inbox {
+        var jobs: [UnownedJob] = []
+        var actions: [@Sendable () -> Void] = []
+        var isStopping = false
+    }
+
+    /// Who waits for a descriptor. The generation tells a reused number from its predecessor.
+    private struct Slot {
+        var generation: UInt32 = 0
+        var reader: Waiter?
+        var writer: Waiter?
+    }
+
+    private let inbox = Mutex(Inbox())
+    /// 0 until a thread runs the loop.
+    private let runner = Atomic<UInt>(0)
+    private let epoll: Descriptor
+    private let wakeUp: Descriptor
+
+    private var jobs: [UnownedJob] = []
+    private var slots: [Slot] = []
+    private var timers = TimerHeap()
+
+    /// Kept by us for ourselves, never a generation of a slot.
+    private static let wakeUpData: UInt64 = .max
+
+    /// - Throws: `internal` when the process has no descriptor left.
+    public init() throws(FetchError) {
+        do throws(SystemError) {
+            epoll = Descriptor(
+                owning: try systemCall { epoll_create1(Int32(EPOLL_CLOEXEC)) })
+            wakeUp = Descriptor(
+                owning: try systemCall {
+                    eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+                })
+        } catch {
+            throw FetchError(
+                .internal, .input, "no event loop: \(error.sentence)", errnoName: error.name)
+        }
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.u64 = Self.wakeUpData
+        epoll_ctl(epoll.borrowed, EPOLL_CTL_ADD, wakeUp.borrowed, &event)
+    }
+
+    /// A loop on a detached thread that runs as long as the process.
+    public static func onItsOwnThread() throws(FetchError) -> EventLoop {
+        let loop = try EventLoop()
+        try Thread.detach { loop.run() }
+        return loop
+    }
+
+    /// Whether the caller is on the loop's thread.
+    public var isCurrent: Bool {
+        runner.load(ordering: .relaxed) == UInt(pthread_self())
+    }
+
+    // MARK: Running
+
+    /// Runs jobs, timers and descriptors until ``stop()``.
+    public func run() {
+        runner.store(UInt(pthread_self()), ordering: .relaxed)
+        var isStopping = false
+        while true {
+            runJobs()
+            isStopping = takeInbox() || isStopping
+            if !jobs.isEmpty { continue }
+            if isStopping { break }
+            poll()
+            fireTimers()
+        }
+        runner.store(0, ordering: .relaxed)
+    }
+
+    /// Makes ``run()`` return once no job is left. From any thread.
+    public func stop() {
+        inbox.withLock { $0.isStopping = true }
+        wake()
+    }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if isCurrent {
+            jobs.append(job)
+        } else {
+            inbox.withLock { $0.jobs.append(job) }
+            wake()
+        }
+    }
+
+    /// Runs `action` on the loop's thread. From any thread.
+    func perform(_ action: @escaping @Sendable () -> Void) {
+        inbox.withLock { $0.actions.append(action) }
+        wake()
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        // The counter saturates only after 2^64 - 2 writes, so this cannot fail in a way that matters.
+        _ = write(wakeUp.borrowed, &one, 8)
+    }
+
+    private func runJobs() {
+        var index = 0
+        // Jobs may add jobs: one pass takes those too, without the array moving under it.
+        while index < jobs.count {
+            jobs[index].runSynchronously(on: asUnownedTaskExecutor())
+            index += 1
+        }
+        jobs.removeAll(keepingCapacity: true)
+    }
+
+    private func takeInbox() -> Bool {
+        let taken = inbox.withLock { inbox in
+            let taken = inbox
+            inbox.jobs.removeAll(keepingCapacity: true)
+            inbox.actions.removeAll(keepingCapacity: true)
+            inbox.isStopping = false
+            return taken
+        }
+        jobs += taken.jobs
+        for action in taken.actions { action() }
+        return taken.isStopping
+    }
+
+    private func poll() {
+        withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 64) { events in
+            let count = epoll_wait(epoll.borrowed, events.baseAddress, 64, pollMilliseconds)
+            // EINTR counts as nothing ready: a signal's own descriptor says more.
+            for event in events.prefix(Int(max(count, 0))) { dispatch(event) }
+        }
+    }
+
+    /// Until the soonest deadline, rounded up so that it has passed; -1 for ever.
+    private var pollMilliseconds: Int32 {
+        guard let soonest = timers.soonest else { return -1 }
+        let now = Deadline.now.nanoseconds
+        guard soonest.deadline.nanoseconds > now else { return 0 }
+        let milliseconds = (soonest.deadline.nanoseconds - now + 999_999) / 1_000_000
+        return Int32(clamping: milliseconds)
+    }
+
+    private func dispatch(_ event: epoll_event) {
+        let data = event.data.u64
+        if data == Self.wakeUpData {
+            var count: UInt64 = 0
+            _ = read(wakeUp.borrowed, &count, 8)
+            return
+        }
+        let number = Int(data & 0xFFFF_FFFF)
+        guard slots[number].generation == UInt32(data >> 32) else { return }
+        let failed = EPOLLHUP.rawValue | EPOLLERR.rawValue
+        if event.events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue | failed) != 0,
+            let reader = slots[number].reader
+        {
+            finish(reader, .ready)
+        }
+        if event.events & (EPOLLOUT.rawValue | failed) != 0, let writer = slots[number].writer {
+            finish(writer, .ready)
+        }
+    }
+
+    private func fireTimers() {
+        guard timers.soonest != nil else { return }
+        let now = Deadline.now
+        while let waiter = timers.soonest, waiter.deadline <= now { finish(waiter, .timedOut) }
+    }
+
+    // MARK: Waiting
+
+    /// Watches `descriptor`, which is open and non-blocking, until it is closed.
+    ///
+    /// Edge-triggered: whoever waits has seen EAGAIN since the last wake-up.
+    func attach(_ descriptor: Int32) throws(SystemError) {
+        precondition(isCurrent)
+        let number = Int(descriptor)
+        while slots.count <= number { slots.append(Slot()) }
+        slots[number] = Slot(generation: slots[number].generation &+ 1)
+        if slots[number].generation == .max { slots[number].generation = 0 }
+        var event = epoll_event()
+        event.events =
+            EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+        event.data.u64 = UInt64(slots[number].generation) << 32 | UInt64(number)
+        _ = try systemCall { epoll_ctl(epoll.borrowed, EPOLL_CTL_ADD, descriptor, &event) }
+    }
+
+    /// Suspends until one of `interests` may be ready. With none it is a plain sleep.
+    func wait(for interests: [Interest], by deadline: Deadline) async -> WaitResult {
+        await wait(Waiter(interests: interests, deadline: deadline))
+    }
+
+    /// Suspends until `waiter` is finished by readiness, deadline, cancellation or
+    /// ``finish(_:_:)``.
+    func wait(_ waiter: Waiter) async -> WaitResult {
+        precondition(isCurrent, "a fetch left its event loop")
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                if let result = waiter.result {
+                    continuation.resume(returning: result)
+                } else {
+                    waiter.continuation = continuation
+                    enlist(waiter)
+                }
+            }
+        } onCancel: {
+            // Runs on any thread, perhaps before the wait has begun.
+            if isCurrent {
+                finish(waiter, .cancelled)
+            } else {
+                perform { self.finish(waiter, .cancelled) }
+            }
+        }
+    }
+
+    /// Suspends until `deadline`, or returns early when the task is cancelled.
+    public func sleep(until deadline: Deadline) async {
+        _ = await wait(for: [], by: deadline)
+    }
+
+    /// Ends a wait, once; later calls do nothing.
+    func finish(_ waiter: Waiter, _ result: WaitResult) {
+        precondition(isCurrent)
+        guard waiter.result == nil else { return }
+        waiter.result = result
+        guard let continuation = waiter.continuation else { return }
+        waiter.continuation = nil
+        timers.remove(waiter)
+        for interest in waiter.interests {
+            let number = Int(interest.descriptor)
+            switch interest.readiness {
+            case .readable: if slots[number].reader === waiter { slots[number].reader = nil }
+            case .writable: if slots[number].writer === waiter { slots[number].writer = nil }
+            }
+        }
+        continuation.resume(returning: result)
+    }
+
+    private func enlist(_ waiter: Waiter) {
+        for interest in waiter.interests {
+            let number = Int(interest.descriptor)
+            switch interest.readiness {
+            case .readable: slots[number].reader = waiter
+            case .writable: slots[number].writer = waiter
+            }
+        }
+        if waiter.deadline != .never { timers.insert(waiter) }
+    }
+}
+
+/// A descriptor and what is awaited of it.
+struct Interest: Sendable {
+    let descriptor: Int32
+    let readiness: Readiness
+}
+
+enum WaitResult: Sendable {
+    case ready, timedOut, cancelled
+}
+
+/// One suspended wait.
+//
+// @unchecked: used by the loop's thread alone; others only hand it to the loop.
+final class Waiter: @unchecked Sendable {
+    let interests: [Interest]
+    let deadline: Deadline
+    fileprivate(set) var result: WaitResult?
+    fileprivate var continuation: UnsafeContinuation<WaitResult, Never>?
+    /// Kept by ``TimerHeap``.
+    var heapIndex: Int?
+
+    init(interests: [Interest] = [], deadline: Deadline) {
+        self.interests = interests
+        self.deadline = deadline
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// A numeric IPv4 or IPv6 address with its port, as the socket calls want it.
+struct SocketAddress: Sendable, Hashable {
+    /// A `sockaddr_in` or `sockaddr_in6`.
+    private let bytes: [UInt8]
+
+    /// `nil` when `text` is not an IP literal (IPv6 without brackets).
+    init?(literal text: String, port: UInt16) {
+        var v4 = sockaddr_in()
+        var v6 = sockaddr_in6()
+        if inet_pton(AF_INET, text, &v4.sin_addr) == 1 {
+            v4.sin_family = sa_family_t(AF_INET)
+            v4.sin_port = port.bigEndian
+            bytes = Swift.withUnsafeBytes(of: v4) { Array($0) }
+        } else if inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 {
+            v6.sin6_family = sa_family_t(AF_INET6)
+            v6.sin6_port = port.bigEndian
+            bytes = Swift.withUnsafeBytes(of: v6) { Array($0) }
+        } else {
+            return nil
+        }
+    }
+
+    /// Copies what the resolver returned; `nil` for a family other than IP.
+    init?(_ info: addrinfo) {
+        guard info.ai_family == AF_INET || info.ai_family == AF_INET6, let address = info.ai_addr
+        else { return nil }
+        bytes = Array(UnsafeRawBufferPointer(start: address, count: Int(info.ai_addrlen)))
+    }
+
+    var family: Int32 {
+        bytes.withUnsafeBytes { Int32($0.loadUnaligned(as: sa_family_t.self)) }
+    }
+
+    /// The address without port, IPv6 without brackets.
+    var host: String {
+        withSocketAddress { address, length in
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            getnameinfo(
+                address, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+            return String(
+                decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        }
+    }
+
+    func withSocketAddress<Result>(
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        bytes.withUnsafeBytes { bytes in
+            let storage = bytes.bindMemory(to: sockaddr.self)
+            guard let address = storage.baseAddress else {
+                preconditionFailure("a socket address is never empty")
+            }
+            return body(address, socklen_t(bytes.count))
+        }
+    }
+}
+
+/// Which address families may be used.
+public enum AddressFamily: Sendable, Hashable {
+    case any, v4, v6
+
+    var number: Int32 {
+        switch self {
+        case .any: AF_UNSPEC
+        case .v4: AF_INET
+        case .v6: AF_INET6
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// A ``StreamTransport`` over TCP or over TLS on TCP.
+public final class SocketTransport: StreamTransport {
+    /// Judges a server's key once the handshake is done and before anything is sent.
+    public typealias TrustCheck =
+        (_ endpoint: Endpoint, _ facts: TLSFacts) async throws(FetchError) -> TrustFacts
+
+    /// Set when ``start(by:)`` has returned.
+    public private(set) var connection: Connection?
+
+    private let endpoint: Endpoint
+    private let loop: EventLoop
+    private let resolver: Resolver
+    private let trust: TrustCheck
+    private let onAttempt: (_ address: String) async throws(FetchError) -> Void
+    private var socket: TCPSocket?
+    private var tls: TLSSession?
+
+    /// - Parameters:
+    ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.
+    public init(
+        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, trust: @escaping TrustCheck,
+        onAttempt: @escaping (_ address: String) async throws(FetchError) -> Void
+    ) {
+        self.endpoint = endpoint
+        self.loop = loop
+        self.resolver = resolver
+        self.trust = trust
+        self.onAttempt = onAttempt
+    }
+
+    /// Takes over a connected socket, without TLS.
+    ///
+    /// - Parameter descriptor: Owned by the transport from here on.
+    public init(adopting descriptor: Int32, endpoint: Endpoint, loop: EventLoop)
+        throws(FetchError)
+    {
+        self.endpoint = endpoint
+        self.loop = loop
+        resolver = Resolver()
+        trust = { _, _ in TrustFacts(verdict: .skipped, firstSeen: nil) }
+        onAttempt = { _ in }
+        do throws(SystemError) {
+            socket = try TCPSocket(adopting: descriptor, on: loop)
+        } catch {
+            throw FetchError(.internal, .connect, error.sentence, errnoName: error.name)
+        }
+    }
+
+    public func start(by deadline: Deadline) async throws(FetchError) {
+        if socket == nil { socket = try await connect(by: deadline) }
+        guard let socket else { return }
+        var facts: TLSFacts?
+        var verdict: TrustFacts?
+        if endpoint.security == .tls {
+            let tls = try await handshake(over: socket, by: deadline)
+            self.tls = tls
+            let handshakeFacts = try tls.facts(host: endpoint.host)
+            verdict = try await trust(endpoint, handshakeFacts)
+            facts = handshakeFacts
+        }
+        connection = Connection(
+            endpoint: endpoint, address: socket.address.host, port: endpoint.port, tls: facts,
+            trust: verdict)
+    }
+
+    public func receive(
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(FetchError) -> TransportRead {
+        if let tls { return try tls.receive(into: buffer) }
+        guard let socket else { return .ended(.endOfFile) }
+        return try socket.receive(into: buffer)
+    }
+
+    public func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        if let tls { return try tls.send(bytes) }
+        guard let socket else {
+            throw FetchError(.send, .send, "the connection is closed")
+        }
+        return try socket.send(bytes)
+    }
+
+    public func wait(
+        for readiness: Readiness, by deadline: Deadline
+    ) async throws(FetchError) {
+        try await socket?.wait(for: readiness, by: deadline)
+    }
+
+    public func close() {
+        tls?.close()
+        tls = nil
+        socket = nil
+    }
+
+    private func connect(by deadline: Deadline) async throws(FetchError) -> TCPSocket {
+        let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
+        let (port, onAttempt) = (endpoint.port, onAttempt)
+        var connector = TCPConnector(loop: loop, deadline: deadline) {
+            address async throws(FetchError) in
+            let host = address.host
+            try await onAttempt(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")
+        }
+        let needsTLS = endpoint.security == .tls
+        return try await connector.connect(to: addresses, named: endpoint.description) {
+            () throws(FetchError) in
+            // Loading OpenSSL takes longer than most round trips: do it during one.
+            if needsTLS { _ = try TLSLibrary.shared() }
+        }
+    }
+
+    private func handshake(
+        over socket: TCPSocket, by deadline: Deadline
+    ) async throws(FetchError) -> TLSSession {
+        let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
+        let name = endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
+        let session = try TLSSession(over: socket, serverName: isLiteral ? nil : name)
+        while let readiness = try session.handshake() {
+            do throws(FetchError) {
+                try await socket.wait(for: readiness, by: deadline)
+            } catch  where error.outcome == .timeout {
+                throw FetchError(
+                    .timeout, .tls, "the TLS handshake with \(endpoint) took too long",
+                    hint: "allow more time with --connect-timeout")
+            }
+        }
+        return session
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWebCore
+
+/// A non-blocking TCP socket, watched by an event loop. Closed when its last owner lets go.
+final class TCPSocket {
+    private let descriptor: Descriptor
+    let loop: EventLoop
+    let address: SocketAddress
+    /// How the peer ended, once ``receive(into:)`` has seen it.
+    private(set) var ending: StreamEnding?
+
+    /// Begins to connect.
+    init(connectingTo address: SocketAddress, on loop: EventLoop) throws(SystemError) {
+        self.loop = loop
+        self.address = address
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
+        // A request is one write; waiting for more to put in its packet only costs time.
+        setFlag(IPPROTO_TCP, TCP_NODELAY)
+        do throws(SystemError) {
+            _ = try address.withSocketAddress { pointer, length in
+                Result { () throws(SystemError) in
+                    try systemCall { Glibc.connect(descriptor.borrowed, pointer, length) }
+                }
+            }.get()
+        } catch  where error.number == EINPROGRESS {
+            // The answer comes with writability.
+        }
+        try loop.attach(descriptor.borrowed)
+    }
+
+    /// Takes over a connected socket, for tests over a socket pair.
+    init(adopting number: Int32, on loop: EventLoop) throws(SystemError) {
+        guard let local = SocketAddress(literal: "127.0.0.1", port: 0) else {
+            preconditionFailure("a literal parses")
+        }
+        self.loop = loop
+        address = local
+        descriptor = Descriptor(owning: number)
+        _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
+        try loop.attach(number)
+    }
+
+    /// For waiting only; valid while this object lives.
+    var number: Int32 { descriptor.borrowed }
+
+    /// Whether a pending connect has succeeded; false while it is pending.
+    func isConnected() throws(SystemError) -> Bool {
+        var number: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        _ = try systemCall {
+            getsockopt(descriptor.borrowed, SOL_SOCKET, SO_ERROR, &number, &size)
+        }
+        if number != 0 { throw SystemError(number: number) }
+        var peer = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let status = withUnsafeMutablePointer(to: &peer) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getpeername(descriptor.borrowed, $0, &length)
+            }
+        }
+        return status == 0
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        do throws(SystemError) {
+            let count = try systemCall {
+                recv(descriptor.borrowed, buffer.baseAddress, buffer.count, 0)
+            }
+            if count > 0 { return .bytes(count) }
+            ending = .endOfFile
+            return .ended(.endOfFile)
+        } catch {
+            switch error.number {
+            case EAGAIN:
+                // A server that writes its header and body separately under Nagle's algorithm
+                // waits for our acknowledgement, which the kernel would delay by 40 ms.
+                setFlag(IPPROTO_TCP, TCP_QUICKACK)
+                return .wouldBlock(.readable)
+            case ECONNRESET, EPIPE:
+                ending = .reset
+                return .ended(.reset)
+            default:
+                throw FetchError(
+                    .receive, .body, "receiving failed: \(error.sentence)", errnoName: error.name)
+            }
+        }
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        do throws(SystemError) {
+            return .bytes(
+                try systemCall {
+                    Glibc.send(
+                        descriptor.borrowed, bytes.baseAddress, bytes.count,
+                        Int32(MSG_NOSIGNAL))
+                })
+        } catch {
+            if error.number == EAGAIN { return .wouldBlock(.writable) }
+            throw FetchError(
+                .send, .send, "sending failed: \(error.sentence)", errnoName: error.name)
+        }
+    }
+
+    func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
+        let interest = Interest(descriptor: number, readiness: readiness)
+        switch await loop.wait(for: [interest], by: deadline) {
+        case .ready: return
+        case .cancelled: throw .cancelled
+        case .timedOut:
+            throw FetchError(
+                .timeout, readiness == .readable ? .body : .send,
+                "the server was silent for too long",
+                hint: "allow more time with --read-timeout or --max-time")
+        }
+    }
+
+    private func setFlag(_ level: Int, _ name: Int32) {
+        var one: Int32 = 1
+        setsockopt(
+            descriptor.borrowed, Int32(level), name, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebTLS
+internal import Glibc
+internal import SmallWebCore
+
+/// OpenSSL, opened at the first use of TLS in the process, and what all connections share.
+//
+// @unchecked: function pointers and an `SSL_CTX` that nobody changes after `init`; OpenSSL counts
+// references to the context under its own lock.
+final class TLSLibrary: @unchecked Sendable {
+    let functions: swtls_functions
+    /// TLS 1.2 or later; certificates are judged by the trust rules, not by OpenSSL.
+    let context: OpaquePointer
+    /// A BIO over our socket: OpenSSL's own would raise SIGPIPE and hide why a read ended.
+    let socketMethod: OpaquePointer
+
+    private static let loaded = Result { () throws(FetchError) in try TLSLibrary() }
+
+    /// - Throws: `not-built-in` when libssl is not installed.
+    static func shared() throws(FetchError) -> TLSLibrary { try loaded.get() }
+
+    private init() throws(FetchError) {
+        var functions = swtls_functions()
+        if let problem = swtls_load(&functions) {
+            throw FetchError(
+                .notBuiltIn, .tls, "TLS needs OpenSSL 3: \(String(cString: problem))",
+                hint: "install the package libssl3")
+        }
+        // Neither openssl.cnf nor error strings are wanted: both cost start-up time.
+        _ = functions.OPENSSL_init_ssl(UInt64(swtls_no_config), nil)
+        guard let context = functions.SSL_CTX_new(functions.TLS_client_method()),
+            let method = functions.BIO_meth_new(Int32(BIO_TYPE_SOURCE_SINK), "smallweb socket")
+        else { throw FetchError(.internal, .tls, "OpenSSL could not make a context") }
+        self.functions = functions
+        self.context = context
+        socketMethod = method
+        _ = functions.SSL_CTX_ctrl(
+            context, Int32(swtls_min_proto_version_command), Int(TLS1_2_VERSION), nil)
+        _ = functions.SSL_CTX_ctrl(
+            context, Int32(swtls_mode_command), Int(swtls_modes), nil)
+        functions.SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil)
+        _ = functions.BIO_meth_set_read(method, socketBIORead)
+        _ = functions.BIO_meth_set_write(method, socketBIOWrite)
+        _ = functions.BIO_meth_set_ctrl(method) { _, command, _, _ in
+            command == BIO_CTRL_FLUSH ? 1 : 0
+        }
+    }
+
+    /// The oldest queued error's reason as words, and the queue emptied.
+    func takeErrorReason() -> String {
+        let code = functions.ERR_get_error()
+        functions.ERR_clear_error()
+        if let reason = functions.ERR_reason_error_string(code) { return String(cString: reason) }
+        var text = [CChar](repeating: 0, count: 256)
+        functions.ERR_error_string_n(code, &text, text.count)
+        return code == 0
+            ? "the connection ended"
+            : String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+/// What the BIO callbacks work on. Owned by ``TLSTransport``, which outlives its `SSL`, which owns
+/// the BIO.
+final class SocketBIOState {
+    var socket: TCPSocket?
+    /// The failure of the last send or receive that was neither data nor "would block".
+    var failure: FetchError?
+
+    init() {}
+}
+
+/// The state behind a BIO; OpenSSL calls back only while its owner is inside an SSL call.
+private func state(of bio: OpaquePointer?) -> SocketBIOState? {
+    guard let library = try? TLSLibrary.shared(), let data = library.functions.BIO_get_data(bio)
+    else { return nil }
+    return Unmanaged<SocketBIOState>.fromOpaque(data).takeUnretainedValue()
+}
+
+private func socketBIORead(
+    _ bio: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ count: Int32
+) -> Int32 {
+    guard let state = state(of: bio), let socket = state.socket, let buffer, count > 0,
+        let library = try? TLSLibrary.shared()
+    else { return -1 }
+    library.functions.BIO_clear_flags(bio, Int32(swtls_bio_flags))
+    do throws(FetchError) {
+        switch try socket.receive(
+            into: UnsafeMutableRawBufferPointer(start: buffer, count: Int(count)))
+        {
+        case .bytes(let count): return Int32(count)
+        case .ended: return 0
+        case .wouldBlock:
+            library.functions.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
+            return -1
+        }
+    } catch {
+        state.failure = error
+        return -1
+    }
+}
+
+private func socketBIOWrite(
+    _ bio: OpaquePointer?, _ buffer: UnsafePointer<CChar>?, _ count: Int32
+) -> Int32 {
+    guard let state = state(of: bio), let socket = state.socket, let buffer, count > 0,
+        let library = try? TLSLibrary.shared()
+    else { return -1 }
+    library.functions.BIO_clear_flags(bio, Int32(swtls_bio_flags))
+    do throws(FetchError) {
+        switch try socket.send(UnsafeRawBufferPointer(start: buffer, count: Int(count))) {
+        case .bytes(let count): return Int32(count)
+        case .wouldBlock:
+            library.functions.BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY)
+            return -1
+        }
+    } catch {
+        state.failure = error
+        return -1
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebTLS
+internal import Glibc
+internal import SmallWebCore
+
+/// One TLS connection over a connected socket. Owns the `SSL`.
+final class TLSSession {
+    private let library: TLSLibrary
+    private let ssl: OpaquePointer
+    private let bioState = SocketBIOState()
+    private let serverName: String?
+    /// After a fatal error OpenSSL forbids further calls, close_notify included.
+    private var isBroken = false
+
+    /// - Parameter serverName: For SNI: a host name, or `nil` for an IP literal.
+    init(over socket: TCPSocket, serverName: String?) throws(FetchError) {
+        library = try TLSLibrary.shared()
+        self.serverName = serverName
+        guard let ssl = library.functions.SSL_new(library.context) else {
+            throw FetchError(.internal, .tls, "OpenSSL could not make a connection")
+        }
+        guard let bio = library.functions.BIO_new(library.socketMethod) else {
+            library.functions.SSL_free(ssl)
+            throw FetchError(.internal, .tls, "OpenSSL could not make a BIO")
+        }
+        self.ssl = ssl
+        bioState.socket = socket
+        // Unretained: this object owns both the state and, through `ssl`, the BIO.
+        library.functions.BIO_set_data(bio, Unmanaged.passUnretained(bioState).toOpaque())
+        library.functions.BIO_set_init(bio, 1)
+        library.functions.SSL_set_bio(ssl, bio, bio)
+        library.functions.SSL_set_connect_state(ssl)
+        if let serverName {
+            _ = serverName.withCString { name in
+                library.functions.SSL_ctrl(
+                    ssl, Int32(swtls_hostname_command),
+                    Int(swtls_hostname_type), UnsafeMutablePointer(mutating: name))
+            }
+        }
+    }
+
+    deinit { library.functions.SSL_free(ssl) }
+
+    /// One step of the handshake: `nil` when it is done, else what to wait for.
+    ///
+    /// - Throws: `tls`, `connect` on a reset, `send`, `receive`.
+    func handshake() throws(FetchError) -> Readiness? {
+        library.functions.ERR_clear_error()
+        let status = library.functions.SSL_do_handshake(ssl)
+        if status == 1 { return nil }
+        let error = library.functions.SSL_get_error(ssl, status)
+        if let readiness = Self.readiness(error) { return readiness }
+        isBroken = true
+        if let failure = bioState.failure { throw failure }
+        let reason: String
+        switch bioState.socket?.ending {
+        case .reset: reason = "the server reset the connection"
+        case .some: reason = "the server closed the connection"
+        case nil: reason = library.takeErrorReason()
+        }
+        throw FetchError(
+            .tls, .tls, "TLS handshake failed: \(reason)",
+            hint: "check that this port speaks TLS, 1.2 or later")
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        library.functions.ERR_clear_error()
+        var count = 0
+        let status = library.functions.SSL_read_ex(ssl, buffer.baseAddress, buffer.count, &count)
+        if status == 1 { return .bytes(count) }
+        let error = library.functions.SSL_get_error(ssl, status)
+        if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
+        if error == SSL_ERROR_ZERO_RETURN { return .ended(.closeNotify) }
+        isBroken = true
+        if let failure = bioState.failure { throw failure }
+        if let ending = bioState.socket?.ending { return .ended(ending) }
+        throw FetchError(.receive, .body, "TLS failed: \(library.takeErrorReason())")
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        library.functions.ERR_clear_error()
+        var count = 0
+        let status = library.functions.SSL_write_ex(ssl, bytes.baseAddress, bytes.count, &count)
+        if status == 1 { return .bytes(count) }
+        let error = library.functions.SSL_get_error(ssl, status)
+        if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
+        isBroken = true
+        if let failure = bioState.failure { throw failure }
+        throw FetchError(.send, .send, "TLS failed: \(library.takeErrorReason())")
+    }
+
+    /// Sends close_notify if the socket takes it at once, and lets go of the socket.
+    func close() {
+        if !isBroken, bioState.socket != nil {
+            library.functions.ERR_clear_error()
+            _ = library.functions.SSL_shutdown(ssl)
+        }
+        isBroken = true
+        bioState.socket = nil
+    }
+
+    /// Facts about the finished handshake.
+    ///
+    /// - Parameter host: The name or IP literal that the certificate should be for.
+    /// - Throws: `tls` when the server sent no certificate that can be read.
+    func facts(host: String) throws(FetchError) -> TLSFacts {
+        let functions = library.functions
+        guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
+            throw FetchError(.tls, .tls, "the server sent no certificate")
+        }
+        defer { functions.X509_free(certificate) }
+        let cipher = functions.SSL_CIPHER_get_name(functions.SSL_get_current_cipher(ssl))
+        return TLSFacts(
+            version: functions.SSL_get_version(ssl).map { String(cString: $0) } ?? "",
+            cipher: cipher.map { String(cString: $0) } ?? "",
+            serverName: serverName,
+            certificate: try CertificateReader(library: library, certificate: certificate)
+                .facts(host: host))
+    }
+
+    private static func readiness(_ error: Int32) -> Readiness? {
+        switch error {
+        case SSL_ERROR_WANT_READ: .readable
+        case SSL_ERROR_WANT_WRITE: .writable
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWebCore
+
+/// A detached thread, for what must not block an event loop.
+enum Thread {
+    private final class Body {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// - Throws: `internal` when the system refuses another thread.
+    static func detach(_ run: @escaping @Sendable () -> Void) throws(FetchError) {
+        let body = Unmanaged.passRetained(Body(run))
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, body.toOpaque())
+        guard status == 0 else {
+            body.release()
+            let error = SystemError(number: status)
+            throw FetchError(
+                .internal, .resolve, "no thread: \(error.sentence)", errnoName: error.name)
+        }
+        pthread_detach(thread)
+    }
+}
