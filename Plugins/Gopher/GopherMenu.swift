@@ -59,15 +59,19 @@ enum GopherMenu {
         if type.kind == .telnet {
             let login = PercentEncoding.encode(fields[1])
             let name = type.character == UInt8(ascii: "8") ? "telnet" : "tn3270"
-            let standard = type.kind == .telnet && port == 23 ? "" : ":\(port)"
-            return "\(name)://\(login.isEmpty ? "" : login + "@")\(host)\(standard)/"
+            let place = (host.contains(":") ? "[\(host)]" : host) + (port == 23 ? "" : ":\(port)")
+            return usable("\(name)://\(login.isEmpty ? "" : login + "@")\(place)/")
         }
         let isSameServer = host.lowercased() == base.host && port == base.port ?? 70
         let scheme = isSameServer ? base.scheme : "gopher"
         let selector = PercentEncoding.encode(fields[1], also: "/:@!$&'()*+,;=~")
-        let text = "\(scheme)://\(authority)/\(PercentEncoding.encode([type.character]))\(selector)"
-        // A host that no URL can hold leads nowhere.
-        return (try? URI(parsing: text)) == nil ? nil : text
+        return usable(
+            "\(scheme)://\(authority)/\(PercentEncoding.encode([type.character]))\(selector)")
+    }
+
+    /// A host that no URL can hold leads nowhere.
+    private static func usable(_ url: String) -> String? {
+        (try? URI(parsing: url)) == nil ? nil : url
     }
 }
 
@@ -85,16 +89,26 @@ struct GopherMenuReader {
         framer = LineFramer(lineBytesMax: lineBytesMax)
     }
 
-    /// - Throws: `protocol-error` for a line beyond the limit.
-    mutating func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> [Item] {
-        guard isWanted else { return [] }
+    /// The items of the lines that end within `bytes`; an error, after them, for a line beyond the
+    /// limit.
+    mutating func add(_ bytes: ArraySlice<UInt8>) -> (items: [Item], error: FetchError?) {
+        guard isWanted else { return ([], nil) }
         var lines: [LineFramer.Line] = []
-        try framer.add(bytes) { lines.append($0) }
-        return lines.map { read($0.bytes) }
+        do throws(FetchError) {
+            try framer.add(bytes) { lines.append($0) }
+        } catch {
+            return (lines.map { read($0.bytes) }, error)
+        }
+        return (lines.map { read($0.bytes) }, nil)
     }
 
-    mutating func finish() -> [Item] {
-        framer.finish().map { [read($0.bytes)] } ?? []
+    /// The last line, when no line feed ended it: it may be cut anywhere, so that its host or port
+    /// may be another's. It leads nowhere.
+    mutating func finish() -> Item? {
+        guard let line = framer.finish()?.bytes, line.first != ASCII.dot else { return nil }
+        var item = read(line)
+        item.url = nil
+        return item
     }
 
     private mutating func read(_ line: ArraySlice<UInt8>) -> Item {

@@ -26,6 +26,17 @@ struct GopherOpening {
         verdict = judge(isAtEnd: piece.isEmpty)
     }
 
+    /// Whether the bytes so far end with a lone dot, after which some servers forget to close.
+    var isTerminated: Bool {
+        guard type.form != .binary, bytes.last == ASCII.lineFeed else { return false }
+        let line =
+            bytes.dropLast().split(
+                separator: ASCII.lineFeed, omittingEmptySubsequences: false
+            ).last ?? []
+        return line.elementsEqual([ASCII.dot])
+            || line.elementsEqual([ASCII.dot, ASCII.carriageReturn])
+    }
+
     private func judge(isAtEnd: Bool) -> Verdict? {
         if bytes.count > Self.bytesMax { return .content }
         var message: String?

@@ -30,8 +30,11 @@ public struct GopherPlugin: ProtocolHandler {
         try await stream.writeAll(address.requestLine())
         var opening = GopherOpening(type: address.type)
         while opening.verdict == nil {
-            let bytes = try await stream.readSome()
-            opening.add(bytes)
+            do throws(FetchError) {
+                opening.add(try await stream.readSome())
+            } catch  where error.outcome == .timeout && opening.isTerminated {
+                opening.add([])
+            }
         }
         if opening.bytes.isEmpty {
             guard address.type.form != .menu && stream.ending != .reset else {
@@ -40,15 +43,19 @@ public struct GopherPlugin: ProtocolHandler {
             try await emit(
                 .note(Note("empty-reply", "an empty reply: perhaps there is no such selector")))
         }
-        try await emit(.head(head(address.type, opening, path: request.uri.path)))
+        try await emit(.head(head(address, opening)))
         return try await body(of: request, address.type, opening.bytes, from: stream, emit: emit)
     }
 
-    private func head(_ type: GopherItemType, _ opening: GopherOpening, path: String) -> Head {
-        guard case .refusal(let text) = opening.verdict else {
-            return Head(.success, mediaType: type.mediaType(path: path))
+    private func head(_ address: GopherAddress, _ opening: GopherOpening) -> Head {
+        let name = String(decoding: address.selector, as: UTF8.self)
+        var head = Head(.success, mediaType: address.type.mediaType(path: name))
+        if case .refusal(let text) = opening.verdict {
+            head = Head(
+                .permanentFailure, meta: text, mediaType: MediaType("application/gopher-menu"))
         }
-        return Head(.permanentFailure, meta: text, mediaType: MediaType("application/gopher-menu"))
+        head.suggestedName = name.split(separator: "/").last.map(String.init) ?? ""
+        return head
     }
 
     /// Delivers the opening and all that follows, in the form of the item type.
@@ -63,13 +70,15 @@ public struct GopherPlugin: ProtocolHandler {
             isWanted: type.form == .menu)
         func deliver(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             try await emit(.body(bytes))
-            for item in try menu.add(bytes) { try await emit(.item(item)) }
+            let (items, error) = menu.add(bytes)
+            for item in items { try await emit(.item(item)) }
+            if let error { throw error }
         }
         func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             guard isLines else { return try await emit(.body(bytes)) }
             try await text.add(bytes, deliver)
         }
-        try await take(opening[...])
+        if !opening.isEmpty { try await take(opening[...]) }
         var ending = StreamEnding.endOfFile
         do throws(FetchError) {
             ending = try await stream.readToEnd(take)
@@ -79,7 +88,7 @@ public struct GopherPlugin: ProtocolHandler {
         if isLines {
             let wasTerminated = text.isTerminated
             try await text.finish(deliver)
-            for item in menu.finish() { try await emit(.item(item)) }
+            if let item = menu.finish() { try await emit(.item(item)) }
             if wasTerminated { return .complete }
         }
         if request.scheme.transport == .tls && ending == .endOfFile {

@@ -68,8 +68,16 @@ public struct Fetcher: Sendable {
         _ request: Request, emit: @escaping @Sendable (Event) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Ending {
         try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
-            var hops = Hops(fetcher: self, request: request, emit: emit)
-            return try await hops.run()
+            try await runHere(request, emit: emit)
         }
+    }
+
+    /// ``run(_:emit:)`` for a caller that is on the fetcher's loop already, as the command line is:
+    /// `emit` may then use what is not `Sendable`.
+    public func runHere(
+        _ request: Request, emit: @escaping Emit
+    ) async throws(FetchError) -> Ending {
+        var hops = Hops(fetcher: self, request: request, emit: emit)
+        return try await hops.run()
     }
 }

@@ -45,6 +45,8 @@ public struct Head: Sendable, Hashable {
     public var isPermanentRedirect = false
     /// For ``ReplyClass/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput = false
+    /// A file name that the protocol knows better than the URL's path says; not yet safe to use.
+    public var suggestedName: String?
     /// Seconds the server asks to wait before the next request; `nil` when it does not.
     public var retryAfter: Double?
 

@@ -26,6 +26,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
             guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = String(decoding: Self.trim(part[..<equals]), as: UTF8.self).lowercased()
             let value = Self.unquote(Self.trim(part[(equals + 1)...]))
+            guard !name.isEmpty && name.utf8.allSatisfy(Self.isToken) else { continue }
             if parameters[name] == nil { parameters[name] = value }
         }
         self.init(String(decoding: essence, as: UTF8.self), parameters)
@@ -44,7 +45,9 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String {
-        parameters.sorted { $0.key < $1.key }.reduce(essence) { "\($0); \($1.key)=\($1.value)" }
+        parameters.sorted { $0.key < $1.key }.reduce(essence) {
+            "\($0); \($1.key)=\(Self.quote($1.value))"
+        }
     }
 
     /// Splits outside quoted strings.
@@ -93,6 +96,16 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
             }
         }
         return String(decoding: value, as: UTF8.self)
+    }
+
+    /// A token as it is, anything else as a quoted string.
+    private static func quote(_ value: String) -> String {
+        guard value.isEmpty || !value.utf8.allSatisfy(isToken) else { return value }
+        let escaped = value.unicodeScalars.reduce(into: "") { escaped, scalar in
+            if scalar == "\"" || scalar == "\\" { escaped += "\\" }
+            escaped.unicodeScalars.append(scalar)
+        }
+        return "\"\(escaped)\""
     }
 
     private static func isToken(_ byte: UInt8) -> Bool {

@@ -122,7 +122,7 @@ extension URI.Reference {
     }
 
     /// Encodes what a component may not hold, and refuses a `%` without two digits.
-    private static func clean(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
+    fileprivate static func clean(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
         var cleaned: [UInt8] = []
         cleaned.reserveCapacity(bytes.count)
         for (index, byte) in zip(bytes.indices, bytes) {
@@ -151,7 +151,7 @@ extension URI.Authority {
         if let at = rest.lastIndex(of: UInt8(ascii: "@")) {
             let info = rest[..<at]
             guard !info.contains(UInt8(ascii: "@")) else { throw .badURL("two @ in the URL") }
-            userinfo = String(decoding: info, as: UTF8.self)
+            userinfo = try URI.Reference.clean(info)
             rest = rest[(at + 1)...]
         }
         let hostEnd: Int
@@ -199,10 +199,12 @@ extension URI.Authority {
                 || byte == UInt8(ascii: "_") || byte == ASCII.dot
             guard isHostByte else { throw .badURL("a host cannot contain that character") }
         }
-        guard decoded.contains(where: { $0 >= 0x80 }) || isWellSized(decoded) else {
+        // Other letters than ASCII's may have a lower case within ASCII, such as the Kelvin sign.
+        let host = name.lowercased()
+        guard host.utf8.contains(where: { $0 >= 0x80 }) || isWellSized(Array(host.utf8)) else {
             throw .badURL("the host has an empty label, or is longer than DNS allows")
         }
-        return name.lowercased()
+        return host
     }
 
     /// Labels of 1 to 63 bytes, 253 in all, one trailing dot allowed (RFC 1035 §2.3.4).

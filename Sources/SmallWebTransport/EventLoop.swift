@@ -92,6 +92,23 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         wake()
     }
 
+    /// Runs `body` on the calling thread and returns when it has finished. Nothing is left to run.
+    public func runToCompletion<Value: Sendable>(
+        _ body: @escaping @Sendable () async -> Value
+    ) -> Value {
+        let completion = Completion<Value>()
+        Task(executorPreference: self) {
+            let value = await body()
+            completion.value.withLock { $0 = value }
+            self.stop()
+        }
+        run()
+        guard let value = completion.value.withLock({ $0 }) else {
+            preconditionFailure("the loop stops after the body has finished")
+        }
+        return value
+    }
+
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         if isCurrent {
@@ -286,4 +303,9 @@ final class Waiter: @unchecked Sendable {
         self.interests = interests
         self.deadline = deadline
     }
+}
+
+/// Where ``EventLoop/runToCompletion(_:)`` leaves its result.
+private final class Completion<Value: Sendable>: Sendable {
+    let value = Mutex<Value?>(nil)
 }

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+# make            build the release binary          make test     everything that is tested
+# make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
+# make bench      ratios against rivals and a floor  make fuzz     SECONDS=60
+# make sanitize   the suite under TSan and ASan      make format   the source style
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+SECONDS ?= 60
+
+SWIFT ?= swift
+BIN := .build/release/smallweb
+LOOPBACK := .build/release/smallweb-loopback
+
+# The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
+# Swift is installed. An archive alone in a directory that is searched first is what links it.
+STATIC_LIBS := .build/static-libs
+RELEASE_FLAGS := -c release --static-swift-stdlib -Xlinker -L$(STATIC_LIBS)
+
+.PHONY: all build deps test-deps static-libs install uninstall test unit real demo bench fuzz \
+	sanitize format lint clean
+
+all: build
+
+build: deps static-libs
+	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
+
+deps:
+	@.ci/deps build
+
+test-deps:
+	@.ci/deps test
+
+static-libs:
+	@mkdir -p $(STATIC_LIBS)
+	@clang=$$(dirname "$$(readlink -f "$$(command -v $(SWIFT))")")/clang; \
+	for pair in libstdc++.a:libstdc++.a libgcc_eh.a:libgcc_s.a; do \
+		archive=$$($$clang -print-file-name=$${pair%%:*}); \
+		if [ -f "$$archive" ]; then ln -sf "$$archive" $(STATIC_LIBS)/$${pair##*:}; fi; \
+	done
+
+install: build
+	install -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/smallweb
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb
+
+# The debug build runs the suite; the release binary is what the real servers meet.
+test: unit real
+
+unit: test-deps
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build
+
+real: test-deps build
+	Tests/RealServers/run.sh $(BIN)
+
+demo: build
+	$(SWIFT) build -c release --product smallweb-loopback
+	Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
+
+bench: test-deps build
+	$(SWIFT) build -c release --product smallweb-loopback
+	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK)
+
+fuzz: deps
+	Tests/Fuzz/run.sh $(SECONDS)
+
+sanitize: test-deps
+	$(SWIFT) test --scratch-path .build/thread --sanitize=thread
+	$(SWIFT) test --scratch-path .build/address --sanitize=address
+
+format:
+	$(SWIFT) format -i -r Package.swift Sources Plugins Tests
+
+lint:
+	$(SWIFT) format lint -s -r Package.swift Sources Plugins Tests
+
+clean:
+	rm -rf .build

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// Arguments to ``Settings``, by the option table alone.
+struct ArgumentParser {
+    private var settings = Settings()
+    private var arguments: ArraySlice<String>
+
+    /// - Throws: `usage`, with the nearest name for one that does not exist.
+    static func parse(_ arguments: [String]) throws(FetchError) -> Settings {
+        var parser = ArgumentParser(arguments: arguments[...])
+        return try parser.parse()
+    }
+
+    private init(arguments: ArraySlice<String>) { self.arguments = arguments }
+
+    private mutating func parse() throws(FetchError) -> Settings {
+        while let argument = arguments.popFirst() {
+            if argument == "--" {
+                settings.operands += arguments
+                break
+            } else if argument.hasPrefix("--") {
+                try parseLong(argument.dropFirst(2))
+            } else if argument.hasPrefix("-") && argument != "-" {
+                try parseShort(argument.dropFirst())
+            } else {
+                settings.operands.append(argument)
+            }
+        }
+        return settings
+    }
+
+    private mutating func parseLong(_ text: Substring) throws(FetchError) {
+        let name = text.prefix { $0 != "=" }
+        let value = text.count > name.count ? String(text.dropFirst(name.count + 1)) : nil
+        if let option = Self.option(long: name) {
+            try apply(option, "--\(name)", attached: value)
+        } else if name.hasPrefix("no-"), let option = Self.option(long: name.dropFirst(3)),
+            case .flag(let set) = option.action, value == nil
+        {
+            set(&settings, false)
+        } else {
+            let names = Option.all.flatMap { [$0.long] + $0.aliases }
+            throw usageError(
+                "unknown option --\(name)",
+                hint: Nearest.name(to: String(name), among: names).map { "did you mean --\($0)?" }
+                    ?? "'smallweb --help' lists the options")
+        }
+    }
+
+    /// `-fsSL`, `-o FILE`, `-oFILE`.
+    private mutating func parseShort(_ text: Substring) throws(FetchError) {
+        var rest = text
+        while let letter = rest.popFirst() {
+            guard let option = Option.all.first(where: { $0.short == letter }) else {
+                throw usageError(
+                    "unknown option -\(letter)", hint: "'smallweb --help' lists the options")
+            }
+            if case .flag(let set) = option.action {
+                set(&settings, true)
+            } else {
+                try apply(option, "-\(letter)", attached: rest.isEmpty ? nil : String(rest))
+                return
+            }
+        }
+    }
+
+    private mutating func apply(
+        _ option: Option, _ name: String, attached: String?
+    ) throws(FetchError) {
+        switch option.action {
+        case .flag(let set):
+            guard attached == nil else { throw usageError("\(name) takes no value") }
+            set(&settings, true)
+        case .value(let placeholder, let set):
+            guard let value = attached ?? arguments.popFirst() else {
+                throw usageError("\(name) needs a value: \(placeholder)")
+            }
+            try set(&settings, value)
+        }
+    }
+
+    private static func option(long name: Substring) -> Option? {
+        Option.all.first { $0.long == name || $0.aliases.contains(String(name)) }
+    }
+}
+
+/// Suggestions for mistyped names.
+enum Nearest {
+    /// The name with the fewest edits, if those are few for its length.
+    static func name(to typed: String, among names: [String]) -> String? {
+        let nearest = names.map { (distance($0, typed), $0) }.min { $0.0 < $1.0 }
+        guard let (edits, name) = nearest, edits <= max(1, typed.count / 3) else { return nil }
+        return name
+    }
+
+    /// Levenshtein distance.
+    private static func distance(_ left: String, _ right: String) -> Int {
+        let right = Array(right)
+        var row = Array(0...right.count)
+        for (index, character) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let substituted = diagonal + (character == right[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(substituted, row[column] + 1, diagonal + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

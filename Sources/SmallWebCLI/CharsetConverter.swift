@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// Text in a declared charset to UTF-8, for a terminal. Owns an iconv descriptor.
+final class CharsetConverter {
+    private let descriptor: iconv_t
+    private var carry: [CChar] = []
+
+    /// `nil` when the charset is UTF-8 already or unknown to the system.
+    init?(from charset: String) {
+        if charset == "utf-8" || charset == "utf8" || charset == "us-ascii" { return nil }
+        guard let descriptor = iconv_open("UTF-8//TRANSLIT", charset),
+            Int(bitPattern: descriptor) != -1
+        else { return nil }
+        self.descriptor = descriptor
+    }
+
+    deinit { iconv_close(descriptor) }
+
+    /// Converts what is complete and keeps the rest for the next piece; what is invalid becomes
+    /// U+FFFD.
+    func convert(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var input = carry + bytes.map { CChar(bitPattern: $0) }
+        var output: [UInt8] = []
+        var used = 0
+        input.withUnsafeMutableBufferPointer { buffer in
+            var next = buffer.baseAddress
+            var left = buffer.count
+            while left > 0 {
+                var piece = [CChar](repeating: 0, count: 4096)
+                var number: Int32 = 0
+                let written = piece.withUnsafeMutableBufferPointer { room in
+                    var to = room.baseAddress
+                    var free = room.count
+                    errno = 0
+                    _ = iconv(descriptor, &next, &left, &to, &free)
+                    number = errno
+                    return room.count - free
+                }
+                output += piece.prefix(written).map { UInt8(bitPattern: $0) }
+                if number == EINVAL { break }
+                if number == EILSEQ {
+                    output += Array("\u{FFFD}".utf8)
+                    next = next.map { $0 + 1 }
+                    left -= 1
+                }
+            }
+            used = buffer.count - left
+        }
+        carry = Array(input[used...])
+        return output
+    }
+}

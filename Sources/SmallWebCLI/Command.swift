@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebPlugins
+
+/// One command: its name, its help, and what it does with settings and operands.
+struct Command: Sendable {
+    let name: String
+    let synopsis: String
+    let summary: String
+    /// Returns the exit status.
+    let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
+
+    static let all = [get, schemes, help]
+
+    static let get = Command(
+        name: "get", synopsis: "get URL…", summary: "fetch, print or save bodies"
+    ) { settings, operands throws(FetchError) in
+        try GetCommand(settings: settings, urls: operands).run()
+    }
+
+    static let schemes = Command(
+        name: "schemes", synopsis: "schemes", summary: "list the schemes that can be fetched"
+    ) { settings, operands throws(FetchError) in
+        guard operands.isEmpty else { throw usageError("schemes takes no operands") }
+        for scheme in Registry.builtIn.schemes {
+            let fields = [
+                scheme.name, "\(scheme.defaultPort)", scheme.transport.rawValue,
+                scheme.trust.rawValue, scheme.summary,
+            ]
+            // Columns for a person, tabs for `cut`.
+            let line =
+                Environment.isTerminal(1)
+                ? zip(fields, [10, 6, 5, 6, 0]).map { Help.padded($0, $1) }.joined(separator: " ")
+                : fields.joined(separator: "\t")
+            try StandardStream.output.write(line + "\n")
+        }
+        return 0
+    }
+
+    static let help = Command(
+        name: "help", synopsis: "help [exit-status]", summary: "show help on a topic"
+    ) { settings, operands throws(FetchError) in
+        switch operands {
+        case [], ["get"], ["schemes"]: try StandardStream.output.write(Help.summary)
+        case ["exit-status"]: try StandardStream.output.write(Help.exitStatus)
+        default:
+            throw usageError(
+                "no help on \"\(operands.joined(separator: " "))\"",
+                hint: "topics: exit-status")
+        }
+        return 0
+    }
+}
+
+/// The program: arguments in, exit status out.
+enum Tool {
+    static func run(_ arguments: [String]) -> Int32 {
+        Environment.reserveStandardDescriptors()
+        var settings = Settings()
+        do throws(FetchError) {
+            settings = try ArgumentParser.parse(arguments)
+            return try dispatch(settings)
+        } catch {
+            Messages(settings: settings).error(nil, error)
+            return error.outcome.exitStatus
+        }
+    }
+
+    private static func dispatch(_ settings: Settings) throws(FetchError) -> Int32 {
+        if settings.wantsHelp {
+            try StandardStream.output.write(Help.summary)
+            return 0
+        }
+        if settings.wantsVersion {
+            try StandardStream.output.write("smallweb \(Help.version)\n")
+            return 0
+        }
+        guard let first = settings.operands.first else {
+            throw usageError("no command and no URL", hint: "try 'smallweb --help'")
+        }
+        if let command = Command.all.first(where: { $0.name == first }) {
+            return try command.run(settings, Array(settings.operands.dropFirst()))
+        }
+        // No command will ever contain "://".
+        if first.contains("://") { return try Command.get.run(settings, settings.operands) }
+        let names = Command.all.map(\.name)
+        throw usageError(
+            "unknown command \"\(first)\"",
+            hint: Nearest.name(to: first, among: names).map { "did you mean '\($0)'?" }
+                ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
+    }
+}

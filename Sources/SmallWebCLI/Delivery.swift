@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// Takes the events of one URL: trace, header, body, progress.
+final class Delivery {
+    private let settings: Settings
+    private let messages: Messages
+    private let headers: HeaderFile?
+    private let sink: BodySink
+    private let meter: ProgressMeter
+    private let url: String
+    private var uri: URI
+    private var isDelivering = false
+
+    init(
+        _ request: Request, url: String, sink: BodySink, settings: Settings, messages: Messages,
+        headers: HeaderFile?, meter: ProgressMeter
+    ) {
+        uri = request.uri
+        self.url = url
+        self.sink = sink
+        self.settings = settings
+        self.messages = messages
+        self.headers = headers
+        self.meter = meter
+    }
+
+    /// - Parameter hidesInput: Whether the request line must not be shown.
+    func take(_ event: Event, hidesInput: Bool) throws(FetchError) {
+        switch event {
+        case .connecting(_, let address):
+            meter.connecting(to: address)
+            messages.trace("*", "connecting to \(address)")
+        case .connected(let connection):
+            for line in Trace.lines(connection) { messages.trace("*", line) }
+        case .sent(let bytes):
+            for line in Trace.lines(hidesInput ? Array("(input not shown)".utf8) : bytes) {
+                messages.trace(">", line)
+            }
+        case .redirect(let redirect):
+            messages.trace(
+                "*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to)")
+            uri = redirect.to
+        case .head(let head): try begin(head)
+        case .body(let bytes):
+            meter.receive(bytes.count)
+            if isDelivering { try sink.write(bytes) }
+        case .item(let item):
+            if isDelivering { try sink.write(item) }
+        case .note(let note): messages.note(url, note)
+        case .end: break
+        }
+    }
+
+    private func begin(_ head: Head) throws(FetchError) {
+        for line in Trace.lines(head.header) { messages.trace("<", line) }
+        try headers?.write(head.header)
+        isDelivering = head.replyClass == .success || settings.refusal != .fail
+        guard isDelivering else { return }
+        if settings.showsHeader { try StandardStream.output.write(head.header[...]) }
+        messages.showTransient("")
+        try sink.begin(head, uri: uri)
+    }
+}
+
+/// Lines of the trace.
+enum Trace {
+    static func lines(_ bytes: [UInt8]) -> [String] {
+        let text = String(decoding: bytes, as: UTF8.self)
+        return text.split(whereSeparator: \.isNewline).map(String.init)
+            + (bytes == ASCII.crlf ? ["(empty line)"] : [])
+    }
+
+    static func lines(_ connection: Connection) -> [String] {
+        var lines = ["connected to \(connection.endpoint) (\(connection.address))"]
+        guard let tls = connection.tls else { return lines }
+        let certificate = tls.certificate
+        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
+        lines += [
+            "\(tls.version), \(tls.cipher), SNI \(tls.serverName ?? "none")",
+            "certificate \(certificate.subject), issuer \(certificate.issuer)",
+            "valid \(day(certificate.notBefore)) to \(day(certificate.notAfter))",
+            "certificate sha256:\(certificate.sha256.hex)",
+            "public key sha256:\(certificate.spkiSHA256.hex)",
+        ]
+        if let trust = connection.trust {
+            lines.append(
+                "trust: \(trust.verdict.rawValue)"
+                    + (trust.firstSeen.map { ", known since \(UTCDate.day($0))" } ?? ""))
+        }
+        return lines
+    }
+}
+
+/// The file of `--dump-header`, for all URLs of a run.
+final class HeaderFile {
+    private enum Target {
+        case stream(StandardStream)
+        case file(FileOutput)
+    }
+
+    private let target: Target
+
+    /// `-` is standard output, `%` standard error.
+    init(_ name: String) throws(FetchError) {
+        switch name {
+        case "-": target = .stream(.output)
+        case "%": target = .stream(.error)
+        default:
+            target = .file(try FileOutput(name, clash: .overwrite, createsDirectories: false))
+        }
+    }
+
+    func write(_ header: [UInt8]) throws(FetchError) {
+        switch target {
+        case .stream(let stream): try stream.write(header[...])
+        case .file(let file): try file.write(header[...])
+        }
+    }
+
+    func commit() throws(FetchError) {
+        if case .file(let file) = target { try file.commit() }
+    }
+}

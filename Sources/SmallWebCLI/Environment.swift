@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWeb
+
+/// What the process was started with, beside its arguments.
+enum Environment {
+    /// `nil` when unset or empty.
+    static func variable(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+
+    static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+    /// Width of the terminal behind `descriptor`; 80 when it does not say.
+    static func columns(_ descriptor: Int32) -> Int {
+        let columns = Int(swposix_columns(descriptor))
+        return columns > 0 ? columns : 80
+    }
+
+    /// Whether to colour what goes to `descriptor`. `--color` beats the environment, `NO_COLOR`
+    /// beats `CLICOLOR_FORCE`.
+    static func usesColor(_ when: Settings.When, on descriptor: Int32) -> Bool {
+        switch when {
+        case .always: return true
+        case .never: return false
+        case .auto:
+            if variable("NO_COLOR") != nil { return false }
+            if let force = variable("CLICOLOR_FORCE"), force != "0" { return true }
+            return isTerminal(descriptor) && variable("TERM") != "dumb"
+        }
+    }
+
+    /// The trust store's file.
+    ///
+    /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
+    static func knownHosts() throws(FetchError) -> String {
+        if let path = variable("SMALLWEB_KNOWN_HOSTS") { return path }
+        // A relative XDG directory is invalid and ignored, as its specification says.
+        if let data = variable("XDG_DATA_HOME"), data.hasPrefix("/") {
+            return data + "/smallweb/known_hosts"
+        }
+        let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
+        guard let home else {
+            throw usageError(
+                "no home directory for the trust store",
+                hint: "set HOME, or name the file with SMALLWEB_KNOWN_HOSTS")
+        }
+        return home + "/.local/share/smallweb/known_hosts"
+    }
+
+    /// Fills descriptors 0 to 2 if the caller closed them, so that no socket gets such a number and
+    /// with it somebody's error message. Writing to one of them still fails.
+    static func reserveStandardDescriptors() {
+        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
+            _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
+        }
+    }
+}

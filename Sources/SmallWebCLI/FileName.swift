@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// File names from URLs: harmless ones, whatever the URL says.
+enum FileName {
+    /// Room for `.part`, a number and a process id within the usual 255.
+    private static let bytesMax = 200
+
+    /// The last part of the path, or what the protocol suggests; `index` by type when that is empty.
+    static func name(for uri: URI, head: Head?) -> String {
+        let segment = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        let wanted =
+            head?.suggestedName
+            ?? String(decoding: PercentEncoding.decode(segment), as: UTF8.self)
+        let safe = sanitise(wanted)
+        return safe.isEmpty ? index(head?.mediaType) : safe
+    }
+
+    /// Without slashes, control characters and leading dots, and not too long.
+    static func sanitise(_ name: String) -> String {
+        var safe = String.UnicodeScalarView()
+        for scalar in name.unicodeScalars {
+            let isControl = scalar.properties.generalCategory == .control
+            let isFormat = scalar.properties.generalCategory == .format
+            if scalar == "/" || isControl || isFormat { continue }
+            if safe.isEmpty && scalar == "." { continue }
+            safe.append(scalar)
+        }
+        var text = String(safe)
+        while text.utf8.count > bytesMax { text.removeLast() }
+        return text
+    }
+
+    private static func index(_ type: MediaType?) -> String {
+        switch type?.essence {
+        case "text/gemini": "index.gmi"
+        case "text/html": "index.html"
+        case let essence? where essence.hasPrefix("text/"): "index.txt"
+        default: "index"
+        }
+    }
+}

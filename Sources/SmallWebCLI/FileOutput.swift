@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// A file that appears under its name only when it is complete.
+///
+/// Bytes go to `NAME.part` beside it. A device, pipe or socket is written to directly.
+final class FileOutput {
+    /// What to do when the name is taken.
+    enum Clash {
+        /// Replace the file, keeping its permissions; through a symbolic link.
+        case overwrite
+        /// Take the first free of `NAME`, `NAME.1`, `NAME.2` ….
+        case number
+    }
+
+    /// Where the body ends up; known for sure after ``commit()``.
+    private(set) var path: String
+    private let clash: Clash
+    private var part: String?
+    private var file: Int32
+
+    /// - Throws: `write` when the file cannot be created.
+    init(_ path: String, clash: Clash, createsDirectories: Bool) throws(FetchError) {
+        var target = path
+        if clash == .overwrite, let real = realpath(path, nil) {
+            target = String(cString: real)
+            free(real)
+        }
+        if createsDirectories { Self.makeDirectories(of: target) }
+        self.path = target
+        self.clash = clash
+        var status = stat()
+        let exists = stat(target, &status) == 0
+        if exists && status.st_mode & S_IFMT == S_IFDIR && clash == .overwrite {
+            throw FetchError(
+                .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
+        }
+        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash == .overwrite
+        do throws(SystemError) {
+            if isSpecial {
+                file = try systemCall { open(target, O_WRONLY | O_CLOEXEC) }
+            } else {
+                (file, part) = try Self.openPart(target)
+                if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o7777) }
+            }
+        } catch {
+            throw FetchError(
+                .write, .output, "cannot create \(path): \(error.sentence)",
+                errnoName: error.name,
+                hint: error.number == ENOENT ? "make its directory, or use --create-dirs" : nil)
+        }
+    }
+
+    deinit { discard() }
+
+    func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        do throws(SystemError) {
+            var rest = bytes
+            while !rest.isEmpty {
+                let count = try systemCall {
+                    rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+                }
+                rest = rest.dropFirst(count)
+            }
+        } catch {
+            throw failure("cannot write", error)
+        }
+    }
+
+    /// Gives the file its name.
+    func commit() throws(FetchError) {
+        guard file >= 0 else { return }
+        let status = close(file)
+        let number = errno
+        file = -1
+        // A full network disk may say so only here.
+        if status != 0 { throw failure("cannot write", SystemError(number: number)) }
+        guard let part else { return }
+        do throws(SystemError) {
+            switch clash {
+            case .overwrite: _ = try systemCall { rename(part, path) }
+            case .number: try linkToFreeName(part)
+            }
+            self.part = nil
+        } catch {
+            throw failure("cannot name", error)
+        }
+    }
+
+    /// Leaves nothing behind. Harmless after ``commit()``.
+    func discard() {
+        if file >= 0 { close(file) }
+        file = -1
+        if let part { unlink(part) }
+        part = nil
+    }
+
+    /// A link fails when the name is taken, so two processes can never take the same one.
+    private func linkToFreeName(_ part: String) throws(SystemError) {
+        var candidate = path
+        for number in 1... {
+            if link(part, candidate) == 0 { break }
+            let error = errno
+            guard error == EEXIST else {
+                // A file system without links: the next best thing.
+                guard error == EPERM || error == ENOTSUP, access(candidate, F_OK) != 0 else {
+                    throw SystemError(number: error)
+                }
+                _ = try systemCall { rename(part, candidate) }
+                path = candidate
+                return
+            }
+            candidate = "\(path).\(number)"
+        }
+        unlink(part)
+        path = candidate
+    }
+
+    private static func openPart(_ target: String) throws(SystemError) -> (Int32, String) {
+        for name in ["\(target).part", "\(target).\(getpid()).part"] {
+            do throws(SystemError) {
+                let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+                return (try systemCall { open(name, flags, 0o666) }, name)
+            } catch {
+                // Somebody else is at the same file, or left this behind.
+                if error.number != EEXIST { throw error }
+            }
+        }
+        throw SystemError(number: EEXIST)
+    }
+
+    private static func makeDirectories(of path: String) {
+        for (index, character) in zip(path.indices, path) where character == "/" {
+            if index != path.startIndex { mkdir(String(path[..<index]), 0o777) }
+        }
+    }
+
+    private func failure(_ what: String, _ error: SystemError) -> FetchError {
+        FetchError(
+            .write, .output, "\(what) \(path): \(error.sentence)", errnoName: error.name,
+            hint: error.number == ENOSPC ? "make room and fetch again" : nil)
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// Where `--data` comes from.
+enum InputSource {
+    /// Nothing that goes into a request line is longer.
+    private static let bytesMax = 1 << 20
+
+    /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`. One final
+    /// line end is not part of it, because editors and `echo` add it.
+    static func read(_ value: String) throws(FetchError) -> [UInt8] {
+        guard value.hasPrefix("@") else { return Array(value.utf8) }
+        let name = String(value.dropFirst())
+        do throws(SystemError) {
+            let file = try systemCall {
+                name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
+            }
+            defer { close(file) }
+            var bytes: [UInt8] = []
+            var piece = [UInt8](repeating: 0, count: 65_536)
+            while bytes.count <= bytesMax {
+                let count = try systemCall { Glibc.read(file, &piece, piece.count) }
+                if count == 0 { break }
+                bytes += piece[..<count]
+            }
+            if bytes.last == ASCII.lineFeed { bytes.removeLast() }
+            if bytes.last == ASCII.carriageReturn { bytes.removeLast() }
+            return bytes
+        } catch {
+            throw FetchError(
+                .read, .input, "cannot read the input from \(name): \(error.sentence)",
+                errnoName: error.name)
+        }
+    }
+}

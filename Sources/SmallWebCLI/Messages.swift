@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// What smallweb says on standard error. Text from servers is neutralised here, once for all.
+final class Messages {
+    private let settings: Settings
+    private let isTerminal = Environment.isTerminal(2)
+    private let usesColor: Bool
+    /// The transient line that is on the terminal now.
+    private var transient = ""
+
+    init(settings: Settings) {
+        self.settings = settings
+        usesColor = Environment.usesColor(settings.color, on: 2)
+    }
+
+    /// Whether a person may watch the progress of a transfer.
+    var showsProgress: Bool { isTerminal && settings.showsNotes && !settings.isVerbose }
+
+    /// `smallweb: URL: message`, and for a person the hint on a second line.
+    func error(_ url: String?, _ message: String, hint: String?) {
+        guard settings.showsErrors else { return }
+        let place = url.map { "\($0): " } ?? ""
+        line("smallweb: " + place + message, color: "31")
+        if let hint, isTerminal { line("hint: " + hint) }
+    }
+
+    func error(_ url: String?, _ error: FetchError) {
+        self.error(url, error.message, hint: error.hint)
+    }
+
+    /// A remark, for a person or in the trace: a script has no use for it.
+    func note(_ url: String, _ note: Note) {
+        guard settings.showsNotes, isTerminal || settings.isVerbose else { return }
+        line("smallweb: \(url): note: \(note.message)")
+    }
+
+    /// A line of the trace.
+    func trace(_ mark: Character, _ text: String) {
+        guard settings.isVerbose else { return }
+        line("\(mark) \(text)", color: "2")
+    }
+
+    /// Replaces the transient line; an empty one erases it.
+    func showTransient(_ text: String) {
+        guard text != transient else { return }
+        transient = text
+        let columns = Environment.columns(2) - 1
+        print("\r\u{1B}[K" + TerminalText.escapeLine(text).prefix(max(columns, 1)))
+    }
+
+    /// Asks without a line end.
+    func prompt(_ text: String) {
+        showTransient("")
+        print(TerminalText.escapeLine(text))
+    }
+
+    func endPromptLine() { print("\n") }
+
+    private func line(_ text: String, color: String? = nil) {
+        if !transient.isEmpty { showTransient("") }
+        let safe = TerminalText.escapeLine(text)
+        guard usesColor, let color else { return print(safe + "\n") }
+        print("\u{1B}[\(color)m\(safe)\u{1B}[0m\n")
+    }
+
+    private func print(_ text: String) {
+        // Nobody is left to tell when standard error cannot be written.
+        try? StandardStream.error.write(text)
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebPlugins
+internal import SmallWebTransport
+
+extension Option {
+    /// All options, in the order in which they are described.
+    static let all: [Option] = output + requests + limits + connection + messages
+
+    private static let output: [Option] = [
+        Option(
+            "output", short: "o", .output, "write the body to FILE, or to stdout for -",
+            manual: "Writes the body to FILE. It appears under that name only when it is "
+                + "complete. Repeatable: the n-th goes with the n-th URL. With - the body goes to "
+                + "standard output exactly as received, even to a terminal.",
+            example: "smallweb get -o page.gmi gemini://geminiprotocol.net/",
+            .value("FILE") { settings, value in settings.outputs.append(value) }),
+        Option(
+            "remote-name", short: "O", .output, "write to a file named like the URL's last part",
+            manual: "Writes each body without an --output to a file named after the last part of "
+                + "its URL. An existing file is kept: the new one gets .1, .2 and so on.",
+            example: "smallweb get -O gopher://gopher.floodgap.com/0/gopher/welcome",
+            .flag { settings, isOn in settings.usesRemoteName = isOn }),
+        Option(
+            "output-dir", short: "P", aliases: ["directory-prefix"], .output, "where -O writes",
+            manual: "The directory for the files of --remote-name.",
+            example:
+                "smallweb get -O --output-dir /tmp gopher://gopher.floodgap.com/0/gopher/welcome",
+            .value("DIR") { settings, value in settings.outputDirectory = value }),
+        Option(
+            "create-dirs", .output, "make missing directories",
+            manual: "Makes the directories that --output and --output-dir name.",
+            example: "smallweb get --create-dirs -o a/b/c.gmi gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.createsDirectories = isOn }),
+        Option(
+            "fail", short: "f", .output, "a refusal by the server is a failure (default)",
+            manual: "A refusal by the server is reported on standard error and in the exit status. "
+                + "This is the default; with --no-fail its body is delivered and counts as success.",
+            example: "smallweb get --no-fail gopher://example.org/0/missing",
+            .flag { settings, isOn in settings.refusal = isOn ? .fail : .accept }),
+        Option(
+            "fail-with-body", .output, "deliver a refusal's body and fail",
+            manual: "Delivers the body of a refusal, and still reports the failure.",
+            example: "smallweb get --fail-with-body gopher://example.org/0/missing",
+            .flag { settings, isOn in settings.refusal = isOn ? .failWithBody : .fail }),
+        Option(
+            "show-headers", short: "i", aliases: ["include"], .output, "print the reply header first",
+            manual: "Prints the reply header, as received, before the body.",
+            example: "smallweb get -i gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.showsHeader = isOn }),
+        Option(
+            "dump-header", short: "D", .output, "write reply headers to FILE",
+            manual: "Writes the reply headers to FILE; - is standard output, % standard error.",
+            example: "smallweb get -D head.txt gemini://geminiprotocol.net/",
+            .value("FILE") { settings, value in settings.headerFile = value }),
+        Option(
+            "raw", .output, "the wire's bytes, without un-stuffing text",
+            manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "
+                + "dots and its final dot.",
+            example: "smallweb get --raw gopher://gopher.floodgap.com/0/gopher/welcome",
+            .flag { settings, isOn in settings.wantsRawBody = isOn }),
+    ]
+
+    private static let requests: [Option] = [
+        Option(
+            "data", short: "d", .requests, "input: a query, search words; @FILE or @- reads it",
+            manual: "Answers a prompt in advance: the query of a Gemini URL, the words of a gopher "
+                + "search. It is encoded for you. @FILE reads it from a file, @- from standard "
+                + "input, which keeps it out of the process list.",
+            example: "smallweb get -d 'small web' gopher://gopher.floodgap.com/7/v2/vs",
+            .value("TEXT") { settings, value throws(FetchError) in
+                settings.input = try InputSource.read(value)
+            }),
+        Option(
+            "input", .requests, "prompt for input on a terminal (default)",
+            manual: "When a server asks for input and a person is at the terminal, smallweb asks "
+                + "them. With --no-input it never does.",
+            example: "smallweb get --no-input gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.promptsAllowed = isOn }),
+        Option(
+            "location", short: "L", .requests, "follow redirects (default)",
+            manual: "Follows redirects within a scheme. This is the default; with --no-location a "
+                + "redirect is reported and not followed.",
+            example: "smallweb get --no-location gemini://geminiprotocol.net/docs",
+            .flag { settings, isOn in settings.redirects.follows = isOn }),
+        Option(
+            "max-redirs", .requests, "follow at most N redirects (5)",
+            manual: "The most redirects that one fetch follows.",
+            example: "smallweb get --max-redirs 1 gemini://geminiprotocol.net/",
+            .value("N") { settings, value throws(FetchError) in
+                settings.redirects.limit = try OptionValue.count(value, "--max-redirs")
+            }),
+        Option(
+            "proto", .requests, "allow only these schemes",
+            manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "
+                + "front of a name it is added to or taken from all schemes.",
+            example: "smallweb get --proto gemini,gophers gemini://geminiprotocol.net/",
+            .value("LIST") { settings, value throws(FetchError) in
+                let all = Set(Registry.builtIn.schemes.map(\.name))
+                settings.allowedSchemes = try OptionValue.schemes(value, from: all)
+            }),
+        Option(
+            "proto-redir", .requests, "follow redirects to these other schemes",
+            manual: "The schemes that a redirect may lead to from another one. None by default.",
+            example:
+                "smallweb get --proto-redir gemini gopher://example.org/hURL:gemini://example.org/",
+            .value("LIST") { settings, value throws(FetchError) in
+                settings.redirects.otherSchemes = try OptionValue.schemes(value, from: [])
+            }),
+    ]
+
+    private static let limits: [Option] = [
+        Option(
+            "max-time", short: "m", aliases: ["maximum-time"], .limits,
+            "the whole fetch, in seconds (no limit)",
+            manual: "The most seconds that one URL may take, redirects included. 0 is no limit.",
+            example: "smallweb get -m 10 gemini://geminiprotocol.net/",
+            .value("SEC") { settings, value throws(FetchError) in
+                settings.totalSeconds = try OptionValue.seconds(value, "--max-time")
+            }),
+        Option(
+            "connect-timeout", .limits, "resolving, connecting and TLS, in seconds (15)",
+            manual: "The most seconds for resolving the name, connecting and the TLS handshake "
+                + "together. 0 is no limit.",
+            example: "smallweb get --connect-timeout 3 gemini://geminiprotocol.net/",
+            .value("SEC") { settings, value throws(FetchError) in
+                settings.connectSeconds = try OptionValue.seconds(value, "--connect-timeout")
+            }),
+        Option(
+            "read-timeout", .limits, "longest silence, in seconds (60)",
+            manual: "The most seconds that the server may be silent. 0 is no limit.",
+            example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
+            .value("SEC") { settings, value throws(FetchError) in
+                settings.readSeconds = try OptionValue.seconds(value, "--read-timeout")
+            }),
+        Option(
+            "max-filesize", .limits, "largest body: bytes, or with k, M, G",
+            manual: "The largest body. Beyond it the transfer stops and the file is removed. "
+                + "k, M and G are powers of 1024. The default is 256M for standard output and no "
+                + "limit for a file; 0 is no limit.",
+            example: "smallweb get --max-filesize 10M -O gopher://example.org/9/disk.img",
+            .value("SIZE") { settings, value throws(FetchError) in
+                settings.bodyBytesMax = try OptionValue.size(value, "--max-filesize")
+            }),
+    ]
+
+    private static let connection: [Option] = [
+        Option(
+            "insecure", short: "k", .connection, "no trust decision, nothing is stored",
+            manual: "Accepts any certificate and writes nothing to the trust store. The "
+                + "connection is encrypted, but nobody knows with whom.",
+            example: "smallweb get -k gemini://localhost/",
+            .flag { settings, isOn in settings.skipsTrust = isOn }),
+        Option(
+            "ipv4", short: "4", .connection, "IPv4 addresses only",
+            manual: "Connects to IPv4 addresses only.",
+            example: "smallweb get -4 gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.family = isOn ? .v4 : .any }),
+        Option(
+            "ipv6", short: "6", .connection, "IPv6 addresses only",
+            manual: "Connects to IPv6 addresses only.",
+            example: "smallweb get -6 gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.family = isOn ? .v6 : .any }),
+        Option(
+            "resolve", .connection, "use ADDRESS for HOST:PORT instead of DNS",
+            manual: "Connects to ADDRESS when HOST and PORT are asked for. Several addresses are "
+                + "separated by commas. Everything else, SNI and trust included, keeps the name.",
+            example: "smallweb get --resolve example.org:1965:127.0.0.1 gemini://example.org/",
+            .value("HOST:PORT:ADDRESS") { settings, value throws(FetchError) in
+                let (place, addresses) = try OptionValue.resolve(value)
+                settings.resolverOverrides[place] = addresses
+            }),
+    ]
+
+    private static let messages: [Option] = [
+        Option(
+            "color", .messages, "auto, always or never",
+            manual: "Whether to use colour. auto means on a terminal, unless NO_COLOR is set or "
+                + "TERM is dumb.",
+            example: "smallweb get --color never gopher://gopher.floodgap.com/",
+            .value("WHEN") { settings, value throws(FetchError) in
+                settings.color = try OptionValue.choice(value, "--color")
+            }),
+        Option(
+            "quiet", short: "q", .messages, "no notes, no progress",
+            manual: "Leaves out notes and progress. Errors are still shown.",
+            example: "smallweb get -q -O gopher://example.org/9/disk.img",
+            .flag { settings, isOn in settings.isQuiet = isOn }),
+        Option(
+            "silent", short: "s", .messages, "no messages at all, errors included",
+            manual: "Leaves out all messages, errors included. The exit status still tells.",
+            example: "smallweb get -s gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.isSilent = isOn }),
+        Option(
+            "show-error", short: "S", .messages, "with -s, still show errors",
+            manual: "Shows errors although --silent is given.",
+            example: "smallweb get -sS gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.showsErrorsWhenSilent = isOn }),
+        Option(
+            "verbose", short: "v", .messages, "show the conversation on stderr",
+            manual: "Shows on standard error what happens: * marks the connection, > what is "
+                + "sent, < what is received.",
+            example: "smallweb get -v gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.isVerbose = isOn }),
+        Option(
+            "help", short: "h", .messages, "show this help",
+            manual: "Shows a summary of commands and options.",
+            example: "smallweb --help",
+            .flag { settings, isOn in settings.wantsHelp = isOn }),
+        Option(
+            "version", short: "V", .messages, "show the version",
+            manual: "Shows the version.",
+            example: "smallweb --version",
+            .flag { settings, isOn in settings.wantsVersion = isOn }),
+    ]
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebPlugins
+
+/// Values of options, from text. Each throws `usage` with the option's name.
+enum OptionValue {
+    /// 0 or more.
+    static func count(_ text: String, _ option: String) throws(FetchError) -> Int {
+        guard let value = ASCII.decimal(text.utf8, max: 1_000_000) else {
+            throw usageError("\(option) wants a whole number, not \"\(text)\"")
+        }
+        return value
+    }
+
+    /// 0 or more, fractions allowed.
+    static func seconds(_ text: String, _ option: String) throws(FetchError) -> Double {
+        guard let value = Double(text), value >= 0, value <= 1e9 else {
+            throw usageError("\(option) wants seconds, not \"\(text)\"")
+        }
+        return value
+    }
+
+    /// Bytes; k, M and G are powers of 1024.
+    static func size(_ text: String, _ option: String) throws(FetchError) -> Int {
+        let factor: Int
+        switch text.last {
+        case "k", "K": factor = 1 << 10
+        case "M", "m": factor = 1 << 20
+        case "G", "g": factor = 1 << 30
+        default: factor = 1
+        }
+        let digits = factor == 1 ? text.utf8[...] : text.utf8.dropLast()
+        guard let number = ASCII.decimal(digits, max: Int.max >> 32) else {
+            throw usageError("\(option) wants a size such as 500k or 10M, not \"\(text)\"")
+        }
+        return number * factor
+    }
+
+    static func choice<Choice: RawRepresentable & CaseIterable>(
+        _ text: String, _ option: String
+    ) throws(FetchError) -> Choice where Choice.RawValue == String {
+        guard let choice = Choice(rawValue: text) else {
+            let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw usageError("\(option) wants one of \(names), not \"\(text)\"")
+        }
+        return choice
+    }
+
+    /// `a,b` or `=a,b` is those; `+a` and `-a` add to and take from `start`.
+    static func schemes(
+        _ text: String, from start: Set<String>
+    ) throws(FetchError) -> Set<String> {
+        var schemes = start
+        var isFirst = true
+        for part in text.lowercased().split(separator: ",") {
+            var name = part
+            let sign = "=+-".contains(name.first ?? " ") ? name.removeFirst() : "="
+            guard Registry.builtIn[String(name)] != nil else {
+                throw usageError(
+                    "no plugin handles the scheme \"\(name)\"",
+                    hint: "'smallweb schemes' lists those that work")
+            }
+            if sign == "=" && isFirst { schemes = [] }
+            if sign == "-" { schemes.remove(String(name)) } else { schemes.insert(String(name)) }
+            isFirst = false
+        }
+        guard !isFirst else { throw usageError("an empty list of schemes") }
+        return schemes
+    }
+
+    /// `HOST:PORT:ADDRESS[,ADDRESS…]`; addresses and an IPv6 host may be in brackets.
+    static func resolve(_ text: String) throws(FetchError) -> (String, [String]) {
+        let isLiteral = text.hasPrefix("[")
+        let hostEnd = isLiteral ? text.range(of: "]:")?.lower : text.firstIndex(of: ":")
+        guard let hostEnd else { throw malformedResolve(text) }
+        let host = isLiteral ? text[...hostEnd] : text[..<hostEnd]
+        let rest = text[hostEnd...].dropFirst(isLiteral ? 2 : 1)
+        guard let colon = rest.firstIndex(of: ":"), !host.isEmpty,
+            ASCII.decimal(rest[..<colon].utf8, max: 65_535) != nil
+        else { throw malformedResolve(text) }
+        let addresses = rest[rest.index(after: colon)...].split(separator: ",").map {
+            String($0.drop { $0 == "[" }.prefix { $0 != "]" })
+        }
+        guard !addresses.isEmpty else { throw malformedResolve(text) }
+        return ("\(host.lowercased()):\(rest[..<colon])", addresses)
+    }
+
+    private static func malformedResolve(_ text: String) -> FetchError {
+        usageError("--resolve wants HOST:PORT:ADDRESS, not \"\(text)\"")
+    }
+}
+
+extension String {
+    /// Where `needle` begins and ends, without Foundation.
+    fileprivate func range(of needle: String) -> (lower: Index, upper: Index)? {
+        var index = startIndex
+        while index < endIndex {
+            if self[index...].hasPrefix(needle) {
+                return (index, self.index(index, offsetBy: needle.count))
+            }
+            index = self.index(after: index)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// Asks the person at the terminal for one line.
+enum Prompt {
+    static var isPossible: Bool { Environment.isTerminal(0) && Environment.isTerminal(2) }
+
+    /// - Parameter isSensitive: Whether the terminal must not show what is typed.
+    /// - Returns: The line without its end; `nil` at end of file or when a signal came.
+    static func read(_ question: String, isSensitive: Bool, messages: Messages) -> [UInt8]? {
+        messages.prompt(question + (question.hasSuffix(" ") ? "" : " "))
+        var saved = termios()
+        let canHide = isSensitive && tcgetattr(0, &saved) == 0
+        if canHide {
+            var hidden = saved
+            hidden.c_lflag &= ~tcflag_t(ECHO)
+            tcsetattr(0, TCSAFLUSH, &hidden)
+        }
+        // A signal's first arrival only interrupts the read, so this is reached on Ctrl-C too.
+        defer {
+            if canHide {
+                tcsetattr(0, TCSAFLUSH, &saved)
+                messages.endPromptLine()
+            }
+        }
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while line.count < 65_536 {
+            guard Glibc.read(0, &byte, 1) == 1 else { return nil }
+            if byte == ASCII.lineFeed { return line }
+            line.append(byte)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWeb
+
+/// Standard output and standard error, written at once and in full.
+struct StandardStream {
+    let descriptor: Int32
+
+    static let output = StandardStream(descriptor: 1)
+    static let error = StandardStream(descriptor: 2)
+
+    /// A reader that went away ends the process quietly, as SIGPIPE does.
+    ///
+    /// - Throws: `write`, and `interrupted` when a signal asks to stop while the reader is slow.
+    func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let number = errno
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if number == EPIPE {
+                // SIGPIPE was inherited as ignored.
+                swposix_die_of(SIGPIPE)
+            } else if number == EINTR {
+                if swposix_pending_signal() != 0 { throw .cancelled }
+            } else if number == EAGAIN {
+                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&ready, 1, -1)
+            } else {
+                let error = SystemError(number: number)
+                throw FetchError(
+                    .write, .output, "cannot write to standard output: \(error.sentence)",
+                    errnoName: error.name)
+            }
+        }
+    }
+
+    func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWebCore
+
+extension EventLoop {
+    /// Suspends until one of `signals` arrives and returns it; 0 when the task is cancelled.
+    ///
+    /// The first signal is only noted, so that the program can clean up; the second one of its kind
+    /// has its default action again.
+    public func firstSignal(of signals: [Int32]) async -> Int32 {
+        let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard number >= 0 else { return 0 }
+        let event = Descriptor(owning: number)
+        guard (try? attach(event.borrowed)) != nil else { return 0 }
+        for signal in signals { swposix_signal_to_event(signal, event.borrowed) }
+        let interest = Interest(descriptor: event.borrowed, readiness: .readable)
+        while swposix_pending_signal() == 0 {
+            if await wait(for: [interest], by: .never) == .cancelled { break }
+        }
+        return swposix_pending_signal()
+    }
+}

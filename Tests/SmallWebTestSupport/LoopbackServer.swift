@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebTLS
+internal import Glibc
+public import SmallWebCore
+
+/// A server inside the process, on a port of 127.0.0.1 that the system picks: one thread accepts,
+/// one serves each connection.
+///
+/// It ends with ``stop()`` or its last reference; either waits for its threads, so afterwards
+/// ``connections`` is complete and no descriptor is left.
+public final class LoopbackServer: Sendable {
+    /// What is known about a connection that is over.
+    public struct Connection: Sendable, Hashable {
+        /// The name in SNI.
+        public let serverName: String?
+        /// The application bytes that the handler has read.
+        public let received: [UInt8]
+        /// Why TLS was not established.
+        public let handshakeFailure: String?
+    }
+
+    private struct State {
+        var isStopping = false
+        var open: Set<Int32> = []
+        var connections: [Connection] = []
+    }
+
+    /// IPv4, numeric.
+    public let address: String
+    public let port: UInt16
+
+    private let listener: Int32
+    private let acceptor: pthread_t
+    private let state: Monitor<State>
+
+    /// - Parameters:
+    ///   - tls: The certificate, or `nil` for plain TCP.
+    ///   - versions: TLS versions that are spoken, in OpenSSL's numbers.
+    ///   - address: Any of 127.0.0.0/8.
+    ///   - handler: Serves one connection, on a thread of its own. It must not call ``stop()``.
+    public init(
+        tls: TestCertificate? = nil,
+        versions: ClosedRange<Int32> = TLSVersion.two...TLSVersion.three,
+        address: String = "127.0.0.1", handler: @escaping @Sendable (Peer) -> Void
+    ) throws(SystemError) {
+        let context = tls.map { ServerContext($0, versions: versions) }
+        let (listener, port) = try boundSocket(address, port: 0)
+        listen(listener, 512)
+        let state = Monitor(State())
+        self.address = address
+        self.port = port
+        self.listener = listener
+        self.state = state
+        acceptor = startThread {
+            Self.accept(on: listener, state) { descriptor in
+                blockBrokenPipeSignal()
+                let peer = Peer(descriptor: descriptor, context: context?.pointer)
+                if peer.handshake() { handler(peer) }
+                peer.finish()
+                let connection = Connection(
+                    serverName: peer.serverName, received: peer.received,
+                    handshakeFailure: peer.handshakeFailure)
+                state.update { state in
+                    // Under the lock, so that `stop` never shuts down a number used anew.
+                    close(descriptor)
+                    state.open.remove(descriptor)
+                    state.connections.append(connection)
+                }
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// The connections that are over, in the order of their ends.
+    public var connections: [Connection] { state.update { $0.connections } }
+
+    /// Blocks until `count` connections are over.
+    public func waitForConnections(_ count: Int) -> [Connection] {
+        state.wait { $0.connections.count >= count ? $0.connections : nil }
+    }
+
+    /// Blocks until a connection is being served.
+    public func waitForClient() {
+        state.wait { $0.open.isEmpty && $0.connections.isEmpty ? nil : () }
+    }
+
+    /// How many sockets of this machine are connected, or connecting, to the server.
+    public var clientSockets: Int { Self.clientSockets(port: port) }
+
+    /// Ends all connections and waits for the threads. Idempotent.
+    public func stop() {
+        let isFirst = state.update { state in
+            defer { state.isStopping = true }
+            for descriptor in state.open { shutdown(descriptor, Int32(SHUT_RDWR)) }
+            return !state.isStopping
+        }
+        guard isFirst else { return }
+        // Makes the blocked accept fail.
+        shutdown(listener, Int32(SHUT_RDWR))
+        pthread_join(acceptor, nil)
+        state.wait { $0.open.isEmpty ? () : nil }
+        close(listener)
+    }
+
+    private static func accept(
+        on listener: Int32, _ state: Monitor<State>, serve: @escaping @Sendable (Int32) -> Void
+    ) {
+        while true {
+            let accepted = Glibc.accept(listener, nil, nil)
+            let number = errno
+            guard accepted >= 0 else {
+                if [EINTR, ECONNABORTED].contains(number) { continue }
+                // Descriptors come back when other connections end.
+                guard [EMFILE, ENFILE].contains(number), !state.update({ $0.isStopping }) else {
+                    return
+                }
+                poll(nil, 0, 10)
+                continue
+            }
+            _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
+            let isWanted = state.update { state in
+                if !state.isStopping { state.open.insert(accepted) }
+                return !state.isStopping
+            }
+            guard isWanted else {
+                close(accepted)
+                return
+            }
+            pthread_detach(startThread { serve(accepted) })
+        }
+    }
+
+    /// Sockets whose other end is `port`, established or still connecting, that somebody has open:
+    /// what leaks is seen even while other tests open and close theirs.
+    public static func clientSockets(port: UInt16) -> Int {
+        guard let file = fopen("/proc/net/tcp", "re") else { return 0 }
+        defer { fclose(file) }
+        let suffix = ":" + String(0x10000 + Int(port), radix: 16, uppercase: true).suffix(4)
+        var line: UnsafeMutablePointer<CChar>?
+        var capacity = 0
+        defer { free(line) }
+        var count = 0
+        while getline(&line, &capacity, file) > 0, let line {
+            // sl local remote state queues timer retransmits uid timeout inode
+            let fields = String(cString: line).split(separator: " ")
+            if fields.count > 9, fields[2].hasSuffix(suffix), fields[9] != "0" { count += 1 }
+        }
+        return count
+    }
+}
+
+/// OpenSSL's numbers of TLS versions.
+public enum TLSVersion {
+    public static let one: Int32 = TLS1_VERSION
+    public static let oneOne: Int32 = TLS1_1_VERSION
+    public static let two: Int32 = TLS1_2_VERSION
+    public static let three: Int32 = TLS1_3_VERSION
+}
+
+/// A server's `SSL_CTX`.
+//
+// @unchecked: not changed after `init`; OpenSSL counts references under its own lock.
+private final class ServerContext: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    init(_ certificate: TestCertificate, versions: ClosedRange<Int32>) {
+        guard let pointer = SSL_CTX_new(TLS_server_method()) else {
+            preconditionFailure("OpenSSL makes contexts")
+        }
+        self.pointer = pointer
+        // Versions before 1.2 exist only at the lowest security level.
+        if versions.lowerBound < TLSVersion.two {
+            SSL_CTX_set_cipher_list(pointer, "DEFAULT:@SECLEVEL=0")
+        }
+        SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(versions.lowerBound), nil)
+        SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(versions.upperBound), nil)
+        SSL_CTX_use_certificate_ASN1(pointer, Int32(certificate.der.count), certificate.der)
+        let key = certificate.keyDER.withUnsafeBufferPointer { bytes -> OpaquePointer? in
+            var start = bytes.baseAddress
+            return d2i_AutoPrivateKey(nil, &start, bytes.count)
+        }
+        defer { EVP_PKEY_free(key) }
+        let status = SSL_CTX_use_PrivateKey(pointer, key)
+        precondition(status == 1, "the key belongs to the certificate")
+    }
+
+    deinit { SSL_CTX_free(pointer) }
+}

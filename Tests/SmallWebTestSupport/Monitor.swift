@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// A lock with a condition: state that blocking threads share and wait on.
+//
+// @unchecked: `state` is touched only between lock and unlock of `mutex`.
+final class Monitor<State>: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var state: State
+
+    init(_ state: State) {
+        self.state = state
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        pthread_cond_destroy(condition)
+        mutex.deallocate()
+        condition.deallocate()
+    }
+
+    /// Runs `body` under the lock, then wakes all who wait.
+    func update<Result>(_ body: (inout State) -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer {
+            pthread_cond_broadcast(condition)
+            pthread_mutex_unlock(mutex)
+        }
+        return body(&state)
+    }
+
+    /// Blocks until `body` returns a value.
+    func wait<Result>(_ body: (State) -> Result?) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(state) { return result }
+            pthread_cond_wait(condition, mutex)
+        }
+    }
+}
+
+/// A thread of a server. It must be joined or detached.
+func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+    final class Box {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    var thread = pthread_t()
+    let status = pthread_create(
+        &thread, nil,
+        { argument in
+            guard let argument else { return nil }
+            Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
+            return nil
+        }, Unmanaged.passRetained(Box(body)).toOpaque())
+    precondition(status == 0, "no thread for a test server")
+    return thread
+}
+
+/// Keeps a write to a closed connection from killing the process, for the calling thread only:
+/// the code under test has to take care of itself.
+func blockBrokenPipeSignal() {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+}
