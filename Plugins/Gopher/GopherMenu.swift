@@ -60,18 +60,20 @@ enum GopherMenu {
             let login = PercentEncoding.encode(fields[1])
             let name = type.character == UInt8(ascii: "8") ? "telnet" : "tn3270"
             let place = (host.contains(":") ? "[\(host)]" : host) + (port == 23 ? "" : ":\(port)")
-            return usable("\(name)://\(login.isEmpty ? "" : login + "@")\(place)/")
+            return usable("\(name)://\(login.isEmpty ? "" : login + "@")\(place)/", host: host)
         }
         let isSameServer = host.lowercased() == base.host && port == base.port ?? 70
         let scheme = isSameServer ? base.scheme : "gopher"
         let selector = PercentEncoding.encode(fields[1], also: "/:@!$&'()*+,;=~")
         return usable(
-            "\(scheme)://\(authority)/\(PercentEncoding.encode([type.character]))\(selector)")
+            "\(scheme)://\(authority)/\(PercentEncoding.encode([type.character]))\(selector)",
+            host: host)
     }
 
-    /// A host that no URL can hold leads nowhere.
-    private static func usable(_ url: String) -> String? {
-        (try? URI(parsing: url)) == nil ? nil : url
+    /// `url` if it leads to `host`: a field that no URL can hold, or that holds a `/` or an `@`, may
+    /// lead nowhere, or to another host than the one shown.
+    private static func usable(_ url: String, host: String) -> String? {
+        (try? URI(parsing: url))?.host == host.lowercased() ? url : nil
     }
 }
 

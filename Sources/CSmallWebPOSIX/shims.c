@@ -28,8 +28,15 @@ static void note_signal(int signal_number) {
 
 int swposix_signal_to_event(int signal_number, int event_fd) {
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction inherited;
+    sigset_t set;
+    if (sigaction(signal_number, NULL, &inherited) != 0) return -1;
+    if (inherited.sa_handler == SIG_IGN) return 0;
     pending_event_fd = event_fd;
-    return sigaction(signal_number, &action, NULL);
+    if (sigaction(signal_number, &action, NULL) != 0) return -1;
+    sigemptyset(&set);
+    sigaddset(&set, signal_number);
+    return sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 int swposix_pending_signal(void) { return pending_signal; }

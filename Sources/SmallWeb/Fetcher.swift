@@ -68,7 +68,10 @@ public struct Fetcher: Sendable {
         _ request: Request, emit: @escaping @Sendable (Event) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Ending {
         try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
-            try await runHere(request, emit: emit)
+            // Load-bearing: Swift 6.3.1 drops the hop to the loop from a closure that does nothing
+            // before it awaits a nonsending function.
+            precondition(loop.isCurrent)
+            return try await runHere(request, emit: emit)
         }
     }
 

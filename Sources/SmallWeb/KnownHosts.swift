@@ -33,10 +33,12 @@ struct KnownHosts: Hashable {
     private var lines: [Line]
 
     init(parsing text: String) {
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map {
-            line -> Line in
-            Pin(parsing: line).map(Line.pin) ?? .other(String(line))
-        }
+        // By scalars: CR LF is one Character, and would join the lines of a file that has it.
+        var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { line -> Line in
+                let line = Substring(line)
+                return Pin(parsing: line).map(Line.pin) ?? .other(String(line))
+            }
         // The last line feed ends the last line; it does not begin another.
         if lines.last == .other("") { lines.removeLast() }
         self.lines = lines.isEmpty ? [.other(Self.header)] : lines
@@ -70,7 +72,7 @@ struct KnownHosts: Hashable {
 extension KnownHosts.Pin {
     /// `nil` for anything that is not a key pin of this version.
     init?(parsing line: Substring) {
-        let fields = line.split(separator: " ")
+        let fields = line.split { $0 == " " || $0 == "\r" }
         guard fields.count >= 3, fields[1] == "k", fields[2].hasPrefix("sha256:") else {
             return nil
         }

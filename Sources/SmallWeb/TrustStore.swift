@@ -72,16 +72,28 @@ public struct TrustStore: Sendable {
 
     /// Behind symbolic links: the store is locked and replaced where it really is.
     private var realPath: String {
-        guard let resolved = realpath(path, nil) else { return path }
-        defer { free(resolved) }
-        return String(cString: resolved)
+        var path = path
+        // `realpath` wants the file to exist; a link may lead to where it is still to be made.
+        for _ in 0..<40 {
+            if let resolved = realpath(path, nil) {
+                defer { free(resolved) }
+                return String(cString: resolved)
+            }
+            var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink(path, &target, target.count)
+            guard count > 0 else { break }
+            let text = String(decoding: target[..<count], as: UTF8.self)
+            path = text.hasPrefix("/") ? text : Self.directory(of: path) + "/" + text
+        }
+        return path
     }
 
-    private var directory: String {
-        let path = realPath
+    private static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
+
+    private var directory: String { Self.directory(of: realPath) }
 
     /// The directory's descriptor, locked until it is closed.
     private func lockDirectory(loop: EventLoop) async throws(FetchError) -> Int32 {
@@ -90,10 +102,10 @@ public struct TrustStore: Sendable {
             try makeDirectories()
             let descriptor = try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
             while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-                guard errno == EWOULDBLOCK || errno == EINTR, Deadline.now < deadline,
+                let number = errno
+                guard number == EWOULDBLOCK || number == EINTR, Deadline.now < deadline,
                     !Task.isCancelled
                 else {
-                    let number = errno
                     close(descriptor)
                     throw SystemError(number: number)
                 }
@@ -102,7 +114,10 @@ public struct TrustStore: Sendable {
             return descriptor
         } catch {
             if Task.isCancelled { throw .cancelled }
-            throw writeFailure("cannot lock", error)
+            guard error.number == EWOULDBLOCK else { throw writeFailure("cannot lock", error) }
+            throw FetchError(
+                .timeout, .tls, "another process keeps the trust store \(path) locked",
+                errnoName: error.name, hint: "end that process, or try again later")
         }
     }
 

@@ -109,12 +109,14 @@ final class TCPSocket {
         switch await loop.wait(for: [interest], by: deadline) {
         case .ready: return
         case .cancelled: throw .cancelled
-        case .timedOut:
-            throw FetchError(
-                .timeout, readiness == .readable ? .body : .send,
-                "the server was silent for too long",
-                hint: "allow more time with --read-timeout or --max-time")
+        case .timedOut: throw Self.timeout(readiness)
         }
+    }
+
+    static func timeout(_ readiness: Readiness) -> FetchError {
+        FetchError(
+            .timeout, readiness == .readable ? .body : .send, "the server was silent for too long",
+            hint: "allow more time with --read-timeout or --max-time")
     }
 
     private func setFlag(_ level: Int, _ name: Int32) {

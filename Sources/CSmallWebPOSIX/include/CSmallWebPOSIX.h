@@ -16,7 +16,8 @@ const char *_Nullable swposix_error_name(int number);
 int swposix_columns(int fd);
 
 // Makes `signal_number` add 1 to the eventfd `event_fd` the first time, and kill the second time.
-// Returns 0, or -1 with errno.
+// A signal that was inherited as ignored (nohup) stays so; one that was inherited as blocked is
+// unblocked, because some parents block all of them by accident. Returns 0, or -1 with errno.
 int swposix_signal_to_event(int signal_number, int event_fd);
 
 // The signal that came first, or 0. Async-signal-safe to read at any time.

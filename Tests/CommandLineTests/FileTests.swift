@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+/// What ends up on disk.
+@Suite struct FileTests {
+    @Test(arguments: ["/truncated", "/status/51", "/reset", "/malformed"])
+    func nothingAppearsUnderTheNameOfAFailedFetch(_ path: String) throws {
+        let capsule = try Capsule()
+        let smallweb = Smallweb()
+        let result = try smallweb.run(["-k", "-o", "page", capsule.place + path])
+        #expect(result.status != 0)
+        #expect(smallweb.home.names.isEmpty)
+    }
+
+    @Test func aFailedFetchLeavesTheOldFileAlone() throws {
+        let capsule = try Capsule()
+        let smallweb = Smallweb()
+        try Data("old".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("page")))
+        _ = try smallweb.run(["-k", "-o", "page", capsule.place + "/truncated"])
+        #expect(smallweb.home.content("page") == Array("old".utf8))
+        _ = try smallweb.run(["-k", "-o", "page", capsule.place + "/empty"])
+        #expect(smallweb.home.content("page") == [])
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+    func aSignalLeavesNothingBehind(_ signal: Int32) throws {
+        let capsule = try Capsule()
+        let smallweb = Smallweb()
+        let part = smallweb.home.file("page.part")
+        let result = try smallweb.run(["-k", "-o", "page", capsule.place + "/silent-body"]) { pid in
+            while !FileManager.default.fileExists(atPath: part) { usleep(1000) }
+            kill(pid, signal)
+        }
+        #expect(result.status == -signal)
+        #expect(smallweb.home.names.isEmpty)
+    }
+
+    @Test func remoteNamesNeverReplaceAFile() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        for _ in 0..<3 { _ = try smallweb.run(["-O", hole.place + "/0/about.txt"]) }
+        #expect(smallweb.home.names == ["about.txt", "about.txt.1", "about.txt.2"])
+    }
+
+    @Test func remoteNamesStayInTheirDirectory() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("text\r\n.\r\n")
+        }
+        let smallweb = Smallweb()
+        let place = "gopher://127.0.0.1:\(server.port)"
+        for path in ["/0..%2F..%2Fetc%2Fpasswd", "/0/a/..", "/0/.hidden", "/0/%1B%07x", "/0%2F"] {
+            let result = try smallweb.run([
+                "-O", "--create-dirs", "--output-dir", "out", place + path,
+            ])
+            #expect(result.status == 0, "\(path): \(result.errors)")
+        }
+        #expect(smallweb.home.names == ["out"])
+        let names = try FileManager.default.contentsOfDirectory(atPath: smallweb.home.file("out"))
+        #expect(names.sorted() == ["hidden", "index.txt", "index.txt.1", "passwd", "x"])
+    }
+
+    @Test func outputsGoWithTheirURLs() throws {
+        let capsule = try Capsule()
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        let result = try smallweb.run([
+            "-k", "-o", "one", capsule.place + "/about", hole.place + "/0/about.txt",
+        ])
+        #expect(smallweb.home.content("one") == Array("# About\r\nNothing much.\r\n".utf8))
+        #expect(result.text == "This hole is part of the tests of smallweb.\r\n")
+        #expect(try smallweb.run(["-o", "a", "-o", "b", hole.place]).status == 2)
+    }
+
+    @Test func aFileKeepsItsPermissionsAndItsLinks() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        let target = smallweb.home.file("target")
+        _ = FileManager.default.createFile(
+            atPath: target, contents: nil, attributes: [.posixPermissions: 0o640])
+        try FileManager.default.createSymbolicLink(
+            atPath: smallweb.home.file("link"), withDestinationPath: target)
+        _ = try smallweb.run(["-o", "link", hole.place + "/0/about.txt"])
+        let attributes = try FileManager.default.attributesOfItem(atPath: target)
+        #expect(attributes[.posixPermissions] as? Int == 0o640)
+        #expect(smallweb.home.content("target")?.isEmpty == false)
+        #expect(smallweb.home.names == ["link", "target"])
+    }
+
+    @Test func aTooLargeFileIsRemoved() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        let result = try smallweb.run([
+            "--max-filesize", "64k", "-o", "big", hole.place + "/9/big/1000000",
+        ])
+        #expect(result.status == Outcome.tooLarge.exitStatus)
+        #expect(smallweb.home.names.isEmpty)
+    }
+
+    @Test func devicesAreWrittenDirectly() throws {
+        let hole = try Hole()
+        #expect(try Smallweb().run(["-o", "/dev/null", hole.place + "/0/about.txt"]).status == 0)
+        #expect(try Smallweb().run(["-o", "/dev/full", hole.place + "/0/about.txt"]).status == 23)
+    }
+}

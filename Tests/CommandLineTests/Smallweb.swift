@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+/// The built binary, run as a user would run it, with a home of its own.
+struct Smallweb {
+    struct Result {
+        /// The exit status, or minus the signal that ended the process.
+        let status: Int32
+        let output: [UInt8]
+        let errors: String
+        var text: String { String(decoding: output, as: UTF8.self) }
+    }
+
+    /// Removed with its last user.
+    final class Home: Sendable {
+        let path: String
+
+        init() {
+            path = NSTemporaryDirectory() + "smallweb-test-" + UUID().uuidString
+            try? FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func file(_ name: String) -> String { path + "/" + name }
+        var names: [String] {
+            ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+        }
+        func content(_ name: String) -> [UInt8]? {
+            FileManager.default.contents(atPath: file(name)).map(Array.init)
+        }
+    }
+
+    /// Beside the test bundle, or what SMALLWEB_BIN names.
+    static let binary: String = {
+        if let path = ProcessInfo.processInfo.environment["SMALLWEB_BIN"] { return path }
+        let bundle =
+            CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+        var directory = URL(fileURLWithPath: bundle)
+        repeat {
+            directory.deleteLastPathComponent()
+        } while directory.path != "/"
+            && !FileManager.default.fileExists(
+                atPath: directory.appendingPathComponent("smallweb").path)
+        return directory.appendingPathComponent("smallweb").path
+    }()
+
+    let home = Home()
+    var environment: [String: String] = [:]
+
+    /// Runs to the end.
+    ///
+    /// - Parameter started: Called with the process id while it runs.
+    func run(
+        _ arguments: [String], stdin: String? = nil, output: String? = nil,
+        started: (Int32) -> Void = { _ in }
+    ) throws -> Result {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: Self.binary)
+        process.arguments = arguments
+        process.currentDirectoryURL = URL(fileURLWithPath: home.path)
+        let inherited = ProcessInfo.processInfo.environment.filter {
+            ["PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"].contains($0.key)
+        }
+        process.environment = inherited.merging(["HOME": home.path, "TERM": "xterm"]) { $1 }
+            .merging(environment) { $1 }
+        let place = Home()
+        let files = try ["out", "err"].map { name -> FileHandle in
+            let path = name == "out" ? output ?? place.file(name) : place.file(name)
+            if output == nil || name == "err" {
+                _ = FileManager.default.createFile(atPath: path, contents: nil)
+            }
+            return try #require(FileHandle(forWritingAtPath: path))
+        }
+        process.standardOutput = files[0]
+        process.standardError = files[1]
+        let input = Pipe()
+        process.standardInput = stdin == nil ? FileHandle.nullDevice : input
+        try process.run()
+        if let stdin { try input.fileHandleForWriting.write(contentsOf: Data(stdin.utf8)) }
+        if stdin != nil { try input.fileHandleForWriting.close() }
+        started(process.processIdentifier)
+        process.waitUntilExit()
+        let status = process.terminationStatus
+        return Result(
+            status: process.terminationReason == .uncaughtSignal ? -status : status,
+            output: place.content("out") ?? [],
+            errors: String(decoding: place.content("err") ?? [], as: UTF8.self))
+    }
+}
+
+/// A gemini server of the demo capsule, with its place.
+struct Capsule {
+    let server: LoopbackServer
+    let place: String
+
+    init(_ certificate: TestCertificate = .make()) throws {
+        server = try LoopbackServer(tls: certificate, handler: DemoSites.gemini())
+        place = "gemini://127.0.0.1:\(server.port)"
+    }
+}
+
+/// A gopher server of the demo hole.
+struct Hole {
+    let server: LoopbackServer
+    let place: String
+
+    init() throws {
+        server = try LoopbackServer(handler: DemoSites.gopher)
+        place = "gopher://127.0.0.1:\(server.port)"
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Testing
+
+/// The style guide, as far as a program can read it.
+@Suite struct TidyTests {
+    struct Source: CustomTestStringConvertible, Sendable {
+        let path: String
+        let lines: [String]
+        var testDescription: String { path }
+        var isProduct: Bool { path.hasPrefix("Sources/") || path.hasPrefix("Plugins/") }
+    }
+
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().path
+
+    static let sources: [Source] = ["Sources", "Plugins", "Tests"].flatMap { folder in
+        let names = FileManager.default.enumerator(atPath: "\(root)/\(folder)")
+        return (names?.allObjects as? [String] ?? []).compactMap { name -> Source? in
+            guard [".swift", ".h", ".c"].contains(where: { name.hasSuffix($0) }),
+                let text = try? String(contentsOfFile: "\(root)/\(folder)/\(name)", encoding: .utf8)
+            else { return nil }
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            return Source(path: "\(folder)/\(name)", lines: lines.map(String.init))
+        }
+    }.sorted { $0.path < $1.path }
+
+    @Test func thereAreSources() { #expect(Self.sources.count > 40) }
+
+    @Test(arguments: sources)
+    func isNarrowShortAndLicensed(_ source: Source) {
+        #expect(source.lines.first == "// SPDX-License-Identifier: MIT")
+        #expect(source.lines.count <= 450, "\(source.lines.count) lines")
+        for (number, line) in source.lines.enumerated() {
+            #expect(line.count <= 100, "line \(number + 1) has \(line.count) columns")
+            #expect(line.last != " ", "line \(number + 1) ends in a space")
+            #expect(!line.contains("\t"), "line \(number + 1) has a tab")
+        }
+    }
+
+    @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
+    func keepsToTheArchitecture(_ source: Source) {
+        let text = source.lines.joined(separator: "\n")
+        let imports = source.lines.compactMap { line -> String? in
+            let words = line.split(separator: " ")
+            guard let index = words.firstIndex(of: "import"), index <= 2, words.count > index + 1
+            else { return nil }
+            return String(words[index + 1])
+        }
+        #expect(!imports.contains("Foundation"), "full Foundation costs start-up time")
+        if source.path.hasPrefix("Plugins/") {
+            #expect(imports.allSatisfy { $0 == "SmallWebCore" }, "a plugin knows the core alone")
+        }
+        for call in ["try!", "fatalError(", "TODO", "FIXME"] {
+            #expect(!text.contains(call), "\(call)")
+        }
+        if !source.path.hasPrefix("Sources/SmallWebTransport/") {
+            for call in [" socket(", " connect(", " recv(", "getaddrinfo(", "epoll_"] {
+                #expect(!text.contains(call), "\(call) belongs to SmallWebTransport")
+            }
+        }
+        if !source.path.hasPrefix("Sources/SmallWebCLI/") {
+            #expect(!text.contains("print("), "only the command line prints")
+        }
+    }
+
+    /// A promise to the compiler needs its reason beside it.
+    @Test(arguments: sources.filter { $0.isProduct })
+    func uncheckedPromisesHaveAReason(_ source: Source) {
+        for (number, line) in source.lines.enumerated()
+        where line.contains("@unchecked Sendable") || line.contains("nonisolated(unsafe)") {
+            let before = source.lines[max(0, number - 6)..<number]
+            #expect(before.contains { $0.contains("@unchecked:") }, "line \(number + 1)")
+        }
+    }
+
+    @Test(arguments: sources.filter { $0.path.hasPrefix("Sources/SmallWebCore/") })
+    func publicDeclarationsOfTypesAreDocumented(_ source: Source) {
+        for (number, line) in source.lines.enumerated() {
+            let kinds = ["struct ", "enum ", "final class ", "protocol ", "typealias "]
+            guard kinds.contains(where: { line.hasPrefix("public \($0)") }) else { continue }
+            let before = number > 0 ? source.lines[number - 1] : ""
+            #expect(before.hasPrefix("///") || before.hasPrefix("@"), "line \(number + 1)")
+        }
+    }
+
+    @Test func everyPluginHasItsFolderTargetAndRegistryLine() throws {
+        let manifest = try String(contentsOfFile: Self.root + "/Package.swift", encoding: .utf8)
+        let registry = try String(
+            contentsOfFile: Self.root + "/Sources/SmallWebPlugins/BuiltIn.swift", encoding: .utf8)
+        for name in try FileManager.default.contentsOfDirectory(atPath: Self.root + "/Plugins") {
+            #expect(manifest.contains("\"\(name)\""))
+            #expect(registry.contains("\(name)Plugin()"))
+        }
+    }
+}
