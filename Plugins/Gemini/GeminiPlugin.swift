@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// Gemini (specification 0.24.1): one URL out, a header line and perhaps a body back, over TLS whose
-/// close_notify is the only proof that the body is whole.
+/// Gemini (specification 0.24.1): one URL out, a header line and perhaps a body back, over TLS,
+/// whose close_notify is the only proof that the body is whole.
 public struct GeminiPlugin: ProtocolHandler {
     public init() {}
 

@@ -11,8 +11,8 @@ struct GopherAddress: Hashable {
     /// The gopher+ string; `nil` when there is none.
     let plus: [UInt8]?
 
-    /// `/1/docs` is a menu with the selector `/docs`; nothing is normalised. `%09` begins the search
-    /// words; a `?` does so for type 7 alone, because other selectors may contain one.
+    /// `/1/docs` is a menu with the selector `/docs`; nothing is normalised. `%09` begins the
+    /// search words; a `?` does so for type 7 alone, because other selectors may contain one.
     ///
     /// - Throws: `bad-url`, and `usage` for input that this item type has no use for.
     init(_ uri: URI, input: [UInt8]?) throws(FetchError) {

@@ -70,8 +70,8 @@ enum GopherMenu {
             host: host)
     }
 
-    /// `url` if it leads to `host`: a field that no URL can hold, or that holds a `/` or an `@`, may
-    /// lead nowhere, or to another host than the one shown.
+    /// `url` if it leads to `host`: a field that no URL can hold, or that holds a `/` or an `@`,
+    /// may lead nowhere, or to another host than the one shown.
     private static func usable(_ url: String, host: String) -> String? {
         (try? URI(parsing: url))?.host == host.lowercased() ? url : nil
     }

@@ -68,8 +68,8 @@ public struct Fetcher: Sendable {
         _ request: Request, emit: @escaping @Sendable (Event) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Ending {
         try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
-            // Load-bearing: Swift 6.3.1 drops the hop to the loop from a closure that does nothing
-            // before it awaits a nonsending function.
+            // Swift 6.3.1 drops the hop to the loop from some closures that do nothing but await;
+            // this line keeps it here whatever becomes of the next one.
             precondition(loop.isCurrent)
             return try await runHere(request, emit: emit)
         }

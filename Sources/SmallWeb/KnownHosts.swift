@@ -3,7 +3,9 @@ internal import SmallWebCore
 
 /// The text of a known_hosts file, version 1: one line per pin.
 ///
-///     example.org:1965 k sha256:6ad3…6b55 expires=1797805033 first=1795212233 last=1795299433 n=12 via=first-use
+///     example.org:1965 k sha256:6ad3… expires=1797805033 first=1795212233 last=1795299433 n=12
+///
+/// and then `via=first-use` or `via=renewed` on the same line.
 ///
 /// `k` pins the SHA-256 of the SubjectPublicKeyInfo. Lines of other kinds, comments and unknown
 /// fields are kept as they are. Pure: text in, text out.

@@ -6,7 +6,7 @@ enum FileName {
     /// Room for `.part`, a number and a process id within the usual 255.
     private static let bytesMax = 200
 
-    /// The last part of the path, or what the protocol suggests; `index` by type when that is empty.
+    /// The last part of the path, or what the protocol suggests; `index` when that is empty.
     static func name(for uri: URI, head: Head?) -> String {
         let segment = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         let wanted =

@@ -35,7 +35,7 @@ extension Option {
         Option(
             "fail", short: "f", .output, "a refusal by the server is a failure (default)",
             manual: "A refusal by the server is reported on standard error and in the exit status. "
-                + "This is the default; with --no-fail its body is delivered and counts as success.",
+                + "This is the default; with --no-fail its body counts as success.",
             example: "smallweb get --no-fail gopher://example.org/0/missing",
             .flag { settings, isOn in settings.refusal = isOn ? .fail : .accept }),
         Option(
@@ -44,7 +44,8 @@ extension Option {
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
             .flag { settings, isOn in settings.refusal = isOn ? .failWithBody : .fail }),
         Option(
-            "show-headers", short: "i", aliases: ["include"], .output, "print the reply header first",
+            "show-headers", short: "i", aliases: ["include"], .output,
+            "print the reply header first",
             manual: "Prints the reply header, as received, before the body.",
             example: "smallweb get -i gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.showsHeader = isOn }),

@@ -18,8 +18,8 @@ public protocol ProtocolHandler: Sendable {
     /// one `head` is emitted; a refusal by the server is a head with its class, not a throw.
     ///
     /// - Returns: Whether the reply proved complete.
-    /// - Throws: `bad-url` before dialling; `protocol-error`, `empty-reply`, and whatever the stream
-    ///   or the consumer throws, after.
+    /// - Throws: `bad-url` before dialling; `protocol-error`, `empty-reply`, and whatever the
+    ///   stream or the consumer throws, after.
     func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness

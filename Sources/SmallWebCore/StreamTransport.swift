@@ -23,10 +23,12 @@ public protocol StreamTransport: AnyObject {
     func close()
 }
 
+/// What a transport waits for.
 public enum Readiness: Sendable, Hashable {
     case readable, writable
 }
 
+/// What one attempt to receive came to.
 public enum TransportRead: Sendable, Hashable {
     /// At least 1.
     case bytes(Int)
@@ -34,6 +36,7 @@ public enum TransportRead: Sendable, Hashable {
     case ended(StreamEnding)
 }
 
+/// What one attempt to send came to.
 public enum TransportWrite: Sendable, Hashable {
     /// At least 1.
     case bytes(Int)

@@ -127,7 +127,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func wake() {
         var one: UInt64 = 1
-        // The counter saturates only after 2^64 - 2 writes, so this cannot fail in a way that matters.
+        // It can only fail with the counter full, after 2^64 - 2 writes.
         _ = write(wakeUp.borrowed, &one, 8)
     }
 
