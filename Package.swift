@@ -70,7 +70,8 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
         .executableTarget(
             name: "smallweb-fuzz",
             dependencies: ["SmallWebCore", "SmallWeb"] + pluginTargets,
-            path: "Tests/Fuzz", swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+            path: "Tests/Fuzz", exclude: ["run.sh"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }
 
 let package = Package(

@@ -98,10 +98,7 @@ final class OneURL: @unchecked Sendable {
 
     /// Runs, and stops cleanly at a signal if there is something to clean up: a file, a terminal.
     func runInterruptibly() async -> Outcome {
-        let standard = [BodySink.Destination.standardOutput, .rawStandardOutput]
-        guard !standard.contains(destination) || Environment.isTerminal(2) else {
-            return await run()
-        }
+        guard isFile || Environment.isTerminal(2) else { return await run() }
         let job = Task(executorPreference: loop) { await self.run() }
         let watch = Task(executorPreference: loop) {
             if await self.loop.firstSignal(of: [SIGINT, SIGTERM, SIGHUP]) != 0 { job.cancel() }
@@ -152,19 +149,23 @@ final class OneURL: @unchecked Sendable {
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds
-        switch (settings.bodyBytesMax, destination) {
-        case (0?, _): request.limits.bodyBytesMax = nil
-        case (let size?, _): request.limits.bodyBytesMax = size
-        case (nil, .file), (nil, .remoteName): request.limits.bodyBytesMax = nil
-        case (nil, .standardOutput), (nil, .rawStandardOutput): break
+        switch settings.bodyBytesMax {
+        case 0?: request.limits.bodyBytesMax = nil
+        case let size?: request.limits.bodyBytesMax = size
+        case nil: if isFile { request.limits.bodyBytesMax = nil }
         }
+    }
+
+    private var isFile: Bool {
+        destination != .standardOutput && destination != .rawStandardOutput
     }
 
     private func exchange(
         _ request: Request, hidesInput: Bool
     ) async throws(FetchError) -> Ending {
         let sink = BodySink(destination, settings: settings)
-        let meter = ProgressMeter(messages: messages)
+        let goesToTerminal = !isFile && Environment.isTerminal(1)
+        let meter = ProgressMeter(messages: messages, drawsTransfer: !goesToTerminal)
         let delivery = Delivery(
             request, url: url, sink: sink, settings: settings, messages: messages,
             headers: headers, meter: meter)
@@ -177,7 +178,6 @@ final class OneURL: @unchecked Sendable {
             try delivery.take(event, hidesInput: hidesInput)
         }
         drawing.stop()
-        let isFile = !(destination == .standardOutput || destination == .rawStandardOutput)
         // What is cut off never gets a file's final name.
         if !(isFile && ending.outcome == .truncated) { try sink.commit() }
         return ending
@@ -191,7 +191,7 @@ final class OneURL: @unchecked Sendable {
         var hint = ending.hint
         switch ending.outcome {
         case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
-        case .truncated where destination != .standardOutput:
+        case .truncated where isFile:
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }

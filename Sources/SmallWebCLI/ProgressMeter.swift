@@ -5,11 +5,16 @@ internal import SmallWebTransport
 /// What a person sees while they wait: first whom we are talking to, then how much has come.
 final class ProgressMeter {
     private let messages: Messages
+    /// False when the body itself goes to the terminal.
+    private let drawsTransfer: Bool
     private let started = Deadline.now
     private var address = ""
     private var received = 0
 
-    init(messages: Messages) { self.messages = messages }
+    init(messages: Messages, drawsTransfer: Bool) {
+        self.messages = messages
+        self.drawsTransfer = drawsTransfer
+    }
 
     func connecting(to address: String) { self.address = address }
     func receive(_ count: Int) { received += count }
@@ -29,7 +34,7 @@ final class ProgressMeter {
         if received == 0 {
             messages.showTransient(
                 address.isEmpty ? "resolving …" : "waiting for \(address) …")
-        } else if seconds >= 1 {
+        } else if drawsTransfer && seconds >= 1 {
             let rate = Self.size(Int(Double(received) / seconds))
             messages.showTransient("\(Self.size(received)) received, \(rate)/s")
         }

@@ -63,7 +63,7 @@ func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
 
 /// Keeps a write to a closed connection from killing the process, for the calling thread only:
 /// the code under test has to take care of itself.
-func blockBrokenPipeSignal() {
+public func blockBrokenPipeSignal() {
     var signals = sigset_t()
     sigemptyset(&signals)
     sigaddset(&signals, SIGPIPE)

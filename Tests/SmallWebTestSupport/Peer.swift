@@ -153,6 +153,23 @@ public final class Peer {
         return true
     }
 
+    /// Sends until the client has taken nothing for a while. Plain TCP only.
+    ///
+    /// - Returns: The bytes that went out, about `most` when the client took them all.
+    public func writeUntilBlocked(most: Int) -> Int {
+        var total = 0
+        while total < most {
+            let count = DemoSites.block.withUnsafeBytes {
+                send(
+                    descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            }
+            total += max(0, count)
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            if poll(&waiting, 1, 300) == 0 { break }
+        }
+        return total
+    }
+
     /// Whether a small segment waits for the client to acknowledge the one before. Off at first.
     public func setNagle(_ isOn: Bool) {
         setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(isOn ? 0 : 1))
@@ -188,6 +205,14 @@ public final class Peer {
     /// Says nothing more, until the client closes or the server is stopped.
     public func hang() {
         drain(milliseconds: -1)
+        isOver = true
+    }
+
+    /// As ``hang()``, but the client cannot send more than the buffers between us hold.
+    public func hangWithoutReading() {
+        // POLLRDHUP, which Swift's Glibc module lacks.
+        var waiting = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+        while poll(&waiting, 1, -1) < 0 && errno == EINTR {}
         isOver = true
     }
 

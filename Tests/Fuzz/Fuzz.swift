@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+@testable internal import FingerPlugin
+@testable internal import GeminiPlugin
+internal import Glibc
+@testable internal import GopherPlugin
+@testable internal import SmallWeb
+@testable internal import SmallWebCore
+
+/// libFuzzer's own `main`, under another name.
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runDriver(
+    _ argc: UnsafeMutablePointer<CInt>,
+    _ argv: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>,
+    _ one: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+/// The package manager makes this the program's `main`, which hides the one that the fuzzer's
+/// runtime brings.
+@_cdecl("smallweb_fuzz_main")
+public func main(_ argc: CInt, _ argv: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> CInt
+{
+    var argc = argc
+    var argv = argv
+    return runDriver(&argc, &argv, fuzz)
+}
+
+/// Called with each input. A broken promise is a crash; what the input means is up to the decoder
+/// that `SMALLWEB_FUZZ_TARGET` names. See `run.sh`.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    target(Array(UnsafeBufferPointer(start: data, count: count)))
+    return 0
+}
+
+private let target: @Sendable ([UInt8]) -> Void = {
+    let name = getenv("SMALLWEB_FUZZ_TARGET").map { String(cString: $0) } ?? ""
+    guard let target = targets[name] else {
+        fatalError("SMALLWEB_FUZZ_TARGET is one of \(targets.keys.sorted())")
+    }
+    return target
+}()
+
+private let targets: [String: @Sendable ([UInt8]) -> Void] = [
+    "finger": finger, "gemini-header": geminiHeader, "gemini-request": geminiRequest,
+    "gopher-address": gopherAddress, "gopher-menu": gopherMenu, "gopher-opening": gopherOpening,
+    "gopher-text": gopherText, "known-hosts": knownHosts, "line-framer": lineFramer,
+    "media-type": mediaType, "reference": reference, "terminal-text": terminalText, "uri": uri,
+]
+
+/// A promise: holds in release builds too.
+private func check(_ promise: Bool, _ message: String) {
+    if !promise { fatalError(message) }
+}
+
+private func uri(_ input: [UInt8]) {
+    guard let text = String(validating: input, as: UTF8.self),
+        let uri = try? URI(parsing: text)
+    else { return }
+    let again = try? URI(parsing: uri.description)
+    check(again == uri, "\(uri) reads differently the second time: \(String(describing: again))")
+    check(uri.description.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "\(uri) holds a control")
+    check(uri.host == nil || uri.path.isEmpty || uri.path.hasPrefix("/"), "\(uri.path)")
+    if uri.host != nil {
+        let plain = uri.removingDotSegments()
+        check(plain.removingDotSegments() == plain, "dots are left in \(plain)")
+        check((try? URI(parsing: plain.description)) == plain, "\(plain) changes")
+    }
+}
+
+private func reference(_ input: [UInt8]) {
+    guard let text = String(validating: input, as: UTF8.self),
+        let base = try? URI(parsing: "gemini://h.test/a/b;c?d#e"),
+        let target = try? base.resolving(text)
+    else { return }
+    check(target.fragment == nil || text.contains("#"), "a fragment out of nothing: \(target)")
+    // "a:/.//b" has no host to keep two slashes apart from an authority (RFC 3986 §3.3).
+    if target.host == nil && target.path.hasPrefix("//") { return }
+    check((try? URI(parsing: target.description)) == target, "\(target) changes")
+}
+
+private func mediaType(_ input: [UInt8]) {
+    guard let text = String(validating: input, as: UTF8.self),
+        let type = MediaType(parsing: text)
+    else { return }
+    check(MediaType(parsing: type.description) == type, "\(type) reads differently")
+    check(type.essence.utf8.allSatisfy { 0x21..<0x7F ~= $0 }, "\(type.essence)")
+}
+
+private func geminiHeader(_ input: [UInt8]) {
+    guard let header = try? GeminiHeader(parsing: input[...]) else { return }
+    check(10...69 ~= header.status, "status \(header.status)")
+    check(TerminalText.escapeLine(header.meta).utf8.count >= header.meta.utf8.count, "escaping")
+    check(!header.meta.unicodeScalars.contains { $0.value < 0x20 || $0 == "\u{7F}" }, "controls")
+    let head = header.head(input[...])
+    check(head.header == input, "the header is not what came")
+    check((head.replyClass == .redirect) == (head.redirectTarget != nil), "a redirect's target")
+}
+
+/// `plugin`'s request for a URL is one line, whatever the URL.
+private func checkLine(_ line: [UInt8]?) {
+    guard let line else { return }
+    check(line.suffix(2) == [13, 10], "no CR LF")
+    check(!line.dropLast(2).contains { $0 == 0 || $0 == 10 || $0 == 13 }, "a second line")
+}
+
+private func geminiRequest(_ input: [UInt8]) {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    guard let text = String(validating: parts[0], as: UTF8.self),
+        let uri = try? URI(parsing: "gemini://h" + text)
+    else { return }
+    let request = Request(
+        uri: uri, scheme: GeminiPlugin().schemes[0], input: parts.count > 1 ? Array(parts[1]) : nil)
+    let line = try? GeminiPlugin.requestLine(request)
+    checkLine(line)
+    check((line?.count ?? 0) <= 1026, "longer than 1024 bytes")
+    check(line?.contains(UInt8(ascii: "#")) != true, "a fragment")
+}
+
+private func gopherAddress(_ input: [UInt8]) {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    guard let text = String(validating: parts[0], as: UTF8.self),
+        let uri = try? URI(parsing: "gopher://h/" + text),
+        let address = try? GopherAddress(uri, input: parts.count > 1 ? Array(parts[1]) : nil)
+    else { return }
+    let line = try? address.requestLine()
+    checkLine(line)
+    check((line ?? []).count { $0 == ASCII.tab } <= 2, "a TAB too many")
+}
+
+private func finger(_ input: [UInt8]) {
+    guard let text = String(validating: input, as: UTF8.self),
+        let uri = try? URI(parsing: "finger://" + text)
+    else { return }
+    let line = try? FingerPlugin.query(uri)
+    checkLine(line)
+    check((line?.count ?? 0) <= 514, "longer than 512 bytes")
+    check(line?.contains(UInt8(ascii: "@")) != true, "a forward")
+}
+
+private func gopherMenu(_ input: [UInt8]) {
+    guard let base = try? URI(parsing: "gophers://h.test/1") else { fatalError("base") }
+    let read = { (pieces: [ArraySlice<UInt8>]) -> [Item] in
+        var reader = GopherMenuReader(base: base, lineBytesMax: 64, isWanted: true)
+        var items: [Item] = []
+        for piece in pieces {
+            let (more, error) = reader.add(piece)
+            items += more
+            if error != nil { return items }
+        }
+        return items + (reader.finish().map { [$0] } ?? [])
+    }
+    let items = read([input[...]])
+    check(items == read(Pieces(of: input).pieces), "the items depend on the pieces")
+    check(items.count <= input.count, "more items than bytes")
+    for item in items where item.kind != .external {
+        guard let url = item.url else { continue }
+        check((try? URI(parsing: url))?.host != nil, "\(url) leads nowhere")
+    }
+}
+
+private func gopherOpening(_ input: [UInt8]) {
+    guard let type = input.first.map(GopherItemType.init(byte:)) else { return }
+    let verdict = { (pieces: [ArraySlice<UInt8>]) -> GopherOpening.Verdict? in
+        var opening = GopherOpening(type: type)
+        for piece in pieces where opening.verdict == nil { opening.add(piece) }
+        if opening.verdict == nil { opening.add([]) }
+        return opening.verdict
+    }
+    let reply = Array(input.dropFirst())
+    let whole = verdict(reply.isEmpty ? [] : [reply[...]])
+    check(whole != nil, "no verdict at the end")
+    check(whole == verdict(Pieces(of: reply).pieces), "the verdict depends on the pieces")
+}
+
+private func gopherText(_ input: [UInt8]) {
+    let plain = plainGopherText(input)
+    // @unchecked: nothing here suspends, so the task is over when `immediate` returns.
+    nonisolated(unsafe) var isDone = false
+    _ = Task.immediate {
+        var text = GopherText(heldBytesMax: 16)
+        var body: [UInt8] = []
+        do {
+            for piece in Pieces(of: input).pieces { try await text.add(piece) { body += $0 } }
+            let isTerminated = text.isTerminated
+            try await text.finish { body += $0 }
+            check(isTerminated == plain.isTerminated, "terminated: \(isTerminated)")
+            check(body == plain.body, "\(body) is not \(plain.body)")
+        } catch {
+            fatalError("\(error)")
+        }
+        isDone = true
+    }
+    check(isDone, "it has suspended")
+}
+
+private func knownHosts(_ input: [UInt8]) {
+    // A carriage return and a line feed are one Character, which `split` does not cut.
+    guard let text = String(validating: input, as: UTF8.self) else { return }
+    let hosts = KnownHosts(parsing: text)
+    check(KnownHosts(parsing: hosts.text) == hosts, "reads differently the second time")
+    check(KnownHosts(parsing: hosts.text).text == hosts.text, "is written differently")
+}
+
+private func terminalText(_ input: [UInt8]) {
+    let filter = { (pieces: [ArraySlice<UInt8>]) -> [UInt8] in
+        var filter = TerminalText.Filter()
+        return pieces.flatMap { filter.filter($0) } + filter.filter([], isLast: true)
+    }
+    let safe = filter([input[...]])
+    check(safe == filter(Pieces(of: input).pieces), "the text depends on the pieces")
+    guard let text = String(validating: safe, as: UTF8.self) else { fatalError("not UTF-8") }
+    for scalar in text.unicodeScalars {
+        let isControl = scalar.value < 0x20 && scalar != "\n" && scalar != "\t"
+        check(!isControl && !(0x7F..<0xA0 ~= scalar.value), "control U+\(scalar.value)")
+        check(!(0x2066...0x2069 ~= scalar.value || 0x202A...0x202E ~= scalar.value), "bidi")
+    }
+    let line = TerminalText.escapeLine(String(decoding: input, as: UTF8.self))
+    check(!line.utf8.contains { $0 < 0x20 || $0 == 0x7F }, "a control in a line")
+}
+
+private func lineFramer(_ input: [UInt8]) {
+    let framed = { (pieces: [ArraySlice<UInt8>]) -> [[UInt8]] in
+        var framer = LineFramer(lineBytesMax: .max - 1)
+        var lines: [[UInt8]] = []
+        for piece in pieces {
+            try? framer.add(piece) { lines.append(Array($0.bytes)) }
+        }
+        if let last = framer.finish() { lines.append(Array(last.bytes)) }
+        return lines
+    }
+    var lines = input.split(separator: 10, omittingEmptySubsequences: false).map { Array($0) }
+    let last = lines.removeLast()
+    for index in lines.indices where lines[index].last == 13 { lines[index].removeLast() }
+    if !last.isEmpty { lines.append(last) }
+    check(framed([input[...]]) == lines, "the lines of the whole")
+    check(framed(Pieces(of: input).pieces) == lines, "the lines of the pieces")
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+internal import Foundation
+internal import SmallWebCore
+internal import Testing
+
+@Suite struct SpoolTests {
+    private func drained(_ spool: Spool) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try await spool.drain { bytes += $0 }
+        return bytes
+    }
+
+    @Test(arguments: [0, 1, 10, 64, 1_000, 1_000_000])
+    func givesEverythingBackInOrder(_ memoryMax: Int) async throws {
+        let spool = Spool(memoryMax: memoryMax)
+        var all: [UInt8] = []
+        for round in 0..<300 {
+            let piece = (0..<(round % 97)).map { UInt8(truncatingIfNeeded: $0 &+ round) }
+            try spool.append(piece[...])
+            all += piece
+        }
+        #expect(spool.count == all.count)
+        #expect(try await drained(spool) == all)
+        #expect(spool.count == 0)
+        #expect(try await drained(spool).isEmpty)
+    }
+
+    @Test func givesALargeFileBackInPieces() async throws {
+        let spool = Spool(memoryMax: 100)
+        let piece = [UInt8](repeating: 7, count: 300_000)
+        try spool.append(piece[...])
+        try spool.append([8])
+        var pieces: [Int] = []
+        try await spool.drain { pieces.append($0.count) }
+        #expect(pieces.reduce(0, +) == 300_001)
+        #expect(pieces.count > 1)
+    }
+
+    @Test func canBeUsedAgain() async throws {
+        let spool = Spool(memoryMax: 2)
+        for round: UInt8 in 0..<3 {
+            try spool.append([round, round, round])
+            try spool.append([9])
+            #expect(try await drained(spool) == [round, round, round, 9])
+        }
+    }
+
+    // In a process of their own: the environment is everybody's.
+
+    @Test func leavesNoFileBehind() async {
+        await #expect(processExitsWith: .success) {
+            let folder = FileManager.default.temporaryDirectory
+                .appending(path: "smallweb-spool-\(getpid())").path
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            setenv("TMPDIR", folder, 1)
+            let spool = Spool(memoryMax: 4)
+            try spool.append(Array("more than four".utf8)[...])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+            let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+                .compactMap {
+                    try? FileManager.default.destinationOfSymbolicLink(
+                        atPath: "/proc/self/fd/\($0)")
+                }
+            #expect(open.contains { $0.hasPrefix(folder) && $0.hasSuffix("(deleted)") })
+        }
+    }
+
+    @Test func saysThatItCannotWrite() async {
+        await #expect(processExitsWith: .success) {
+            setenv("TMPDIR", "/nonexistent/smallweb", 1)
+            let spool = Spool(memoryMax: 4)
+            try spool.append([1, 2, 3, 4])
+            do throws(FetchError) {
+                try spool.append([5])
+                Issue.record("no error")
+            } catch {
+                #expect(error.outcome == .write)
+                #expect(error.phase == .output)
+                #expect(error.errnoName == "ENOENT")
+                #expect(error.hint?.contains("TMPDIR") == true)
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct LimitTests {
+    private let bench: Bench
+    private let server: LoopbackServer
+
+    init() throws {
+        bench = try Bench()
+        server = try .capsule()
+    }
+
+    @Test func aBodyMayHaveItsLimitAndNotOneByteMore() async {
+        let whole = await bench.play(server.url("/big/100000")) {
+            $0.limits.bodyBytesMax = 100_000
+        }
+        #expect(whole.outcome == .ok)
+        #expect(whole.ending?.bodyBytes == 100_000)
+        #expect(DemoSites.isBlock(whole.body[...], at: 0))
+        let tooLarge = await bench.play(server.url("/big/100001")) {
+            $0.limits.bodyBytesMax = 100_000
+        }
+        #expect(tooLarge.error?.outcome == .tooLarge)
+        #expect(tooLarge.error?.expected == "100000")
+        #expect(tooLarge.body.count <= 100_000)
+    }
+
+    @Test func anEndlessBodyEndsAtTheLimitAndTheConnectionWithIt() async {
+        let played = await bench.play(server.url("/endless")) {
+            $0.limits.bodyBytesMax = 1 << 20
+        }
+        #expect(played.outcome == .tooLarge)
+        #expect(server.clientSockets == 0)
+    }
+
+    @Test func anEndlessHeaderIsAProtocolError() async {
+        let played = await bench.play(server.url("/endless-header"))
+        #expect(played.outcome == .protocolError)
+        #expect(server.clientSockets == 0)
+    }
+
+    @Test(arguments: ["/silent", "/silent-body", "/endless"])
+    func theTotalTimeEndsAFetch(_ path: String) async {
+        let played = await bench.play(server.url(path)) {
+            $0.limits.totalSeconds = 0.2
+            $0.limits.idleSeconds = 0
+            $0.limits.bodyBytesMax = nil
+        }
+        #expect(played.error?.outcome == .timeout)
+        #expect(server.clientSockets == 0)
+    }
+
+    @Test func silenceEndsAFetchAfterWhatCameBefore() async {
+        let played = await bench.play(server.url("/silent-body")) {
+            $0.limits.idleSeconds = 0.1
+        }
+        #expect(played.error?.outcome == .timeout)
+        #expect(played.body == Array("and then nothing".utf8))
+    }
+
+    @Test func connectingHasALimitOfItsOwn() async throws {
+        let silent = try SilentPort()
+        let played = await bench.play("gopher://127.0.0.1:\(silent.port)/") {
+            $0.limits.connectSeconds = 0.1
+        }
+        #expect(played.error?.outcome == .timeout)
+        #expect(played.error?.phase == .connect)
+        #expect(silent.clientSockets == 0)
+    }
+
+    @Test(arguments: [
+        ("/truncated", Outcome.truncated), ("/reset", .truncated), ("/no-reply", .emptyReply),
+        ("/malformed", .protocolError), ("/status/51", .permanentFailure),
+        ("/status/44", .temporaryFailure), ("/status/60", .needsIdentity), ("/input", .needsInput),
+        ("/empty", .ok), ("/split", .ok), ("/slow", .ok), ("/status/29", .ok),
+    ])
+    func everyReplyHasItsOutcome(_ path: String, _ outcome: Outcome) async {
+        let played = await bench.play(server.url(path))
+        #expect(played.outcome == outcome)
+    }
+
+    @Test func gopherAndFingerWorkOverRealConnections() async throws {
+        let gopher = try LoopbackServer(handler: DemoSites.gopher)
+        let menu = await bench.play(gopher.url("/1/", scheme: "gopher"))
+        #expect(menu.outcome == .ok)
+        #expect(menu.items.count == 10)
+        #expect(menu.ending?.completeness == .complete)
+        let dots = await bench.play(gopher.url("/0/dots.txt", scheme: "gopher"))
+        #expect(
+            dots.body == Array("one\r\n.two begins with a dot\r\n..\r\nthree\r\n".utf8))
+        let big = await bench.play(gopher.url("/9/big/3000000", scheme: "gopher"))
+        #expect(big.ending?.bodyBytes == 3_000_000)
+        #expect(DemoSites.isBlock(big.body[...], at: 0))
+        let missing = await bench.play(gopher.url("/0/missing", scheme: "gopher"))
+        #expect(missing.outcome == .permanentFailure)
+
+        let secure = try LoopbackServer(tls: .make(), handler: DemoSites.gopher)
+        let page = await bench.play(secure.url("/0/1k", scheme: "gophers"))
+        #expect(page.body == DemoSites.page)
+
+        let finger = try LoopbackServer(handler: DemoSites.finger)
+        let ada = await bench.play(finger.url("/ada", scheme: "finger"))
+        #expect(ada.body.starts(with: Array("Login: ada\r\n".utf8)))
+        #expect(ada.ending?.completeness == .unverified)
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RedirectTests {
+    private let bench: Bench
+    private let server: LoopbackServer
+
+    init() throws {
+        bench = try Bench()
+        server = try .capsule()
+    }
+
+    @Test func fiveRedirectsAreFollowed() async {
+        let played = await bench.play(server.url("/redirect/5"))
+        #expect(played.outcome == .ok)
+        #expect(played.ending?.uri.path == "/about")
+        #expect(played.redirects.count == 5)
+        #expect(played.redirects.first?.from.path == "/redirect/5")
+        #expect(played.redirects.first?.status == 30)
+        #expect(played.heads.map(\.status) == [20], "heads of redirects are not shown")
+    }
+
+    @Test func theSixthRedirectIsTooMany() async {
+        let played = await bench.play(server.url("/redirect/6"))
+        #expect(played.outcome == .tooManyRedirects)
+        #expect(played.redirects.count == 5)
+        let more = await bench.play(
+            server.url("/redirect/6"), options: { $0.redirects.limit = 6 })
+        #expect(more.outcome == .ok)
+    }
+
+    @Test func aLoopIsNoticedWhenItCloses() async {
+        let played = await bench.play(server.url("/loop"))
+        #expect(played.outcome == .tooManyRedirects)
+        #expect(played.redirects.count == 1)
+    }
+
+    @Test func anotherSchemeIsRefusedAndNotContacted() async throws {
+        let gopher = try LoopbackServer(handler: DemoSites.gopher)
+        let capsule = try LoopbackServer.capsule(elsewhere: gopher.url("/0/1k", scheme: "gopher"))
+        let played = await bench.play(capsule.url("/cross-scheme"))
+        #expect(played.outcome == .redirectRefused)
+        #expect(played.ending?.head?.redirectTarget == gopher.url("/0/1k", scheme: "gopher"))
+        #expect(played.ending?.message?.contains("gopher://") == true)
+        #expect(played.heads.count == 1)
+        gopher.stop()
+        #expect(gopher.connections == [])
+    }
+
+    @Test func anotherSchemeIsFollowedWhenAllowed() async throws {
+        let gopher = try LoopbackServer(handler: DemoSites.gopher)
+        let capsule = try LoopbackServer.capsule(elsewhere: gopher.url("/0/1k", scheme: "gopher"))
+        let played = await bench.play(
+            capsule.url("/cross-scheme"), options: { $0.redirects.otherSchemes = ["gopher"] })
+        #expect(played.outcome == .ok)
+        #expect(played.ending?.uri.scheme == "gopher")
+        #expect(played.body == DemoSites.page)
+    }
+
+    @Test func aSchemeThatNobodyHandlesIsRefused() async throws {
+        let capsule = try LoopbackServer.capsule(elsewhere: "nosuch://example.org/")
+        let played = await bench.play(
+            capsule.url("/cross-scheme"), options: { $0.redirects.otherSchemes = ["nosuch"] })
+        #expect(played.outcome == .redirectRefused)
+    }
+
+    @Test func redirectsAreOnlyShownWhenNotFollowed() async {
+        let played = await bench.play(
+            server.url("/redirect/1"), options: { $0.redirects.follows = false })
+        #expect(played.outcome == .redirectRefused)
+        #expect(played.heads.map(\.redirectTarget) == ["/about"])
+    }
+
+    @Test func relativeTargetsAreResolvedAgainstTheirPage() async {
+        let played = await bench.play(server.url("/relative/dir/page"))
+        #expect(played.outcome == .ok)
+        #expect(
+            played.redirects.map { $0.to.path } == ["/relative/other", "/about"])
+        #expect(played.redirects.map(\.isPermanent) == [true, false])
+        server.stop()
+        #expect(
+            server.requestLines
+                == ["/relative/dir/page", "/relative/other", "/about"].map { server.url($0) })
+    }
+
+    @Test func theFragmentIsKeptUnlessTheServerGivesOne() async throws {
+        let kept = await bench.play(server.url("/redirect/1#mine"))
+        #expect(kept.ending?.uri.fragment == "mine")
+        let giving = try LoopbackServer(tls: .make()) { peer in
+            let line = String(decoding: peer.readLine() ?? [], as: UTF8.self)
+            peer.write(line.contains("/start") ? "30 /end#theirs\r\n" : "20 text/plain\r\n")
+        }
+        let replaced = await bench.play(giving.url("/start#mine"))
+        #expect(replaced.ending?.uri.fragment == "theirs")
+        giving.stop()
+        #expect(giving.requestLines == [giving.url("/start"), giving.url("/end")])
+    }
+
+    @Test func queryAndInputAreNotCarriedOver() async throws {
+        let played = await bench.play(server.url("/redirect/1?secret"))
+        #expect(played.outcome == .ok)
+        let asked = await bench.play(
+            server.url("/redirect/1"), request: { $0.input = Array("secret".utf8) })
+        #expect(asked.outcome == .ok)
+        server.stop()
+        let lines = server.requestLines
+        #expect(lines[0] == server.url("/redirect/1?secret"))
+        #expect(lines[1] == server.url("/about"))
+        #expect(lines[2] == server.url("/redirect/1?secret"))
+        #expect(lines[3] == server.url("/about"))
+    }
+
+    @Test func aTargetThatIsNoURLIsAProtocolError() async {
+        let played = await bench.play(server.url("/bad-redirect"))
+        #expect(played.outcome == .protocolError)
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+import Glibc
+import SmallWebCore
+import SmallWebTestSupport
+import SmallWebTransport
+import Testing
+
+@testable import SmallWeb
+
+@Suite(.timeLimit(.minutes(1)))
+struct TrustTests {
+    private let bench: Bench
+    private let certificate = TestCertificate.make()
+    private let server: LoopbackServer
+
+    init() throws {
+        bench = try Bench()
+        server = try LoopbackServer(tls: certificate, handler: DemoSites.gemini())
+    }
+
+    private var place: String { "127.0.0.1:\(server.port)" }
+
+    private func visit(store: String? = nil) async -> Played {
+        await bench.play(server.url("/about"), store: store)
+    }
+
+    private func write(_ text: String, to path: String? = nil) throws {
+        let file = open(path ?? bench.storePath, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+        try #require(file >= 0)
+        let bytes = Array(text.utf8)
+        #expect(Glibc.write(file, bytes, bytes.count) == bytes.count)
+        close(file)
+    }
+
+    private func read(_ path: String? = nil) -> String {
+        let file = open(path ?? bench.storePath, O_RDONLY)
+        guard file >= 0 else { return "" }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 20)
+        let count = Glibc.read(file, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    }
+
+    private func status(_ path: String) -> stat {
+        var status = stat()
+        lstat(path, &status)
+        return status
+    }
+
+    private func pin(_ key: String, expires: Int?, last: Int? = UTCDate.now) -> String {
+        KnownHosts.Pin(
+            place: place, key: key, expires: expires, first: 1000, last: last, days: 3,
+            via: "first-use"
+        ).text
+    }
+
+    @Test func theFirstVisitPinsTheKeyInAPrivateFile() async throws {
+        let played = await visit()
+        #expect(played.outcome == .ok)
+        #expect(played.connections.first?.trust?.verdict == .firstUse)
+        #expect(status(bench.storePath).st_mode & 0o777 == 0o600)
+        let pins = KnownHosts(parsing: read()).pins(of: place)
+        #expect(pins.map(\.key) == [certificate.spkiSHA256.hex])
+        #expect(read().hasPrefix(KnownHosts.header + "\n"))
+    }
+
+    @Test func theSameKeyMatchesAndTheFileStaysAsItIs() async throws {
+        _ = await visit()
+        let before = status(bench.storePath).st_ino
+        let played = await visit()
+        #expect(played.connections.first?.trust?.verdict == .match)
+        #expect(status(bench.storePath).st_ino == before)
+    }
+
+    @Test func aChangedKeyStopsTheFetchBeforeTheRequest() async throws {
+        let other = String(repeating: "ab", count: 32)
+        let line = pin(other, expires: UTCDate.now + 1000)
+        try write(line + "\n")
+        let played = await visit()
+        let error = try #require(played.error)
+        #expect(error.outcome == .trustChanged)
+        #expect(error.expected == "spki-sha256:" + other)
+        #expect(error.actual == "spki-sha256:" + certificate.spkiSHA256.hex)
+        #expect(error.message.contains(other))
+        #expect(error.message.contains(certificate.spkiSHA256.hex))
+        #expect(read() == line + "\n")
+        server.stop()
+        #expect(server.connections.map(\.received) == [[]])
+    }
+
+    @Test func aKeyWhoseCertificateNeverExpiresIsNeverRenewed() async throws {
+        try write(pin(String(repeating: "ab", count: 32), expires: nil) + "\n")
+        #expect(await visit().outcome == .trustChanged)
+    }
+
+    @Test func afterTheOldCertificateHasExpiredANewKeyIsRenewal() async throws {
+        try write(pin(String(repeating: "ab", count: 32), expires: UTCDate.now - 10) + "\n")
+        let played = await visit()
+        #expect(played.connections.first?.trust?.verdict == .renewed)
+        #expect(
+            KnownHosts(parsing: read()).pins(of: place).map(\.key)
+                == [certificate.spkiSHA256.hex])
+    }
+
+    @Test func whatThisVersionDoesNotKnowSurvivesARewrite() async throws {
+        let known = pin(certificate.spkiSHA256.hex, expires: 5, last: 0) + " color=blue flag"
+        let others = [
+            "# smallweb known_hosts 1", "", "# a comment", "other.test:1965 ca something",
+            "v9 from the future", "   ", "x.test:1 k sha256:short",
+        ]
+        try write((others + [known, "# the end"]).joined(separator: "\n") + "\n")
+        #expect(await visit().outcome == .ok)
+        let lines = read().split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(Array(lines.prefix(others.count)) == others)
+        let rewritten = lines[others.count]
+        #expect(rewritten != known, "the pin was brought up to date")
+        #expect(rewritten.hasSuffix(" color=blue flag"))
+        #expect(Array(lines.suffix(2)) == ["# the end", ""])
+    }
+
+    @Test func aStoreBehindASymbolicLinkIsChangedWhereItIs() async throws {
+        mkdir(bench.directory + "/store", 0o700)
+        let target = bench.directory + "/store/known_hosts"
+        let link = bench.directory + "/link"
+        #expect(symlink("store/known_hosts", link) == 0)
+        // First while the target does not exist yet.
+        #expect(await visit(store: link).outcome == .ok)
+        #expect(status(link).st_mode & S_IFMT == S_IFLNK)
+        #expect(KnownHosts(parsing: read(target)).pins(of: place).count == 1)
+        try write("# kept\n", to: target)
+        #expect(await visit(store: link).outcome == .ok)
+        #expect(status(link).st_mode & S_IFMT == S_IFLNK)
+        #expect(read(target).hasPrefix("# kept\n\(place) k "))
+    }
+
+    @Test func aStoreThatCannotBeWrittenFailsTheFetch() async throws {
+        // Not even root makes files there.
+        let played = await visit(store: "/proc/known_hosts")
+        #expect(played.error?.outcome == .write)
+        server.stop()
+        #expect(server.connections.map(\.received) == [[]])
+    }
+
+    @Test func missingDirectoriesAreMade() async throws {
+        let path = bench.directory + "/store/known_hosts"
+        #expect(await visit(store: path).outcome == .ok)
+        #expect(status(bench.directory + "/store").st_mode & 0o777 == 0o700)
+    }
+
+    private func facts(_ byte: UInt8) -> CertificateFacts {
+        CertificateFacts(
+            sha256: [], spkiSHA256: [UInt8](repeating: byte, count: 32), subject: "", issuer: "",
+            notBefore: nil, notAfter: UTCDate.now + 1000, matchesHost: true)
+    }
+
+    @Test func judgementsAtTheSameTimeLoseNoLine() async throws {
+        let store = TrustStore(path: bench.storePath, policy: .tofu)
+        // Each opens the directory anew, so to the lock they are as good as processes.
+        let loops = try (0..<4).map { _ in try EventLoop.onItsOwnThread() }
+        defer { for loop in loops { loop.stop() } }
+        try await withThrowingTaskGroup(of: TrustFacts.self) { group in
+            for number in 0..<50 {
+                let (loop, facts) = (loops[number % 4], facts(UInt8(number)))
+                group.addTask(executorPreference: loop) {
+                    try await store.judge(
+                        Endpoint(host: "host\(number).test", port: 1965, security: .tls), facts,
+                        now: UTCDate.now, loop: loop)
+                }
+            }
+            for try await facts in group { #expect(facts.verdict == .firstUse) }
+        }
+        let hosts = KnownHosts(parsing: read())
+        for number in 0..<50 {
+            #expect(hosts.pins(of: "host\(number).test:1965").count == 1, "host\(number)")
+        }
+    }
+
+    @Test func firstVisitsAtTheSameTimePinOnce() async throws {
+        let (bench, server) = (bench, server)
+        let verdicts = await withTaskGroup(of: TrustFacts.Verdict?.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    await bench.play(server.url("/about")).connections.first?.trust?.verdict
+                }
+            }
+            return await group.reduce(into: [TrustFacts.Verdict?]()) { $0.append($1) }
+        }
+        #expect(verdicts.filter { $0 == .firstUse }.count == 1)
+        #expect(verdicts.filter { $0 == .match }.count == 19)
+        #expect(KnownHosts(parsing: read()).pins(of: place).count == 1)
+    }
+
+    @Test func waitingForTheLockEndsWithTheTask() async throws {
+        let lock = open(bench.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        #expect(flock(lock, LOCK_EX) == 0)
+        defer { close(lock) }
+        let (bench, server) = (bench, server)
+        let task = Task { await bench.play(server.url("/about")) }
+        let canceller = Task.detached {
+            server.waitForClient()
+            task.cancel()
+        }
+        #expect(await task.value.error?.outcome == .interrupted)
+        await canceller.value
+        #expect(read() == "")
+    }
+}
+
+struct KnownHostsTests {
+    private let key = String(repeating: "0f", count: 32)
+
+    @Test func aPinIsReadAndWrittenAlike() throws {
+        let line =
+            "[::1]:1965 k sha256:\(key) expires=7 first=1 last=- n=12 via=first-use x=y word"
+        let hosts = KnownHosts(parsing: line + "\n")
+        #expect(hosts.text == line + "\n")
+        let pin = try #require(hosts.pins(of: "[::1]:1965").first)
+        #expect(pin.expires == 7)
+        #expect(pin.first == 1)
+        #expect(pin.last == nil)
+        #expect(pin.days == 12)
+        #expect(pin.via == "first-use")
+        #expect(pin.others == ["x=y", "word"])
+    }
+
+    @Test(arguments: [
+        "", "\n", "# only a comment\n", "no line feed at the end", "\n\n\n", "a b c\n\nd\n",
+        "h:1 k sha256:nothex\n", "h:1 k md5:00\n", "h:1 k\n",
+    ])
+    func otherLinesStayAsTheyAre(_ text: String) {
+        let hosts = KnownHosts(parsing: text)
+        switch text {
+        case "": #expect(hosts.text == KnownHosts.header + "\n")
+        case "no line feed at the end": #expect(hosts.text == text + "\n")
+        default: #expect(hosts.text == text)
+        }
+        #expect(hosts.pins(of: "h:1") == [])
+        #expect(KnownHosts(parsing: hosts.text) == hosts)
+    }
+
+    @Test func aFileWithCarriageReturnsStillPins() {
+        let hosts = KnownHosts(
+            parsing: "# from elsewhere\r\na:1 k sha256:\(key) n=1\r\nb:1 k sha256:\(key)\r\n")
+        #expect(hosts.pins(of: "a:1").map(\.key) == [key])
+        #expect(hosts.pins(of: "b:1").map(\.key) == [key])
+    }
+
+    @Test func aKeyInCapitalsIsNoPin() {
+        let hosts = KnownHosts(parsing: "a:1 k sha256:\(key.uppercased())\n")
+        #expect(hosts.pins(of: "a:1") == [])
+    }
+}

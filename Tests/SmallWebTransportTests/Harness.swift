@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+import Glibc
+import SmallWebCore
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWebTransport
+
+/// Runs `body` on an event loop of its own thread, which ends with it.
+//
+// `@concurrent` as in `Fetcher.run`: the preference would not cover a body entered from an actor.
+@concurrent
+func onLoop<Value: Sendable>(
+    _ body: @Sendable (EventLoop) async throws -> Value
+) async throws -> Value {
+    let loop = try EventLoop.onItsOwnThread()
+    defer { loop.stop() }
+    return try await withTaskExecutorPreference(loop) {
+        // Load-bearing: without it Swift 6.3.1 drops the hop to the loop, because the closure does
+        // nothing but await another nonsending one.
+        precondition(loop.isCurrent)
+        return try await body(loop)
+    }
+}
+
+/// What `body` throws, or `nil`.
+func failure(_ body: () async throws(FetchError) -> Void) async -> FetchError? {
+    do throws(FetchError) {
+        try await body()
+        return nil
+    } catch {
+        return error
+    }
+}
+
+/// Seconds that `body` takes.
+func elapsed(_ body: () async throws -> Void) async rethrows -> Double {
+    let start = Deadline.now.nanoseconds
+    try await body()
+    return Double(Deadline.now.nanoseconds - start) / 1e9
+}
+
+typealias Trust = SocketTransport.TrustCheck
+
+func trustAll(_: Endpoint, _: TLSFacts) async throws(FetchError) -> TrustFacts {
+    TrustFacts(verdict: .skipped, firstSeen: nil)
+}
+
+/// A stream to `port` of 127.0.0.1, not yet started.
+func stream(
+    to port: UInt16, as host: String = "127.0.0.1", _ security: Endpoint.Security = .none,
+    on loop: EventLoop, idle: Double = 20, deadline: Deadline = .after(seconds: 30),
+    trust: @escaping Trust = trustAll
+) -> ByteStream {
+    ByteStream(
+        transport: transport(to: port, as: host, security, on: loop, trust: trust),
+        idleSeconds: idle, deadline: deadline)
+}
+
+func transport(
+    to port: UInt16, as host: String = "127.0.0.1", _ security: Endpoint.Security,
+    on loop: EventLoop, trust: @escaping Trust = trustAll
+) -> SocketTransport {
+    let endpoint = Endpoint(host: host, port: port, security: security)
+    return SocketTransport(
+        endpoint: endpoint, loop: loop,
+        resolver: Resolver(overrides: [endpoint.description: ["127.0.0.1"]]), trust: trust,
+        onAttempt: { _ in })
+}
+
+/// Plain TCP and TLS, for what must hold over both.
+enum Carrier: CaseIterable, Sendable {
+    case tcp, tls
+
+    var security: Endpoint.Security { self == .tls ? .tls : .none }
+
+    func server(_ handler: @escaping @Sendable (Peer) -> Void) throws -> LoopbackServer {
+        try LoopbackServer(tls: self == .tls ? .shared : nil, handler: handler)
+    }
+
+    func stream(
+        to server: LoopbackServer, on loop: EventLoop, idle: Double = 20,
+        deadline: Deadline = .after(seconds: 60)
+    ) -> ByteStream {
+        SmallWebTransportTests.stream(
+            to: server.port, security, on: loop, idle: idle, deadline: deadline)
+    }
+}
+
+extension TestCertificate {
+    /// For tests that do not care.
+    static let shared = TestCertificate.make()
+}
+
+/// Two connected descriptors; the first is for a transport, the second stays blocking.
+func socketPair(sendBuffer: Int32? = nil) throws -> (Int32, Int32) {
+    var pair: [Int32] = [0, 0]
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    _ = try systemCall { socketpair(AF_UNIX, kind, 0, &pair) }
+    if var size = sendBuffer {
+        for descriptor in pair {
+            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, 4)
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4)
+        }
+    }
+    return (pair[0], pair[1])
+}
+
+/// A started stream over one end of a socket pair.
+func adopt(
+    _ descriptor: Int32, on loop: EventLoop, idle: Double = 20,
+    deadline: Deadline = .after(seconds: 30)
+) async throws(FetchError) -> ByteStream {
+    let endpoint = Endpoint(host: "pair.test", port: 1, security: .none)
+    let stream = ByteStream(
+        transport: try SocketTransport(adopting: descriptor, endpoint: endpoint, loop: loop),
+        idleSeconds: idle, deadline: deadline)
+    try await stream.start(by: .never)
+    return stream
+}
+
+/// Runs blocking `body` on a thread of its own.
+func onThread(_ body: @escaping @Sendable () -> Void) throws(FetchError) {
+    try Thread.detach(body)
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+import SmallWebCore
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWebTransport
+
+@Suite(.timeLimit(.minutes(1)))
+struct TLSTests {
+    /// How the peer ended, as the client sees it, and what came before.
+    private func ending(
+        _ carrier: Carrier, _ end: @escaping @Sendable (Peer) -> Void
+    ) async throws -> StreamEnding? {
+        let server = try carrier.server { peer in
+            peer.write("abc")
+            // A reset may overtake what was sent before: wait until that has been read.
+            _ = peer.readLine()
+            end(peer)
+        }
+        return try await onLoop { loop in
+            let stream = carrier.stream(to: server, on: loop)
+            try await stream.start(by: .after(seconds: 10))
+            #expect(try await stream.readExactly(3) == [0x61, 0x62, 0x63])
+            try await stream.writeAll([0x0A])
+            #expect(try await stream.readSome() == [])
+            return stream.ending
+        }
+    }
+
+    @Test func aCloseNotifyIsAProperEnd() async throws {
+        #expect(try await ending(.tls) { $0.closeNotify() } == .closeNotify)
+        let hanging = try await ending(.tls) { peer in
+            peer.closeNotify()
+            peer.hang()
+        }
+        #expect(hanging == .closeNotify, "no FIN is needed")
+    }
+
+    @Test func aFINWithoutCloseNotifyIsSeen() async throws {
+        #expect(try await ending(.tls) { $0.fin() } == .endOfFile)
+        #expect(try await ending(.tcp) { $0.fin() } == .endOfFile)
+    }
+
+    @Test func aResetIsSeen() async throws {
+        #expect(try await ending(.tls) { $0.reset() } == .reset)
+        #expect(try await ending(.tcp) { $0.reset() } == .reset)
+    }
+
+    @Test(arguments: [
+        ("example.test", "example.test"), ("example.test.", "example.test"),
+        ("localhost", "localhost"), ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("127.0.0.1", nil),
+    ])
+    func aNameIsSentInSNIAndALiteralIsNot(_ host: String, _ expected: String?) async throws {
+        let server = try LoopbackServer(tls: .shared) { _ in }
+        try await onLoop { loop in
+            let transport = transport(to: server.port, as: host, .tls, on: loop)
+            let stream = ByteStream(
+                transport: transport, idleSeconds: 10, deadline: .after(seconds: 10))
+            try await stream.start(by: .after(seconds: 10))
+            #expect(transport.connection?.tls?.serverName == expected)
+        }
+        #expect(server.waitForConnections(1).map(\.serverName) == [expected])
+    }
+
+    @Test(arguments: TestCertificate.Key.allCases)
+    func theFactsOfACertificateAreRight(_ key: TestCertificate.Key) async throws {
+        let certificate = TestCertificate.make(
+            names: ["example.test", "*.wild.test"], ips: ["127.0.0.1"], notBefore: 1_000_000_000,
+            notAfter: 1_900_000_000, key: key, commonName: "Ärger")
+        let server = try LoopbackServer(tls: certificate) { _ in }
+        for (host, matches) in [
+            ("example.test", true), ("a.wild.test", true), ("127.0.0.1", true),
+            ("other.test", false),
+        ] {
+            try await onLoop { loop in
+                let transport = transport(to: server.port, as: host, .tls, on: loop)
+                try await transport.start(by: .after(seconds: 10))
+                let facts = try #require(transport.connection?.tls)
+                #expect(facts.version == "TLSv1.3")
+                #expect(facts.certificate.sha256 == certificate.sha256)
+                #expect(facts.certificate.spkiSHA256 == certificate.spkiSHA256)
+                #expect(facts.certificate.notBefore == 1_000_000_000)
+                #expect(facts.certificate.notAfter == 1_900_000_000)
+                #expect(facts.certificate.subject == facts.certificate.issuer)
+                #expect(facts.certificate.matchesHost == matches, "\(host)")
+                transport.close()
+            }
+        }
+    }
+
+    @Test func tls12IsSpokenAndOlderIsRefused() async throws {
+        let two = try LoopbackServer(tls: .shared, versions: TLSVersion.two...TLSVersion.two) {
+            $0.write("x")
+        }
+        #expect(try await startFailure(two.port) == nil)
+        let old = try LoopbackServer(tls: .shared, versions: TLSVersion.oneOne...TLSVersion.oneOne)
+        {
+            $0.write("x")
+        }
+        let error = try await startFailure(old.port)
+        #expect(error?.outcome == .tls)
+        #expect(old.waitForConnections(1).first?.handshakeFailure != nil)
+    }
+
+    private func startFailure(_ port: UInt16) async throws -> FetchError? {
+        try await onLoop { loop in
+            await failure { () async throws(FetchError) in
+                try await stream(to: port, .tls, on: loop).start(by: .after(seconds: 10))
+            }
+        }
+    }
+
+    @Test func whateverIsNotTLSIsATLSFailure() async throws {
+        let plain = try LoopbackServer { $0.write("20 text/plain\r\nnot encrypted\r\n") }
+        let closing = try LoopbackServer { $0.fin() }
+        let hello = try LoopbackServer { peer in
+            // The first bytes of the ClientHello, and no answer.
+            _ = peer.read(5)
+        }
+        let resetting = try LoopbackServer { peer in
+            _ = peer.read(5)
+            peer.reset()
+        }
+        for server in [plain, closing, hello, resetting] {
+            let error = try await startFailure(server.port)
+            #expect(error?.outcome == .tls)
+            #expect(error?.phase == .tls)
+            #expect(server.clientSockets == 0)
+        }
+    }
+
+    @Test func aRefusedConnectionIsAConnectFailure() async throws {
+        let refusing = try RefusingPort()
+        let error = try await startFailure(refusing.port)
+        #expect(error?.outcome == .connect)
+        #expect(error?.errnoName == "ECONNREFUSED")
+    }
+
+    @Test func nothingIsSentToAServerThatIsNotTrusted() async throws {
+        let server = try LoopbackServer(tls: .shared) { _ = $0.readLine() }
+        try await onLoop { loop in
+            let stream = stream(to: server.port, .tls, on: loop) {
+                _, facts async throws(FetchError) in
+                throw FetchError(.untrusted, .tls, facts.version)
+            }
+            let error = await failure { () async throws(FetchError) in
+                try await stream.start(by: .after(seconds: 10))
+            }
+            #expect(error?.outcome == .untrusted)
+            #expect(stream.state == .stopped(error))
+        }
+        let connection = try #require(server.waitForConnections(1).first)
+        #expect(connection.handshakeFailure == nil)
+        #expect(connection.received == [])
+        #expect(server.clientSockets == 0)
+    }
+}
