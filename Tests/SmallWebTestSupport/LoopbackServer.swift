@@ -86,7 +86,7 @@ public final class LoopbackServer: Sendable {
     }
 
     /// How many sockets of this machine are connected, or connecting, to the server.
-    public var clientSockets: Int { Self.clientSockets(port: port) }
+    public var clientSockets: Int { Self.clientSockets(address, port: port) }
 
     /// Ends all connections and waits for the threads. Idempotent.
     public func stop() {
@@ -131,22 +131,31 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    /// Sockets whose other end is `port`, established or still connecting, that somebody has open:
-    /// what leaks is seen even while other tests open and close theirs.
-    public static func clientSockets(port: UInt16) -> Int {
+    /// Sockets whose other end is `address:port`, established or still connecting, that somebody
+    /// has open: what leaks is seen even while other tests open and close theirs.
+    static func clientSockets(_ address: String, port: UInt16) -> Int {
         guard let file = fopen("/proc/net/tcp", "re") else { return 0 }
         defer { fclose(file) }
-        let suffix = ":" + String(0x10000 + Int(port), radix: 16, uppercase: true).suffix(4)
+        var number = in_addr()
+        inet_pton(AF_INET, address, &number)
+        // As the kernel writes it: both as numbers of this machine's byte order.
+        let place = hex(Int(number.s_addr), digits: 8) + ":" + hex(Int(port), digits: 4)
         var line: UnsafeMutablePointer<CChar>?
         var capacity = 0
         defer { free(line) }
-        var count = 0
+        // A set: while sockets come and go the kernel may list one of them twice.
+        var inodes: Set<Substring> = []
         while getline(&line, &capacity, file) > 0, let line {
             // sl local remote state queues timer retransmits uid timeout inode
             let fields = String(cString: line).split(separator: " ")
-            if fields.count > 9, fields[2].hasSuffix(suffix), fields[9] != "0" { count += 1 }
+            if fields.count > 9, fields[2] == place, fields[9] != "0" { inodes.insert(fields[9]) }
         }
-        return count
+        return inodes.count
+    }
+
+    private static func hex(_ number: Int, digits: Int) -> String {
+        let text = String(number, radix: 16, uppercase: true)
+        return String(repeating: "0", count: digits - text.count) + text
     }
 }
 

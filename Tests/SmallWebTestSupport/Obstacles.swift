@@ -19,11 +19,13 @@ public final class RefusingPort: Sendable {
 /// requests to connect.
 public final class SilentPort: Sendable {
     public let port: UInt16
+    private let address: String
     private let descriptors: [Int32]
 
     /// - Parameter port: 0 to have one picked.
     public init(address: String = "127.0.0.1", port: UInt16 = 0) throws(SystemError) {
         let (listener, number) = try boundSocket(address, port: port)
+        self.address = address
         self.port = number
         var descriptors = [listener]
         listen(listener, 0)
@@ -44,7 +46,7 @@ public final class SilentPort: Sendable {
 
     /// Sockets that are connecting, without the port's own.
     public var clientSockets: Int {
-        LoopbackServer.clientSockets(port: port) - (descriptors.count - 1)
+        LoopbackServer.clientSockets(address, port: port) - (descriptors.count - 1)
     }
 
     deinit { for descriptor in descriptors { close(descriptor) } }

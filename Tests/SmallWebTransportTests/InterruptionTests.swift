@@ -159,6 +159,18 @@ struct InterruptionTests {
         }
     }
 
+    /// The other tests here trust this count.
+    @Test func anOpenSocketIsCountedUntilItIsClosed() async throws {
+        let server = try LoopbackServer { $0.hang() }
+        try await onLoop { loop in
+            let stream = stream(to: server.port, on: loop)
+            try await stream.start(by: .after(seconds: 10))
+            #expect(server.clientSockets == 1)
+            stream.close()
+            #expect(server.clientSockets == 0)
+        }
+    }
+
     /// There is always more to read, so the socket never makes the reader wait.
     @Test(arguments: [false, true])
     func aConsumerSlowerThanItsServerIsInterruptedToo(_ isCancelled: Bool) async throws {
