@@ -15,7 +15,8 @@ LOOPBACK := .build/release/smallweb-loopback
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
 STATIC_LIBS := .build/static-libs
-RELEASE_FLAGS := -c release --static-swift-stdlib -Xlinker -L$(STATIC_LIBS)
+RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
+	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
 .PHONY: all build deps test-deps static-libs install uninstall test unit real demo bench fuzz \
 	sanitize format lint clean

@@ -52,37 +52,16 @@ struct Hops {
         let dialer = NetworkDialer(
             loop: fetcher.loop, options: fetcher.options, limits: request.limits,
             deadline: deadline, emit: emit)
-        let progress = Progress(
-            limit: request.limits.bodyBytesMax, holdsRedirects: fetcher.options.redirects.follows,
-            emit: emit)
+        let (emit, limit) = (emit, request.limits.bodyBytesMax)
+        let holdsRedirects = fetcher.options.redirects.follows
+        var head: Head?
+        var bodyBytes = 0
         let completeness = try await entry.handler.fetch(request, dialer: dialer) {
             event async throws(FetchError) in
-            try await progress.take(event)
-        }
-        return Ending(request.uri, progress.head, completeness, bodyBytes: progress.bodyBytes)
-    }
-
-    /// Counts the body against its limit and remembers the head, on the way to the consumer.
-    private final class Progress {
-        private let limit: Int?
-        private let holdsRedirects: Bool
-        private let emit: Emit
-        private(set) var head: Head?
-        private(set) var bodyBytes = 0
-
-        init(limit: Int?, holdsRedirects: Bool, emit: @escaping Emit) {
-            self.limit = limit
-            self.holdsRedirects = holdsRedirects
-            self.emit = emit
-        }
-
-        func take(_ event: Event) async throws(FetchError) {
             switch event {
-            case .head(let head):
-                self.head = head
-                if holdsRedirects && head.replyClass == .redirect && head.redirectTarget != nil {
-                    return
-                }
+            case .head(let reply):
+                head = reply
+                if holdsRedirects && reply.redirectTarget != nil { return }
             case .body(let bytes):
                 bodyBytes += bytes.count
                 if let limit, bodyBytes > limit {
@@ -94,12 +73,15 @@ struct Hops {
             }
             try await emit(event)
         }
+        return Ending(request.uri, head, completeness, bodyBytes: bodyBytes)
     }
 
     /// The next request, resolved against the present URI. Input is not carried over.
     private func target(_ reference: String) throws(FetchError) -> Request {
         do throws(FetchError) {
-            var uri = try request.uri.resolving(reference) {
+            // No reference may hold a space, but servers send them for names that have one.
+            let encoded = reference.split(separator: " ", omittingEmptySubsequences: false)
+            var uri = try request.uri.resolving(encoded.joined(separator: "%20")) {
                 fetcher.registry[$0]?.scheme.pathForm == .opaque
             }
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).

@@ -9,21 +9,22 @@ enum Prompt {
     /// - Parameter isSensitive: Whether the terminal must not show what is typed.
     /// - Returns: The line without its end; `nil` at end of file or when a signal came.
     static func read(_ question: String, isSensitive: Bool, messages: Messages) -> [UInt8]? {
-        messages.prompt(question + (question.hasSuffix(" ") ? "" : " "))
         var saved = termios()
         let canHide = isSensitive && tcgetattr(0, &saved) == 0
         if canHide {
             var hidden = saved
             hidden.c_lflag &= ~tcflag_t(ECHO)
-            tcsetattr(0, TCSAFLUSH, &hidden)
+            // Before the question, so that a quick answer is neither shown nor lost.
+            tcsetattr(0, TCSADRAIN, &hidden)
         }
         // A signal's first arrival only interrupts the read, so this is reached on Ctrl-C too.
         defer {
             if canHide {
-                tcsetattr(0, TCSAFLUSH, &saved)
+                tcsetattr(0, TCSADRAIN, &saved)
                 messages.endPromptLine()
             }
         }
+        messages.prompt(question + (question.hasSuffix(" ") ? "" : " "))
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while line.count < 65_536 {

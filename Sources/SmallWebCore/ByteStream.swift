@@ -52,8 +52,10 @@ public final class ByteStream {
     public func start(by connectDeadline: Deadline) async throws(FetchError) {
         precondition(state == .initialised, "a stream starts once")
         state = .starting
-        try await recordingFailure { () async throws(FetchError) in
+        do throws(FetchError) {
             try await transport.start(by: min(connectDeadline, deadline))
+        } catch {
+            throw failing(error)
         }
         state = .started
     }
@@ -62,17 +64,14 @@ public final class ByteStream {
     ///
     /// - Throws: `send`, `timeout`, `interrupted`.
     public func writeAll(_ bytes: [UInt8]) async throws(FetchError) {
-        try requireStarted()
-        try await recordingFailure { () async throws(FetchError) in
-            var sent = 0
-            while sent < bytes.count {
-                switch try send(bytes[sent...]) {
-                case .bytes(let count):
-                    sent += count
-                    bytesSent += count
-                case .wouldBlock(let readiness):
-                    try await transport.wait(for: readiness, by: waitDeadline)
-                }
+        var sent = 0
+        while sent < bytes.count {
+            switch try sendOnce(bytes[sent...]) {
+            case .bytes(let count):
+                sent += count
+                bytesSent += count
+            case .wouldBlock(let readiness):
+                try await wait(for: readiness)
             }
         }
         try await onSent?(bytes)
@@ -132,9 +131,14 @@ public final class ByteStream {
         _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> StreamEnding {
         while true {
-            let bytes = try await readSome()
-            if bytes.isEmpty { return ending ?? .endOfFile }
-            try await body(bytes)
+            if !unread.isEmpty { try await body(take(unread.count)) }
+            // Not `fill`: while bytes keep coming there is nothing to suspend for, and on a fast
+            // network each `await` costs as much as the system call.
+            switch try receiveOnce() {
+            case .bytes: continue
+            case .ended(let ending): return ending
+            case .wouldBlock(let readiness): try await wait(for: readiness)
+            }
         }
     }
 
@@ -163,23 +167,11 @@ public final class ByteStream {
 
     /// Receives more behind the unread bytes. False at the peer's end.
     private func fill() async throws(FetchError) -> Bool {
-        guard ending == nil else { return false }
-        try requireStarted()
-        makeRoom()
-        return try await recordingFailure { () async throws(FetchError) in
-            while true {
-                switch try receive() {
-                case .bytes(let count):
-                    unread = unread.lowerBound..<(unread.upperBound + count)
-                    bytesReceived += count
-                    return true
-                case .wouldBlock(let readiness):
-                    try await transport.wait(for: readiness, by: waitDeadline)
-                case .ended(let ending):
-                    self.ending = ending
-                    state = .stopped(nil)
-                    return false
-                }
+        while true {
+            switch try receiveOnce() {
+            case .bytes: return true
+            case .ended: return false
+            case .wouldBlock(let readiness): try await wait(for: readiness)
             }
         }
     }
@@ -200,7 +192,11 @@ public final class ByteStream {
         }
     }
 
-    private func receive() throws(FetchError) -> TransportRead {
+    /// One attempt to receive behind the unread bytes.
+    private func receiveOnce() throws(FetchError) -> TransportRead {
+        if let ending { return .ended(ending) }
+        try requireStarted()
+        makeRoom()
         let result = buffer.withUnsafeMutableBytes { bytes -> Result<TransportRead, FetchError> in
             let free = UnsafeMutableRawBufferPointer(rebasing: bytes[unread.upperBound...])
             do throws(FetchError) {
@@ -209,10 +205,22 @@ public final class ByteStream {
                 return .failure(error)
             }
         }
-        return try result.get()
+        let read = try result.mapError(failing).get()
+        switch read {
+        case .bytes(let count):
+            unread = unread.lowerBound..<(unread.upperBound + count)
+            bytesReceived += count
+        case .ended(let ending):
+            self.ending = ending
+            state = .stopped(nil)
+        case .wouldBlock: break
+        }
+        return read
     }
 
-    private func send(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite {
+    /// One attempt to send a prefix of `bytes`.
+    private func sendOnce(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite {
+        try requireStarted()
         let result = bytes.withUnsafeBytes { bytes -> Result<TransportWrite, FetchError> in
             do throws(FetchError) {
                 return .success(try transport.send(bytes))
@@ -220,7 +228,16 @@ public final class ByteStream {
                 return .failure(error)
             }
         }
-        return try result.get()
+        return try result.mapError(failing).get()
+    }
+
+    private func wait(for readiness: Readiness) async throws(FetchError) {
+        do throws(FetchError) {
+            let waitDeadline = min(deadline, .after(seconds: idleSeconds))
+            try await transport.wait(for: readiness, by: waitDeadline)
+        } catch {
+            throw failing(error)
+        }
     }
 
     private func take(_ count: Int) -> ArraySlice<UInt8> {
@@ -228,8 +245,6 @@ public final class ByteStream {
         defer { unread = end..<unread.upperBound }
         return buffer[unread.lowerBound..<end]
     }
-
-    private var waitDeadline: Deadline { min(deadline, .after(seconds: idleSeconds)) }
 
     private func requireStarted() throws(FetchError) {
         switch state {
@@ -240,15 +255,10 @@ public final class ByteStream {
         }
     }
 
-    private func recordingFailure<Value>(
-        _ body: () async throws(FetchError) -> Value
-    ) async throws(FetchError) -> Value {
-        do throws(FetchError) {
-            return try await body()
-        } catch {
-            state = .stopped(error)
-            transport.close()
-            throw error
-        }
+    /// A failure ends the stream for good.
+    private func failing(_ error: FetchError) -> FetchError {
+        state = .stopped(error)
+        transport.close()
+        return error
     }
 }

@@ -22,7 +22,7 @@ public final class SocketTransport: StreamTransport {
 
     /// A peer that is always ready never makes us wait, and only a wait sees the deadline, a
     /// cancellation, and the other fetches of the loop: so there is one after this many bytes.
-    private static let turnBytesMax = 1 << 20
+    private static let turnBytesMax = 4 << 20
 
     /// - Parameters:
     ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.

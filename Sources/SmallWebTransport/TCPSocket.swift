@@ -10,6 +10,9 @@ final class TCPSocket {
     let address: SocketAddress
     /// How the peer ended, once ``receive(into:)`` has seen it.
     private(set) var ending: StreamEnding?
+    private var bytesReceived = 0
+    /// How much of a reply is acknowledged at once.
+    private static let promptBytes = 65_536
 
     /// Begins to connect.
     init(connectingTo address: SocketAddress, on loop: EventLoop) throws(SystemError) {
@@ -69,15 +72,19 @@ final class TCPSocket {
             let count = try systemCall {
                 recv(descriptor.borrowed, buffer.baseAddress, buffer.count, 0)
             }
-            if count > 0 { return .bytes(count) }
+            if count > 0 {
+                bytesReceived += count
+                return .bytes(count)
+            }
             ending = .endOfFile
             return .ended(.endOfFile)
         } catch {
             switch error.number {
             case EAGAIN:
                 // A server that writes its header and body separately under Nagle's algorithm
-                // waits for our acknowledgement, which the kernel would delay by 40 ms.
-                setFlag(IPPROTO_TCP, TCP_QUICKACK)
+                // waits for our acknowledgement, which the kernel would delay by 40 ms. Once a
+                // body flows, the kernel knows best.
+                if bytesReceived < Self.promptBytes { setFlag(IPPROTO_TCP, TCP_QUICKACK) }
                 return .wouldBlock(.readable)
             case ECONNRESET, EPIPE:
                 ending = .reset

@@ -27,7 +27,7 @@ final class TLSLibrary: @unchecked Sendable {
                 hint: "install the package libssl3")
         }
         // Neither openssl.cnf nor error strings are wanted: both cost start-up time.
-        _ = functions.OPENSSL_init_ssl(UInt64(swtls_no_config), nil)
+        _ = functions.OPENSSL_init_ssl(UInt64(swtls_init_options), nil)
         guard let context = functions.SSL_CTX_new(functions.TLS_client_method()),
             let method = functions.BIO_meth_new(Int32(BIO_TYPE_SOURCE_SINK), "smallweb socket")
         else { throw FetchError(.internal, .tls, "OpenSSL could not make a context") }

@@ -49,7 +49,8 @@ enum {
     swtls_modes = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
         | SSL_MODE_RELEASE_BUFFERS,
     swtls_bio_flags = BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY,
-    swtls_no_config = OPENSSL_INIT_NO_LOAD_CONFIG,
+    // The process ends with everything it had: tidying OpenSSL up first only takes time.
+    swtls_init_options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT,
     swtls_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB,
 };
 

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between the files
+# Checks, servers and their ends, for run.sh and the files that it reads.
+
+passed=0 failed=0 skipped=0
+name='' problems=() command=() status=0
+
+# check NAME: begins a check; what follows until the next `check` or `section` belongs to it.
+check() {
+    finish_check
+    name=$1 problems=() command=() status=0
+    : >"$out"
+    : >"$err"
+}
+
+finish_check() {
+    [ -n "$name" ] || return 0
+    if [ "${#problems[@]}" -eq 0 ]; then
+        passed=$((passed + 1))
+        printf 'ok - %s\n' "$name"
+    else
+        failed=$((failed + 1))
+        printf 'not ok - %s\n' "$name"
+        {
+            printf '    failed: %s\n' "${problems[@]}"
+            printf '    command: smallweb'
+            printf ' %q' ${command[@]+"${command[@]}"}
+            printf '\n    exit status: %s\n' "$status"
+            for stream in out err; do
+                printf '    std%s, %s bytes, at the end:\n' "$stream" "$(wc -c <"$work/$stream")"
+                tail -c 600 "$work/$stream" | cat -v | sed 's/^/        /'
+                printf '\n'
+            done
+        } >&2
+    fi
+    name=''
+}
+
+# section PROGRAM…: whether the programs are there; if not, what needs them is skipped, but not in CI.
+section() {
+    local program
+    finish_check
+    for program in "$@"; do
+        command -v "$program" >/dev/null && continue
+        missing "$program"
+        return 1
+    done
+}
+
+missing() {
+    if [ "${CI:-}" = true ]; then
+        check "$1 is installed"
+        problem "CI tests every server: install it"
+        finish_check
+    else
+        skip "$1 is not installed"
+    fi
+}
+
+skip() {
+    finish_check
+    skipped=$((skipped + 1))
+    printf 'skipped - %s\n' "$1"
+}
+
+problem() { problems+=("$*"); }
+
+# must COMMAND…: the check fails unless the command succeeds.
+must() { "$@" >/dev/null 2>&1 || problem "$*"; }
+must_not() { if "$@" >/dev/null 2>&1; then problem "not $*"; fi; }
+
+# sw ARGUMENT…: runs smallweb, into $out and $err. A hang ends it, with status 124 or 137.
+sw() {
+    command=("$@")
+    status=0
+    timeout -k 5 "${seconds:-60}" "$smallweb" "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+status_is() { [ "$status" -eq "$1" ] || problem "exit status $1"; }
+out_is() { cmp -s "$out" "$1" || problem "stdout is exactly $1"; }
+out_says() { grep -qaF -e "$1" "$out" || problem "stdout has '$1'"; }
+out_is_text() { [ "$(cat "$out")" = "$1" ] || problem "stdout is '$1'"; }
+out_is_empty() { [ ! -s "$out" ] || problem "stdout is empty"; }
+err_says() { grep -qaF -e "$1" "$err" || problem "stderr has '$1'"; }
+err_lacks() { if grep -qaF -e "$1" "$err"; then problem "stderr lacks '$1'"; fi; }
+err_is_empty() { [ ! -s "$err" ] || problem "stderr is empty"; }
+err_is_one_line() { [ "$(wc -l <"$err")" -eq 1 ] || problem "stderr is one line"; }
+has_no_controls() {
+    if LC_ALL=C grep -qa '[^[:print:][:space:]]' <(LC_ALL=C tr -d '\200-\377' <"$1"); then
+        problem "no control characters in $1"
+    fi
+}
+sha256() { sha256sum "$1" | cut -d' ' -f1; }
+is_big() { [ "$(sha256 "$1")" = "$big_sha256" ] || problem "$1 has the sha256 of what is served"; }
+names_in() { (cd "$1" && find . -mindepth 1 | sort | tr '\n' ' '); }
+holds_only() {
+    local names
+    names=$(names_in "$1")
+    [ "$names" = "$2" ] || problem "$1 holds only '$2', not '$names'"
+}
+
+# get_big URL SERVER: 256 MiB to stdout, with -o and with -O.
+get_big() {
+    local saved=$work/remote/${1##*/}
+    check "$2: 256 MiB to standard output"
+    sw get "$1"
+    status_is 0
+    is_big "$out"
+    : >"$out"
+    check "$2: 256 MiB with -o"
+    sw get -o "$work/big.o" "$1"
+    status_is 0
+    out_is_empty
+    is_big "$work/big.o"
+    rm -f "$work/big.o"
+    check "$2: 256 MiB with -O"
+    mkdir "$work/remote"
+    sw get -O --output-dir "$work/remote" "$1"
+    status_is 0
+    holds_only "$work/remote" "./${1##*/} "
+    is_big "$saved"
+    rm -r "$work/remote"
+}
+
+# until_true COMMAND…: asks again and again for up to 20 seconds.
+until_true() {
+    local _
+    for _ in $(seq 400); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.05
+    done
+    problem "in time: $*"
+    return 1
+}
+
+has_ended() { ! kill -0 "$1" 2>/dev/null; }
+is_at_least() { [ -f "$1" ] && [ "$(wc -c <"$1")" -ge "$2" ]; }
+accepts() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# Every server leads a process group, so that its children end with it.
+servers=()
+
+# start LOG COMMAND…: a server in the background; $server is its process group.
+start() {
+    local log=$1
+    shift
+    : >"$log"
+    setsid env --default-signal "$@" >"$log" 2>&1 <"${stdin:-/dev/null}" 7>&- &
+    server=$!
+    servers+=("$server")
+}
+
+stop() {
+    kill -KILL -- "-$1" 2>/dev/null || kill -KILL "$1" 2>/dev/null
+    wait "$1" 2>/dev/null
+}
+
+clean_up() {
+    local pid
+    trap - EXIT HUP INT TERM
+    for pid in ${servers[@]+"${servers[@]}"}; do stop "$pid"; done
+    rm -rf "$work"
+}
+
+# port_in LOG PATTERN: sets $port to what a server reports about a port that the system picked.
+port_in() {
+    if until_true grep -qaE "$2[0-9]+" "$1"; then
+        port=$(grep -aoE "$2[0-9]+" "$1" | head -n 1 | grep -oE '[0-9]+$')
+        return
+    fi
+    [ -n "$name" ] || check "${1##*/}: the server starts"
+    problem "it reports its port"
+    cp "$1" "$err"
+    return 1
+}
+
+# serve NAME [TLS-OPTIONS] COMMAND: every connection gets the command, on a port in $port.
+serve() {
+    local listener=TCP-LISTEN:0,$local_only
+    if [ $# -eq 3 ]; then listener=OPENSSL-LISTEN:0,$local_only,verify=0,$2; fi
+    start "$work/$1.log" socat -d -d -b 65536 "$listener" "EXEC:${!#}"
+    port_in "$work/$1.log" 'listening on AF=2 127\.0\.0\.1:'
+}
+local_only=bind=127.0.0.1,fork,reuseaddr
+
+# A port that was free a moment ago, for servers that cannot have one picked.
+free_port() {
+    serve free /bin/true
+    stop "$server"
+}
+
+# script NAME: an executable from standard input.
+script() {
+    { printf '#!/bin/bash\n' && cat; } >"$work/$1"
+    chmod 755 "$work/$1"
+}
+
+# certificate NAME [KEY-OPTIONS…]: $work/NAME.pem holds a self-signed certificate and its key.
+certificate() {
+    local file=$work/$1 subject=${subject:-localhost}
+    shift
+    [ $# -gt 0 ] || set -- ec -pkeyopt ec_paramgen_curve:prime256v1
+    openssl req -x509 -newkey "$@" -nodes -keyout "$file.key" -out "$file.crt" -days 30 \
+        -subj "/CN=$subject" -addext "subjectAltName=DNS:$subject" 2>"$work/openssl.log" \
+        || cat "$work/openssl.log" >&2
+    cat "$file.crt" "$file.key" >"$file.pem"
+}
+
+# Whether a private network or mount namespace can be had: as root, or by a user namespace.
+find_namespaces() {
+    local user
+    for user in '' -r; do
+        namespace=(unshare ${user:+"$user"})
+        enter=(nsenter ${user:+-U --preserve-credentials})
+        "${namespace[@]}" -n -m true 2>/dev/null && return 0
+    done
+    return 1
+}

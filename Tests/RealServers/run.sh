@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Tests the binary as a user would: against real servers, on loopback only.
+# usage: run.sh SMALLWEB
+# JETFORCE=FILE names jetforce's executable. With CI=true a missing server is a failure.
+set -u
+export LC_ALL=C.UTF-8
+
+here=$(cd "$(dirname "$0")" && pwd)
+smallweb=${SMALLWEB:-${1:-}}
+if [ ! -x "$smallweb" ]; then
+    echo "usage: run.sh SMALLWEB" >&2
+    exit 2
+fi
+smallweb=$(realpath "$smallweb")
+if [ -z "${JETFORCE:-}" ] && [ -x "$here/../../.build/jetforce/bin/jetforce" ]; then
+    JETFORCE=$(realpath "$here/../../.build/jetforce")/bin/jetforce
+fi
+JETFORCE=${JETFORCE:-jetforce}
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-real.XXXXXX")
+# gophernicus serves only what everybody may read.
+chmod 755 "$work"
+umask 022
+out=$work/out err=$work/err
+: >"$out"
+: >"$err"
+export HOME=$work/home SMALLWEB_KNOWN_HOSTS=$work/known_hosts
+export XDG_CONFIG_HOME=$HOME/config XDG_DATA_HOME=$HOME/data
+export XDG_STATE_HOME=$HOME/state XDG_CACHE_HOME=$HOME/cache
+unset NO_COLOR CLICOLOR_FORCE SSLKEYLOGFILE
+mkdir -p "$HOME"
+cd "$work" || exit 2
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+. "$here/harness.sh"
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+mkdir "$work/files"
+big=$work/files/big.bin
+head -c 268435456 /dev/urandom >"$big"
+big_sha256=$(sha256 "$big")
+printf 'Grüße aus dem Garten\nzweite Zeile\n' >"$work/files/text.txt"
+printf 'one\n.two\n..three\n...four\n.\nlast\n' >"$work/files/dots.txt"
+printf 'no line end' >"$work/files/unended.txt"
+mkdir "$work/files/a b"
+printf 'spaced\n' >"$work/files/a b/c d.txt"
+printf 'umlauts\n' >"$work/files/grün ☃.txt"
+
+for part in gophernicus pygopherd efingerd jetforce molly-brown tls streams files terminal; do
+    # shellcheck source=/dev/null
+    . "$here/$part.sh"
+done
+finish_check
+
+printf '%s passed, %s failed' "$passed" "$failed"
+if [ "$skipped" -gt 0 ]; then printf ', %s skipped' "$skipped"; fi
+printf '\n'
+[ "$failed" -eq 0 ]
