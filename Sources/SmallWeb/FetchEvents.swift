@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import Synchronization
+internal import SmallWebCore
 
 extension Fetcher {
     /// A fetch as an async sequence of events, the last of which is ``Event/end(_:)``.
@@ -27,7 +27,7 @@ extension Fetcher {
     ) async throws(FetchError) -> Response {
         var request = try request(url)
         request.limits.bodyBytesMax = bodyBytesMax
-        let collected = Mutex((body: [UInt8](), items: [Item]()))
+        let collected = Locked((body: [UInt8](), items: [Item]()))
         let ending = try await run(request) { event throws(FetchError) in
             switch event {
             case .body(let bytes): collected.withLock { $0.body += bytes }
@@ -111,7 +111,7 @@ private final class Handoff: Sendable {
         var isCancelled = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Returns when the event before this one has been taken.
     func put(_ event: Event) async throws(FetchError) {

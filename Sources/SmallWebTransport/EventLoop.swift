@@ -25,7 +25,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         var writer: Waiter?
     }
 
-    private let inbox = Mutex(Inbox())
+    private let inbox = Locked(Inbox())
     /// 0 until a thread runs the loop.
     private let runner = Atomic<UInt>(0)
     private let epoll: Descriptor
@@ -96,14 +96,14 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     public func runToCompletion<Value: Sendable>(
         _ body: @escaping @Sendable () async -> Value
     ) -> Value {
-        let completion = Completion<Value>()
+        let completion = Locked<Value?>(nil)
         Task(executorPreference: self) {
             let value = await body()
-            completion.value.withLock { $0 = value }
+            completion.withLock { $0 = value }
             self.stop()
         }
         run()
-        guard let value = completion.value.withLock({ $0 }) else {
+        guard let value = completion.withLock({ $0 }) else {
             preconditionFailure("the loop stops after the body has finished")
         }
         return value
@@ -303,9 +303,4 @@ final class Waiter: @unchecked Sendable {
         self.interests = interests
         self.deadline = deadline
     }
-}
-
-/// Where ``EventLoop/runToCompletion(_:)`` leaves its result.
-private final class Completion<Value: Sendable>: Sendable {
-    let value = Mutex<Value?>(nil)
 }
