@@ -51,7 +51,7 @@ test: unit real
 
 unit: test-deps
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build
+	$(SWIFT) test --skip-build --disable-xctest
 
 real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
@@ -68,8 +68,8 @@ fuzz: deps
 	Tests/Fuzz/run.sh $(SECONDS)
 
 sanitize: test-deps
-	$(SWIFT) test --scratch-path .build/thread --sanitize=thread
-	$(SWIFT) test --scratch-path .build/address --sanitize=address
+	$(SWIFT) test --scratch-path .build/thread --sanitize=thread --disable-xctest
+	$(SWIFT) test --scratch-path .build/address --sanitize=address --disable-xctest
 
 format:
 	$(SWIFT) format -i -r Package.swift Sources Plugins Tests

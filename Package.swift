@@ -28,16 +28,19 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         swiftSettings: strict)
 }
 
-let plugins = ["Finger", "Gemini", "Gopher"]
+let plugins = ["Finger", "Gemini", "Gopher", "HTTP"]
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 var targets: [Target] = [
     // C shims: macros, variadics and headers that Swift cannot see. No logic.
     .target(name: "CSmallWebPOSIX"),
     .target(name: "CSmallWebTLS"),
+    .target(name: "CSmallWebCurl"),
 
     library("SmallWebCore", ["CSmallWebPOSIX"]),
-    library("SmallWebTransport", ["SmallWebCore", "CSmallWebPOSIX", "CSmallWebTLS"]),
+    library(
+        "SmallWebTransport",
+        ["SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebTLS"]),
     library("SmallWeb", ["SmallWebCore", "SmallWebTransport", "CSmallWebPOSIX"]),
     library("SmallWebPlugins", ["SmallWebCore"] + pluginTargets),
     .executableTarget(

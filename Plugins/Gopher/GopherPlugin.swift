@@ -9,7 +9,7 @@ public struct GopherPlugin: ProtocolHandler {
     public let schemes = [
         Scheme(
             "gopher", port: 70, transport: .tcp, path: .opaque, takesInput: true,
-            summary: "Gopher (RFC 1436)"),
+            secureForm: "gophers", summary: "Gopher (RFC 1436)"),
         // No specification fixes the port; 70 is curl's choice.
         Scheme(
             "gophers", port: 70, transport: .tls, trust: .tofu, path: .opaque, takesInput: true,

@@ -14,6 +14,7 @@ public struct Fetcher: Sendable {
         public var resolver = Resolver()
         public var trustStore: TrustStore
         public var redirects = RedirectPolicy()
+        public var http = HTTPSettings()
         /// Schemes that may be fetched at all; `nil` for all of the registry.
         public var allowedSchemes: Set<String>?
 

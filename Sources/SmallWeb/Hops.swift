@@ -27,7 +27,7 @@ struct Hops {
             else { return ending }
             let next: Request
             do throws(FetchError) {
-                next = try self.target(target)
+                next = try self.target(target, status: head.status)
                 hops += 1
                 try check(next.uri, hops: hops)
             } catch  where error.outcome == .redirectRefused {
@@ -77,7 +77,9 @@ struct Hops {
     }
 
     /// The next request, resolved against the present URI. Input is not carried over.
-    private func target(_ reference: String) throws(FetchError) -> Request {
+    private func target(
+        _ reference: String, status: Int?
+    ) throws(FetchError) -> Request {
         do throws(FetchError) {
             // No reference may hold a space, but servers send them for names that have one.
             let encoded = reference.split(separator: " ", omittingEmptySubsequences: false)
@@ -86,12 +88,18 @@ struct Hops {
             }
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
-            guard fetcher.options.redirects.allows(from: request.uri.scheme, to: uri.scheme) else {
+            guard fetcher.options.redirects.allows(from: request.scheme, to: uri.scheme) else {
                 throw .redirect("not following a redirect to another scheme: \(uri)")
             }
             var next = try fetcher.request(uri)
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
+            next.http = request.http
+            if next.http.body == nil { next.http.body = request.input }
+            let isSameOrigin =
+                next.uri.scheme == request.uri.scheme
+                && next.uri.hostAndPort == request.uri.hostAndPort
+            next.http = next.http.redirected(status: status, isSameOrigin: isSameOrigin)
             return next
         } catch {
             if error.outcome == .redirectRefused { throw error }

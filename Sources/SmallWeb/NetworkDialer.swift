@@ -35,6 +35,12 @@ struct NetworkDialer: Dialer {
         return stream
     }
 
+    func httpClient() throws(FetchError) -> any HTTPClient {
+        try CurlClient(
+            loop: loop, settings: options.http, resolver: options.resolver, deadline: deadline,
+            emit: emit)
+    }
+
     /// What trust on first use lets pass but a person may want to know.
     private static func notes(_ facts: TLSFacts) -> [Note] {
         let certificate = facts.certificate

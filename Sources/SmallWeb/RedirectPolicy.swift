@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+public import SmallWebCore
 
 /// Which redirects are followed. The counter is per fetch, across all schemes.
 public struct RedirectPolicy: Sendable, Hashable {
@@ -10,8 +11,9 @@ public struct RedirectPolicy: Sendable, Hashable {
 
     public init() {}
 
-    /// Whether a reply of one scheme may lead to another by itself.
-    public func allows(from: String, to: String) -> Bool {
-        from == to || otherSchemes.contains(to)
+    /// Whether a reply of one scheme may lead to another by itself: to the same, to its form over
+    /// TLS, and to those that the user allows.
+    public func allows(from: Scheme, to: String) -> Bool {
+        from.name == to || from.secureForm == to || otherSchemes.contains(to)
     }
 }

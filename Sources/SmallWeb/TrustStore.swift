@@ -97,7 +97,8 @@ public struct TrustStore: Sendable {
 
     /// The directory's descriptor, locked until it is closed.
     private func lockDirectory(loop: EventLoop) async throws(FetchError) -> Int32 {
-        let deadline = Deadline.after(seconds: 10)
+        let deadline = Deadline.after(seconds: 30)
+        var pause = 0.001
         do throws(SystemError) {
             try makeDirectories()
             let descriptor = try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
@@ -109,7 +110,9 @@ public struct TrustStore: Sendable {
                     close(descriptor)
                     throw SystemError(number: number)
                 }
-                await loop.sleep(until: .after(seconds: 0.002))
+                // Polled, since the loop must not block; at odd times, so that nobody starves.
+                await loop.sleep(until: .after(seconds: .random(in: 0...pause)))
+                pause = min(2 * pause, 0.05)
             }
             return descriptor
         } catch {

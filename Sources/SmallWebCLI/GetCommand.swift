@@ -35,6 +35,11 @@ struct GetCommand: Sendable {
         options.allowedSchemes = settings.allowedSchemes
         options.resolver.overrides = settings.resolverOverrides
         options.resolver.family = settings.family
+        options.http = settings.connection
+        options.http.userAgent = settings.connection.userAgent
+        options.http.reportsRequests = settings.isVerbose
+        options.http.authorityFile = Environment.variable("SSL_CERT_FILE")
+        options.http.authorityDirectory = Environment.variable("SSL_CERT_DIR")
         return options
     }
 
@@ -141,11 +146,16 @@ final class OneURL: @unchecked Sendable {
             }
             request.input = input
         }
+        let isHTTP = request.scheme.transport == .own
+        if !isHTTP && !(settings.http.isEmpty && settings.resume == .fromStart) {
+            throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
+        }
         return request
     }
 
     private func configure(_ request: inout Request) {
         request.wantsRawBody = settings.wantsRawBody
+        request.http = settings.http
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds

@@ -7,6 +7,13 @@ enum InputSource {
     /// Nothing that goes into a request line is longer.
     private static let bytesMax = 1 << 20
 
+    /// The text itself, or the lines of `@FILE` that are not empty.
+    static func lines(_ value: String) throws(FetchError) -> [String] {
+        guard value.hasPrefix("@") else { return [value] }
+        return String(decoding: try read(value), as: UTF8.self).split(whereSeparator: \.isNewline)
+            .map(String.init)
+    }
+
     /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`. One final
     /// line end is not part of it, because editors and `echo` add it.
     static func read(_ value: String) throws(FetchError) -> [UInt8] {

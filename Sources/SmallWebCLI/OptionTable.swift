@@ -5,7 +5,7 @@ internal import SmallWebTransport
 
 extension Option {
     /// All options, in the order in which they are described.
-    static let all: [Option] = output + requests + limits + connection + messages
+    static let all: [Option] = output + requests + http + limits + connection + messages
 
     private static let output: [Option] = [
         Option(
@@ -151,7 +151,10 @@ extension Option {
             manual: "Accepts any certificate and writes nothing to the trust store. The "
                 + "connection is encrypted, but nobody knows with whom.",
             example: "smallweb get -k gemini://localhost/",
-            .flag { settings, isOn in settings.skipsTrust = isOn }),
+            .flag { settings, isOn in
+                settings.skipsTrust = isOn
+                settings.connection.skipsTrust = isOn
+            }),
         Option(
             "ipv4", short: "4", .connection, "IPv4 addresses only",
             manual: "Connects to IPv4 addresses only.",

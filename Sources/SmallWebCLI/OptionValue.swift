@@ -36,6 +36,25 @@ enum OptionValue {
         return number * factor
     }
 
+    /// `NAME: VALUE`, or `NAME:` to remove one.
+    static func field(_ text: String) throws(FetchError) -> HTTPField {
+        guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
+            throw usageError("--header wants NAME: VALUE, not \"\(text)\"")
+        }
+        let value = text[text.index(after: colon)...].drop { $0 == " " }
+        return HTTPField(String(text[..<colon]), String(value))
+    }
+
+    /// `sha256:` and 64 hexadecimal digits.
+    static func sha256(_ text: String, _ option: String) throws(FetchError) -> [UInt8] {
+        let digits = Array(text.utf8.dropFirst("sha256:".utf8.count))
+        let values = digits.compactMap(ASCII.hexValue)
+        guard text.hasPrefix("sha256:"), digits.count == 64, values.count == 64 else {
+            throw usageError("\(option) wants sha256: and 64 hexadecimal digits")
+        }
+        return stride(from: 0, to: 64, by: 2).map { values[$0] << 4 | values[$0 + 1] }
+    }
+
     static func choice<Choice: RawRepresentable & CaseIterable>(
         _ text: String, _ option: String
     ) throws(FetchError) -> Choice where Choice.RawValue == String {

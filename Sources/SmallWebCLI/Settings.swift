@@ -44,6 +44,15 @@ struct Settings: Sendable {
     /// `nil` for the default, which depends on where the body goes.
     var bodyBytesMax: Int?
 
+    var http = HTTPOptions()
+    var connection = HTTPSettings()
+    /// `-C`: nothing, what is there already, or an offset.
+    enum Resume: Sendable, Hashable {
+        case fromStart, fromFile
+        case from(Int)
+    }
+    var resume = Resume.fromStart
+
     var skipsTrust = false
     var family = AddressFamily.any
     var resolverOverrides: [String: [String]] = [:]

@@ -74,6 +74,8 @@ public struct TrustFacts: Sendable, Hashable {
     public enum Verdict: String, Sendable, Hashable {
         case firstUse = "first-use"
         case match, renewed, skipped
+        /// A certificate authority vouches for it, or `--pin` names it.
+        case ca, pinned
     }
 
     public let verdict: Verdict

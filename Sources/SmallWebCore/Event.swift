@@ -40,6 +40,8 @@ public struct Head: Sendable, Hashable {
     public var mediaType: MediaType?
     /// The reply header as received, line ends included; empty where the protocol has none.
     public var header: [UInt8] = []
+    /// Header fields in order, repeated ones repeated; HTTP alone has any.
+    public var fields: [HTTPField] = []
     /// For ``ReplyClass/redirect``: the reference as the server wrote it.
     public var redirectTarget: String?
     public var isPermanentRedirect = false

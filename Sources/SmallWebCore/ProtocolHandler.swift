@@ -31,4 +31,9 @@ public protocol Dialer {
     ///
     /// - Throws: `resolve`, `connect`, `tls`, `untrusted`, `trust-changed`, `timeout`.
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream
+
+    /// The HTTP engine, which dials for itself.
+    ///
+    /// - Throws: `not-built-in` when libcurl is not installed.
+    func httpClient() throws(FetchError) -> any HTTPClient
 }

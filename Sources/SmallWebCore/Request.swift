@@ -10,6 +10,8 @@ public struct Request: Sendable {
     public var input: [UInt8]?
     /// Whether the body shall be the wire's bytes, without un-stuffing or a terminator removed.
     public var wantsRawBody = false
+    /// For HTTP alone.
+    public var http = HTTPOptions()
     public var limits: Limits
 
     public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = Limits()) {

@@ -35,12 +35,15 @@ public struct Scheme: Sendable, Hashable {
     public let pathForm: PathForm
     /// Whether `--data` has a meaning: a query, search words.
     public let takesInput: Bool
+    /// The scheme of the same protocol over TLS, to which a redirect may always lead.
+    public let secureForm: String?
     /// One sentence without a full stop, with the specification's name.
     public let summary: String
 
     public init(
         _ name: String, port: UInt16, transport: Transport, trust: Trust = .none,
-        path: PathForm = .hierarchical, takesInput: Bool = false, summary: String
+        path: PathForm = .hierarchical, takesInput: Bool = false, secureForm: String? = nil,
+        summary: String
     ) {
         self.name = name
         self.defaultPort = port
@@ -48,6 +51,7 @@ public struct Scheme: Sendable, Hashable {
         self.trust = trust
         self.pathForm = path
         self.takesInput = takesInput
+        self.secureForm = secureForm
         self.summary = summary
     }
 }

@@ -2,6 +2,7 @@
 internal import FingerPlugin
 internal import GeminiPlugin
 internal import GopherPlugin
+internal import HTTPPlugin
 public import SmallWebCore
 
 extension Registry {
@@ -12,6 +13,7 @@ extension Registry {
             FingerPlugin(),
             GeminiPlugin(),
             GopherPlugin(),
+            HTTPPlugin(),
         ]
         for handler in handlers {
             do {

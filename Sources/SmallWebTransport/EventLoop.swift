@@ -23,6 +23,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         var generation: UInt32 = 0
         var reader: Waiter?
         var writer: Waiter?
+        var watcher: (@Sendable (_ readable: Bool, _ writable: Bool, _ failed: Bool) -> Void)?
     }
 
     private let inbox = Locked(Inbox())
@@ -34,6 +35,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     private var jobs: [UnownedJob] = []
     private var slots: [Slot] = []
     private var timers = TimerHeap()
+    private var curlMulti: CurlMulti?
 
     /// Kept by us for ourselves, never a generation of a slot.
     private static let wakeUpData: UInt64 = .max
@@ -181,6 +183,11 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         let number = Int(data & 0xFFFF_FFFF)
         guard slots[number].generation == UInt32(data >> 32) else { return }
         let failed = EPOLLHUP.rawValue | EPOLLERR.rawValue
+        if let watcher = slots[number].watcher {
+            return watcher(
+                event.events & EPOLLIN.rawValue != 0, event.events & EPOLLOUT.rawValue != 0,
+                event.events & failed != 0)
+        }
         if event.events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue | failed) != 0,
             let reader = slots[number].reader
         {
@@ -197,6 +204,61 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         while let waiter = timers.soonest, waiter.deadline <= now { finish(waiter, .timedOut) }
     }
 
+    // MARK: Watching for a library that owns its sockets
+
+    /// Calls `action` whenever `descriptor` is ready, until ``unwatch(_:)``. Level-triggered.
+    func watch(
+        _ descriptor: Int32, for interests: Set<Readiness>,
+        _ action: @escaping @Sendable (_ readable: Bool, _ writable: Bool, _ failed: Bool) -> Void
+    ) {
+        precondition(isCurrent)
+        let number = Int(descriptor)
+        while slots.count <= number { slots.append(Slot()) }
+        let isKnown = slots[number].watcher != nil
+        if !isKnown { slots[number] = Slot(generation: nextGeneration(number)) }
+        slots[number].watcher = action
+        var event = epoll_event()
+        event.events =
+            (interests.contains(.readable) ? EPOLLIN.rawValue : 0)
+            | (interests.contains(.writable) ? EPOLLOUT.rawValue : 0)
+        event.data.u64 = UInt64(slots[number].generation) << 32 | UInt64(number)
+        // A number that was closed and opened again without our being told is no longer there.
+        let change = isKnown ? EPOLL_CTL_MOD : EPOLL_CTL_ADD
+        if epoll_ctl(epoll.borrowed, change, descriptor, &event) != 0 {
+            let other = isKnown ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+            epoll_ctl(epoll.borrowed, other, descriptor, &event)
+        }
+    }
+
+    func unwatch(_ descriptor: Int32) {
+        precondition(isCurrent)
+        let number = Int(descriptor)
+        guard number < slots.count, slots[number].watcher != nil else { return }
+        slots[number] = Slot(generation: nextGeneration(number))
+        epoll_ctl(epoll.borrowed, EPOLL_CTL_DEL, descriptor, nil)
+    }
+
+    /// libcurl on this loop, made when it is first wanted.
+    func curl() throws(FetchError) -> CurlMulti {
+        precondition(isCurrent)
+        if let curlMulti { return curlMulti }
+        let made = try CurlMulti(loop: self)
+        curlMulti = made
+        return made
+    }
+
+    /// Starts a waiter that calls its action instead of resuming a task.
+    func schedule(_ waiter: Waiter) {
+        precondition(isCurrent)
+        enlist(waiter)
+    }
+
+    /// Never `.max`, which is the wake-up descriptor's.
+    private func nextGeneration(_ number: Int) -> UInt32 {
+        let next = slots[number].generation &+ 1
+        return next == .max ? 0 : next
+    }
+
     // MARK: Waiting
 
     /// Watches `descriptor`, which is open and non-blocking, until it is closed.
@@ -206,8 +268,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         precondition(isCurrent)
         let number = Int(descriptor)
         while slots.count <= number { slots.append(Slot()) }
-        slots[number] = Slot(generation: slots[number].generation &+ 1)
-        if slots[number].generation == .max { slots[number].generation = 0 }
+        slots[number] = Slot(generation: nextGeneration(number))
         var event = epoll_event()
         event.events =
             EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
@@ -253,9 +314,10 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         precondition(isCurrent)
         guard waiter.result == nil else { return }
         waiter.result = result
+        timers.remove(waiter)
+        if let action = waiter.action { return action(result) }
         guard let continuation = waiter.continuation else { return }
         waiter.continuation = nil
-        timers.remove(waiter)
         for interest in waiter.interests {
             let number = Int(interest.descriptor)
             switch interest.readiness {
@@ -296,11 +358,16 @@ final class Waiter: @unchecked Sendable {
     let deadline: Deadline
     fileprivate(set) var result: WaitResult?
     fileprivate var continuation: UnsafeContinuation<WaitResult, Never>?
+    /// Called at the end of a wait that no task is in.
+    fileprivate let action: ((WaitResult) -> Void)?
     /// Kept by ``TimerHeap``.
     var heapIndex: Int?
 
-    init(interests: [Interest] = [], deadline: Deadline) {
+    init(
+        interests: [Interest] = [], deadline: Deadline, action: ((WaitResult) -> Void)? = nil
+    ) {
         self.interests = interests
         self.deadline = deadline
+        self.action = action
     }
 }

@@ -104,6 +104,13 @@ final class TLSSession {
     /// - Parameter host: The name or IP literal that the certificate should be for.
     /// - Throws: `tls` when the server sent no certificate that can be read.
     func facts(host: String) throws(FetchError) -> TLSFacts {
+        try Self.facts(ssl, library: library, host: host, serverName: serverName)
+    }
+
+    /// The same for an `SSL` that somebody else owns.
+    static func facts(
+        _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?
+    ) throws(FetchError) -> TLSFacts {
         let functions = library.functions
         guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
             throw FetchError(.tls, .tls, "the server sent no certificate")

@@ -30,7 +30,8 @@ struct Smallweb {
             ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
         }
         func content(_ name: String) -> [UInt8]? {
-            FileManager.default.contents(atPath: file(name)).map(Array.init)
+            // FileManager's own way leaks when the file is empty (Swift 6.3.1).
+            FileHandle(forReadingAtPath: file(name)).map { Array($0.readDataToEndOfFile()) }
         }
     }
 

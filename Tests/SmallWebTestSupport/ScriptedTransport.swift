@@ -121,6 +121,10 @@ public final class ScriptedDialer: Dialer {
         try await stream.start(by: .never)
         return stream
     }
+
+    public func httpClient() throws(FetchError) -> any HTTPClient {
+        throw FetchError(.notBuiltIn, .input, "a scripted dialer has no HTTP engine")
+    }
 }
 
 /// What a handler made of a case.

@@ -155,7 +155,8 @@ struct ByteStreamTests {
             }
         }
         try await onLoop { loop in
-            let stream = carrier.stream(to: server, on: loop)
+            let stream = carrier.stream(
+                to: server, on: loop, idle: 200, deadline: .after(seconds: 400))
             try await stream.start(by: .after(seconds: 10))
             var offset = 0
             let ending = try await stream.readToEnd { bytes async throws(FetchError) in
@@ -174,7 +175,8 @@ struct ByteStreamTests {
             peer.write(DemoSites.isBlock(bytes[...], at: 0) ? "\(bytes.count)\n" : "garbled\n")
         }
         try await onLoop { loop in
-            let stream = carrier.stream(to: server, on: loop)
+            let stream = carrier.stream(
+                to: server, on: loop, idle: 200, deadline: .after(seconds: 400))
             try await stream.start(by: .after(seconds: 10))
             for _ in 0..<8 { try await stream.writeAll(DemoSites.block) }
             #expect(try await Array(stream.readLine(upTo: 20)) == Array("\(8 << 20)\n".utf8))

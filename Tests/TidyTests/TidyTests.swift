@@ -80,7 +80,7 @@ import Testing
             let kinds = ["struct ", "enum ", "final class ", "protocol ", "typealias "]
             guard kinds.contains(where: { line.hasPrefix("public \($0)") }) else { continue }
             let before = number > 0 ? source.lines[number - 1] : ""
-            #expect(before.hasPrefix("///") || before.hasPrefix("@"), "line \(number + 1)")
+            #expect(before.hasPrefix("//") || before.hasPrefix("@"), "line \(number + 1)")
         }
     }
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// HTTP (RFC 9110) by the host side's engine, which is libcurl. The plugin says what a reply means;
+/// redirects, limits and events are the same as for every other scheme.
+public struct HTTPPlugin: ProtocolHandler {
+    public init() {}
+
+    public let schemes = [
+        Scheme(
+            "http", port: 80, transport: .own, takesInput: true, secureForm: "https",
+            summary: "HTTP through libcurl (RFC 9110)"),
+        Scheme(
+            "https", port: 443, transport: .own, trust: .ca, takesInput: true,
+            summary: "HTTP over TLS through libcurl (RFC 9110)"),
+    ]
+
+    public func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        var exchange = HTTPRequest(uri: request.uri, options: request.http, limits: request.limits)
+        exchange.wantsRawBody = request.wantsRawBody
+        if let input = request.input, exchange.options.body == nil {
+            exchange.options.body = input
+        }
+        for field in exchange.options.fields {
+            _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
+        }
+        return try await dialer.httpClient().exchange(exchange) {
+            reply async throws(FetchError) in
+            try await emit(.head(Self.head(reply)))
+        } onBody: { bytes async throws(FetchError) in
+            try await emit(.body(bytes))
+        }
+    }
+
+    static func head(_ reply: HTTPReply) -> Head {
+        var head = Head(status: reply.status, replyClass(reply), meta: reply.reason)
+        head.header = reply.header
+        head.fields = reply.fields
+        head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
+        if head.replyClass == .redirect {
+            head.redirectTarget = reply["location"]
+            head.isPermanentRedirect = reply.status == 301 || reply.status == 308
+        }
+        head.retryAfter = reply["retry-after"].flatMap { HTTPDate.seconds(retryAfter: $0) }
+        return head
+    }
+
+    /// 408, 425, 429 and 5xx may go well later; a 3xx without a target is an answer like any other.
+    static func replyClass(_ reply: HTTPReply) -> ReplyClass {
+        switch reply.status {
+        case 301, 302, 303, 307, 308: reply["location"] == nil ? .success : .redirect
+        case 408, 425, 429, 500...599: .temporaryFailure
+        case 400...: .permanentFailure
+        default: .success
+        }
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "CSmallWebCurl.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+const char *swcurl_load(struct swcurl_functions *functions) {
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return dlerror();
+#define SWCURL_LOOK_UP(name)                                                                      \
+    if ((functions->name = (__typeof__(&name))dlsym(library, #name)) == NULL) return dlerror();
+    SWCURL_FUNCTIONS(SWCURL_LOOK_UP)
+#undef SWCURL_LOOK_UP
+    return NULL;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+
+/// Base64 (RFC 4648 §4), with padding and without line breaks.
+public enum Base64 {
+    public static func encode(_ bytes: [UInt8]) -> String {
+        let alphabet = Array(
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            var bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+            bits &= 0xFF_FFFF
+            for position in 0..<4 {
+                text.append(
+                    position <= group.count
+                        ? alphabet[bits >> (18 - 6 * position) & 63] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

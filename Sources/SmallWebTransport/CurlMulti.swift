@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebCurl
+internal import Glibc
+internal import SmallWebCore
+
+/// All libcurl transfers of one event loop: one multi handle, so that they share connections, DNS
+/// answers and TLS sessions. libcurl says which sockets and which moment it waits for; the loop
+/// tells it when they come.
+//
+// @unchecked: used on the loop's thread alone, which the loop itself checks.
+final class CurlMulti: @unchecked Sendable {
+    let library: CurlLibrary
+    private unowned let loop: EventLoop
+    private let multi: UnsafeMutableRawPointer
+    private var timer: Waiter?
+    private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
+
+    init(loop: EventLoop) throws(FetchError) {
+        library = try CurlLibrary.shared()
+        self.loop = loop
+        guard let multi = library.functions.curl_multi_init() else {
+            throw FetchError(.internal, .input, "libcurl could not make a multi handle")
+        }
+        self.multi = multi
+        // Unretained: the loop owns this object, which owns the handle that calls back.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        withUnsafePointer(to: library.functions) { functions in
+            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_SOCKETDATA, context)
+            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_TIMERDATA, context)
+            _ = swcurl_multi_set_socket(functions, multi, CURLMOPT_SOCKETFUNCTION, socketCallback)
+            _ = swcurl_multi_set_timer(functions, multi, CURLMOPT_TIMERFUNCTION, timerCallback)
+        }
+    }
+
+    deinit { _ = library.functions.curl_multi_cleanup(multi) }
+
+    func add(_ transfer: CurlTransfer) {
+        transfers[transfer.easy] = transfer
+        _ = library.functions.curl_multi_add_handle(multi, transfer.easy)
+    }
+
+    /// Ends a transfer, finished or not.
+    func remove(_ transfer: CurlTransfer) {
+        guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
+        _ = library.functions.curl_multi_remove_handle(multi, transfer.easy)
+    }
+
+    /// Lets libcurl work on a socket, or on what is due.
+    private func act(_ socket: Int32, _ events: Int32) {
+        var running: Int32 = 0
+        _ = library.functions.curl_multi_socket_action(multi, socket, events, &running)
+        var left: Int32 = 0
+        while let message = library.functions.curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle
+            else { continue }
+            transfers[easy]?.finish(swcurl_result(message))
+        }
+    }
+
+    fileprivate func setTimer(milliseconds: Int) {
+        if let timer { loop.finish(timer, .cancelled) }
+        timer = nil
+        guard milliseconds >= 0 else { return }
+        // Never from within the callback: libcurl would be entered twice.
+        let deadline = Deadline(
+            nanoseconds: Deadline.now.nanoseconds + UInt64(milliseconds) * 1_000_000)
+        let waiter = Waiter(deadline: deadline) { [unowned self] result in
+            guard result == .timedOut else { return }
+            timer = nil
+            act(Int32(swcurl_socket_timeout), 0)
+        }
+        timer = waiter
+        loop.schedule(waiter)
+    }
+
+    fileprivate func watch(_ socket: Int32, _ what: Int32) {
+        switch Int(what) {
+        case swcurl_poll_in: watch(socket, [.readable])
+        case swcurl_poll_out: watch(socket, [.writable])
+        case swcurl_poll_inout: watch(socket, [.readable, .writable])
+        case swcurl_poll_remove: loop.unwatch(socket)
+        default: break
+        }
+    }
+
+    private func watch(_ socket: Int32, _ interests: Set<Readiness>) {
+        loop.watch(socket, for: interests) { [unowned self] readable, writable, failed in
+            let events =
+                (readable ? swcurl_select_in : 0) | (writable ? swcurl_select_out : 0)
+                | (failed ? swcurl_select_error : 0)
+            act(socket, Int32(events))
+        }
+    }
+}
+
+private func multi(_ context: UnsafeMutableRawPointer?) -> CurlMulti? {
+    context.map { Unmanaged<CurlMulti>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func socketCallback(
+    _ easy: UnsafeMutableRawPointer?, _ socket: curl_socket_t, _ what: Int32,
+    _ context: UnsafeMutableRawPointer?, _ socketContext: UnsafeMutableRawPointer?
+) -> Int32 {
+    multi(context)?.watch(socket, what)
+    return 0
+}
+
+private func timerCallback(
+    _ handle: UnsafeMutableRawPointer?, _ milliseconds: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    multi(context)?.setTimer(milliseconds: milliseconds)
+    return 0
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebCurl
+internal import Glibc
+internal import SmallWebCore
+
+/// One libcurl transfer: owns the easy handle and everything that libcurl points into.
+///
+/// libcurl calls back while the loop lets it work; the fetch takes what has arrived. When its
+/// consumer is slow, the transfer is paused, and with it the socket.
+final class CurlTransfer {
+    let easy: UnsafeMutableRawPointer
+    private let library: CurlLibrary
+    private let loop: EventLoop
+    private var lists: [UnsafeMutablePointer<curl_slist>] = []
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    /// Request body; libcurl reads it until the transfer ends.
+    private let upload: UnsafeMutableBufferPointer<CChar>
+
+    private(set) var reply = HTTPReply()
+    private(set) var hasReply = false
+    private(set) var connection: Connection?
+    /// The request's header as it went out.
+    private(set) var sent: [UInt8] = []
+    private(set) var result: CURLcode?
+    /// Why a callback refused to go on.
+    private var failure: FetchError?
+    private var isPaused = false
+    private var arrived: [UInt8] = []
+    private var taken: [UInt8] = []
+    private var waiter: Waiter?
+    private let endpoint: Endpoint
+    private let trust: TrustFacts.Verdict
+
+    /// What may wait for the consumer.
+    private static let arrivedBytesMax = 262_144
+    /// Bounds of a reply's header.
+    private static let fieldsMax = 512
+    private static let headerBytesMax = 262_144
+
+    init(
+        endpoint: Endpoint, upload bytes: [UInt8]?, trust: TrustFacts.Verdict, library: CurlLibrary,
+        loop: EventLoop
+    ) throws(FetchError) {
+        guard let easy = library.functions.curl_easy_init() else {
+            throw FetchError(.internal, .input, "libcurl could not make a handle")
+        }
+        self.easy = easy
+        self.library = library
+        self.loop = loop
+        self.endpoint = endpoint
+        self.trust = trust
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        upload = .allocate(capacity: bytes?.count ?? 0)
+        _ = upload.initialize(from: (bytes ?? []).map { CChar(bitPattern: $0) })
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        set(CURLOPT_ERRORBUFFER, pointer: errorText)
+        set(CURLOPT_WRITEDATA, pointer: context)
+        set(CURLOPT_HEADERDATA, pointer: context)
+        set(CURLOPT_DEBUGDATA, pointer: context)
+        withUnsafePointer(to: library.functions) { functions in
+            _ = swcurl_set_write(functions, easy, CURLOPT_WRITEFUNCTION, writeCallback)
+            _ = swcurl_set_write(functions, easy, CURLOPT_HEADERFUNCTION, headerCallback)
+            _ = swcurl_set_debug(functions, easy, CURLOPT_DEBUGFUNCTION, debugCallback)
+        }
+        if bytes != nil {
+            set(CURLOPT_POSTFIELDSIZE_LARGE, offset: bytes?.count ?? 0)
+            set(CURLOPT_POSTFIELDS, pointer: upload.baseAddress)
+        }
+    }
+
+    deinit {
+        library.functions.curl_easy_cleanup(easy)
+        for list in lists { library.functions.curl_slist_free_all(list) }
+        errorText.deallocate()
+        upload.deallocate()
+    }
+
+    // MARK: Options
+
+    func set(_ option: CURLoption, _ value: Int) {
+        withUnsafePointer(to: library.functions) { _ = swcurl_set_long($0, easy, option, value) }
+    }
+
+    func set(_ option: CURLoption, offset value: Int) {
+        withUnsafePointer(to: library.functions) {
+            _ = swcurl_set_offset($0, easy, option, curl_off_t(value))
+        }
+    }
+
+    func set(_ option: CURLoption, _ value: String?) {
+        withUnsafePointer(to: library.functions) { _ = swcurl_set_string($0, easy, option, value) }
+    }
+
+    func set(_ option: CURLoption, list values: [String]) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for value in values { list = library.functions.curl_slist_append(list, value) ?? list }
+        guard let list else { return }
+        lists.append(list)
+        withUnsafePointer(to: library.functions) { _ = swcurl_set_list($0, easy, option, list) }
+    }
+
+    private func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
+        withUnsafePointer(to: library.functions) { _ = swcurl_set_pointer($0, easy, option, value) }
+    }
+
+    // MARK: The task's side
+
+    /// Gives what has arrived to `body` and lets libcurl go on. The slice is the transfer's again
+    /// when `body` returns.
+    func deliver(
+        _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Bool {
+        guard !arrived.isEmpty else { return false }
+        swap(&arrived, &taken)
+        try await body(taken[...])
+        taken.removeAll(keepingCapacity: true)
+        if isPaused {
+            isPaused = false
+            _ = library.functions.curl_easy_pause(easy, CURLPAUSE_CONT)
+        }
+        return true
+    }
+
+    /// Suspends until something has arrived or the transfer has ended.
+    func wait(by deadline: Deadline) async -> WaitResult {
+        let waiter = Waiter(deadline: deadline)
+        self.waiter = waiter
+        defer { self.waiter = nil }
+        return await loop.wait(waiter)
+    }
+
+    /// The error that ended the transfer, or `nil`.
+    func error() -> FetchError? {
+        if let failure { return failure }
+        guard let result, result != CURLE_OK else { return nil }
+        let text = String(cString: errorText)
+        let plain = library.functions.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
+        return FetchError(curl: result, text.isEmpty ? plain : text)
+    }
+
+    // MARK: libcurl's side
+
+    func finish(_ code: CURLcode) {
+        result = code
+        wake()
+    }
+
+    private func wake() {
+        if let waiter { loop.finish(waiter, .ready) }
+    }
+
+    fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if !hasReply { completeReply() }
+        guard arrived.count + bytes.count <= Self.arrivedBytesMax || arrived.isEmpty else {
+            isPaused = true
+            return Int(swcurl_write_pause)
+        }
+        arrived += bytes
+        wake()
+        return bytes.count
+    }
+
+    fileprivate func receiveHeader(_ line: ArraySlice<UInt8>) -> Int {
+        // Trailers after a body have nobody who could use them.
+        guard !hasReply else { return line.count }
+        if line.starts(with: "HTTP/".utf8) { reply = HTTPReply() }
+        reply.header += line
+        guard reply.header.count <= Self.headerBytesMax, reply.fields.count < Self.fieldsMax else {
+            failure = FetchError(.protocolError, .header, "the reply's header is too long")
+            return 0
+        }
+        let text = line.last == ASCII.lineFeed ? line.dropLast() : line
+        let bare = text.last == ASCII.carriageReturn ? text.dropLast() : text
+        if bare.isEmpty {
+            // Interim replies (1xx) announce another one.
+            if reply.status >= 200 || reply.status == 101 { completeReply() }
+        } else if line.starts(with: "HTTP/".utf8) {
+            readStatusLine(bare)
+        } else if let colon = bare.firstIndex(of: ASCII.colon) {
+            let value = bare[(colon + 1)...].drop { $0 == ASCII.space || $0 == ASCII.tab }
+            reply.fields.append(
+                HTTPField(
+                    String(decoding: bare[..<colon], as: UTF8.self),
+                    String(decoding: value, as: UTF8.self)))
+        }
+        return line.count
+    }
+
+    fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) { sent += bytes }
+
+    private func readStatusLine(_ line: ArraySlice<UInt8>) {
+        let parts = line.split(
+            separator: ASCII.space, maxSplits: 2, omittingEmptySubsequences: false)
+        reply.version = String(decoding: parts[0].dropFirst(5), as: UTF8.self)
+        reply.status = parts.count > 1 ? ASCII.decimal(parts[1], max: 999) ?? 0 : 0
+        reply.reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
+    }
+
+    /// The reply's header is whole: the moment at which the connection can be asked about.
+    private func completeReply() {
+        hasReply = true
+        var address: UnsafePointer<CChar>?
+        var port = 0
+        withUnsafePointer(to: library.functions) { functions in
+            _ = swcurl_get_string(functions, easy, CURLINFO_PRIMARY_IP, &address)
+            _ = swcurl_get_long(functions, easy, CURLINFO_PRIMARY_PORT, &port)
+        }
+        let tls = endpoint.security == .tls ? tlsFacts() : nil
+        connection = Connection(
+            endpoint: endpoint, address: address.map { String(cString: $0) } ?? "",
+            port: UInt16(clamping: port), tls: tls,
+            trust: endpoint.security == .tls ? TrustFacts(verdict: trust, firstSeen: nil) : nil)
+        wake()
+    }
+
+    private func tlsFacts() -> TLSFacts? {
+        guard library.usesOurOpenSSL, let openSSL = try? TLSLibrary.shared() else { return nil }
+        var info: UnsafeMutablePointer<curl_tlssessioninfo>?
+        withUnsafePointer(to: library.functions) { _ = swcurl_get_tls($0, easy, &info) }
+        guard let info = info?.pointee, info.backend == CURLSSLBACKEND_OPENSSL,
+            let ssl = info.internals
+        else { return nil }
+        return try? TLSSession.facts(
+            OpaquePointer(ssl), library: openSSL, host: endpoint.host,
+            serverName: SocketAddress(literal: endpoint.host, port: 0) == nil ? endpoint.host : nil)
+    }
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+    context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func writeCallback(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    transfer(context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+}
+
+private func headerCallback(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return transfer(context)?.receiveHeader(Array(line)[...]) ?? 0
+}
+
+private func debugCallback(
+    _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?,
+    _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    if kind == CURLINFO_HEADER_OUT {
+        let text = UnsafeRawBufferPointer(start: bytes, count: count)
+        transfer(context)?.noteSent(Array(text)[...])
+    }
+    return 0
+}
