@@ -42,7 +42,7 @@ var targets: [Target] = [
         "SmallWebTransport",
         ["SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebTLS"]),
     library("SmallWeb", ["SmallWebCore", "SmallWebTransport", "CSmallWebPOSIX"]),
-    library("SmallWebPlugins", ["SmallWebCore"] + pluginTargets),
+    library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     .executableTarget(
         name: "SmallWebCLI",
         dependencies: ["SmallWeb", "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX"],

@@ -26,15 +26,21 @@ public struct HTTPPlugin: ProtocolHandler {
         for field in exchange.options.fields {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
         }
+        let offset = exchange.options.resumeOffset
+        var isWanted = true
         return try await dialer.httpClient().exchange(exchange) {
             reply async throws(FetchError) in
-            try await emit(.head(Self.head(reply)))
+            let head = try Self.head(reply, resumeOffset: offset)
+            isWanted = reply.status != 416 || head.replyClass != .success
+            try await emit(.head(head))
         } onBody: { bytes async throws(FetchError) in
-            try await emit(.body(bytes))
+            if isWanted { try await emit(.body(bytes)) }
         }
     }
 
-    static func head(_ reply: HTTPReply) -> Head {
+    /// - Throws: `permanent-failure` when the server does not resume where it was asked to: its
+    ///   body would end up in the wrong place.
+    static func head(_ reply: HTTPReply, resumeOffset: Int?) throws(FetchError) -> Head {
         var head = Head(status: reply.status, replyClass(reply), meta: reply.reason)
         head.header = reply.header
         head.fields = reply.fields
@@ -43,7 +49,21 @@ public struct HTTPPlugin: ProtocolHandler {
             head.redirectTarget = reply["location"]
             head.isPermanentRedirect = reply.status == 301 || reply.status == 308
         }
-        head.retryAfter = reply["retry-after"].flatMap { HTTPDate.seconds(retryAfter: $0) }
+        head.retryAfter = reply["retry-after"].flatMap {
+            HTTPDate.seconds(retryAfter: $0, date: reply["date"])
+        }
+        guard let resumeOffset else { return head }
+        let range = reply["content-range"] ?? ""
+        if reply.status == 416 && range == "bytes */\(resumeOffset)" {
+            // Nothing is missing.
+            head.replyClass = .success
+        } else if head.replyClass == .success
+            && !(reply.status == 206 && range.hasPrefix("bytes \(resumeOffset)-"))
+        {
+            throw FetchError(
+                .permanentFailure, .header, "the server cannot resume at byte \(resumeOffset)",
+                hint: "fetch it anew, without -C")
+        }
         return head
     }
 

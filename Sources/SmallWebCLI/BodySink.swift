@@ -10,6 +10,13 @@ final class BodySink {
         case file(String)
         /// `-O`: a name from the URL, in a directory.
         case remoteName(directory: String?)
+
+        var isFile: Bool {
+            switch self {
+            case .standardOutput, .rawStandardOutput: false
+            case .file, .remoteName: true
+            }
+        }
     }
 
     private enum Open {
@@ -19,13 +26,19 @@ final class BodySink {
     }
 
     private let destination: Destination
+    private let target: BodyTarget
     private let settings: Settings
     private var open: Open?
 
-    init(_ destination: Destination, settings: Settings) {
+    /// - Parameter target: What standard output means.
+    init(_ destination: Destination, target: BodyTarget, settings: Settings) {
         self.destination = destination
+        self.target = target
         self.settings = settings
     }
+
+    /// Writes to standard output, before the body.
+    func writeHeader(_ bytes: [UInt8]) throws(FetchError) { try target.write(bytes[...]) }
 
     func begin(_ head: Head, uri: URI) throws(FetchError) {
         switch destination {
@@ -37,11 +50,12 @@ final class BodySink {
                 return
             }
             let usesColor = Environment.usesColor(settings.color, on: 1)
-            open = .terminal(try TerminalBody(head, usesColor: usesColor))
+            open = .terminal(try TerminalBody(head, usesColor: usesColor, target: target))
         case .file(let path):
             open = .file(
                 try FileOutput(
-                    path, clash: .overwrite, createsDirectories: settings.createsDirectories))
+                    path, clash: settings.resume == .fromStart ? .overwrite : .append,
+                    createsDirectories: settings.createsDirectories))
         case .remoteName(let directory):
             let name = FileName.name(for: uri, head: head)
             let path = directory.map { "\($0)/\(name)" } ?? name
@@ -53,7 +67,7 @@ final class BodySink {
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         switch open {
-        case .stream: try StandardStream.output.write(bytes)
+        case .stream: try target.write(bytes)
         case .terminal(let body): try body.write(bytes)
         case .file(let file): try file.write(bytes)
         case nil: break

@@ -22,9 +22,11 @@ struct Command: Sendable {
         name: "schemes", synopsis: "schemes", summary: "list the schemes that can be fetched"
     ) { settings, operands throws(FetchError) in
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
-        for scheme in Registry.builtIn.schemes {
+        for scheme in try settings.registry().schemes {
+            let isBuiltIn = Registry.builtIn[scheme.name] != nil
             let fields = [
-                scheme.name, "\(scheme.defaultPort)", scheme.transport.rawValue,
+                isBuiltIn ? scheme.name : "curl:\(scheme.name)", "\(scheme.defaultPort)",
+                scheme.transport.rawValue,
                 scheme.trust.rawValue, scheme.summary,
             ]
             // Columns for a person, tabs for `cut`.

@@ -57,7 +57,7 @@ final class Delivery {
         try headers?.write(head.header)
         isDelivering = head.replyClass == .success || settings.refusal != .fail
         guard isDelivering else { return }
-        if settings.showsHeader { try StandardStream.output.write(head.header[...]) }
+        if settings.showsHeader { try sink.writeHeader(head.header) }
         messages.showTransient("")
         try sink.begin(head, uri: uri)
     }

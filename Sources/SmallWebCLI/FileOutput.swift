@@ -12,6 +12,9 @@ final class FileOutput {
         case overwrite
         /// Take the first free of `NAME`, `NAME.1`, `NAME.2` ….
         case number
+        /// Add to the file, or to what an earlier attempt left in `NAME.part`; a failure leaves
+        /// it for the next attempt.
+        case append
     }
 
     /// Where the body ends up; known for sure after ``commit()``.
@@ -23,7 +26,7 @@ final class FileOutput {
     /// - Throws: `write` when the file cannot be created.
     init(_ path: String, clash: Clash, createsDirectories: Bool) throws(FetchError) {
         var target = path
-        if clash == .overwrite, let real = realpath(path, nil) {
+        if clash != .number, let real = realpath(path, nil) {
             target = String(cString: real)
             free(real)
         }
@@ -32,14 +35,20 @@ final class FileOutput {
         self.clash = clash
         var status = stat()
         let exists = stat(target, &status) == 0
-        if exists && status.st_mode & S_IFMT == S_IFDIR && clash == .overwrite {
+        if exists && status.st_mode & S_IFMT == S_IFDIR && clash != .number {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
-        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash == .overwrite
+        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash != .number
         do throws(SystemError) {
             if isSpecial {
                 file = try systemCall { open(target, O_WRONLY | O_CLOEXEC) }
+            } else if clash == .append {
+                let name = exists ? target : target + ".part"
+                part = exists ? nil : name
+                file = try systemCall {
+                    open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o666)
+                }
             } else {
                 (file, part) = try Self.openPart(target)
                 if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o7777) }
@@ -79,7 +88,7 @@ final class FileOutput {
         guard let part else { return }
         do throws(SystemError) {
             switch clash {
-            case .overwrite: _ = try systemCall { rename(part, path) }
+            case .overwrite, .append: _ = try systemCall { rename(part, path) }
             case .number: try linkToFreeName(part)
             }
             self.part = nil
@@ -92,8 +101,17 @@ final class FileOutput {
     func discard() {
         if file >= 0 { close(file) }
         file = -1
-        if let part { unlink(part) }
+        if let part, clash != .append { unlink(part) }
         part = nil
+    }
+
+    /// How many bytes of `path` an earlier attempt has left.
+    static func resumableBytes(_ path: String) -> Int {
+        var status = stat()
+        for name in [path, path + ".part"] where stat(name, &status) == 0 {
+            return Int(status.st_size)
+        }
+        return 0
     }
 
     /// A link fails when the name is taken, so two processes can never take the same one.

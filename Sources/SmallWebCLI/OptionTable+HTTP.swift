@@ -91,5 +91,11 @@ extension Option {
             .value("sha256:HEX") { settings, value throws(FetchError) in
                 settings.connection.pin = try OptionValue.sha256(value, "--pin")
             }),
+        Option(
+            "fallback-curl", .http, "let libcurl fetch schemes that no plugin handles",
+            manual: "Hands schemes that no plugin handles to libcurl, as far as it supports them: "
+                + "ftp, sftp, dict and more. 'smallweb schemes --fallback-curl' lists them.",
+            example: "smallweb get --fallback-curl dict://dict.org/d:gopher",
+            .flag { settings, isOn in settings.fallsBackToCurl = isOn }),
     ]
 }

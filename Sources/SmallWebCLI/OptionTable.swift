@@ -92,6 +92,26 @@ extension Option {
                 settings.redirects.limit = try OptionValue.count(value, "--max-redirs")
             }),
         Option(
+            "parallel", short: "Z", .requests, "fetch eight URLs at a time",
+            manual: "Fetches several URLs at a time, eight unless --jobs says otherwise. Standard "
+                + "output gets the bodies whole and in the order of the URLs, as without it.",
+            example: "smallweb get -Z gemini://example.org/a gopher://example.net/0/b",
+            .flag { settings, isOn in settings.jobs = isOn ? max(settings.jobs, 8) : 1 }),
+        Option(
+            "jobs", short: "j", .requests, "fetch N URLs at a time (1)",
+            manual: "How many URLs are fetched at a time.",
+            example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
+            .value("N") { settings, value throws(FetchError) in
+                settings.jobs = max(1, try OptionValue.count(value, "--jobs"))
+            }),
+        Option(
+            "per-host", .requests, "with -j, at most N of them from one host (2)",
+            manual: "How many URLs of one host are fetched at a time.",
+            example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
+            .value("N") { settings, value throws(FetchError) in
+                settings.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
+            }),
+        Option(
             "proto", .requests, "allow only these schemes",
             manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "
                 + "front of a name it is added to or taken from all schemes.",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// What the command line asks for, as plain values. Work starts after it is complete.
@@ -37,6 +38,9 @@ struct Settings: Sendable {
 
     var input: [UInt8]?
     var promptsAllowed = true
+    /// URLs at the same time, and of them at the same host.
+    var jobs = 1
+    var jobsPerHost = 2
 
     var connectSeconds = 15.0
     var readSeconds = 60.0
@@ -52,6 +56,8 @@ struct Settings: Sendable {
         case from(Int)
     }
     var resume = Resume.fromStart
+    /// Whether libcurl may fetch what no plugin does.
+    var fallsBackToCurl = false
 
     var skipsTrust = false
     var family = AddressFamily.any
@@ -62,6 +68,11 @@ struct Settings: Sendable {
     var isSilent = false
     var showsErrorsWhenSilent = false
     var isVerbose = false
+
+    /// The schemes of this run.
+    func registry() throws(FetchError) -> Registry {
+        fallsBackToCurl ? try .builtInWithCurl() : .builtIn
+    }
 
     var showsErrors: Bool { !isSilent || showsErrorsWhenSilent }
     var showsNotes: Bool { !isQuiet && !isSilent }

@@ -39,3 +39,19 @@ struct StandardStream {
 
     func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
 }
+
+/// Where the bytes for standard output go now.
+enum BodyTarget {
+    case standardOutput
+    /// Held back, because an earlier URL of a parallel run is not finished.
+    case held(Spool)
+
+    func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        switch self {
+        case .standardOutput: try StandardStream.output.write(bytes)
+        case .held(let spool): try spool.append(bytes)
+        }
+    }
+
+    func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
+}

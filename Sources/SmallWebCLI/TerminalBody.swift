@@ -5,11 +5,12 @@ internal import SmallWeb
 final class TerminalBody {
     private let isMenu: Bool
     private let usesColor: Bool
+    private let target: BodyTarget
     private let charset: CharsetConverter?
     private var filter = TerminalText.Filter()
 
     /// - Throws: `write` for a body that is no text.
-    init(_ head: Head, usesColor: Bool) throws(FetchError) {
+    init(_ head: Head, usesColor: Bool, target: BodyTarget) throws(FetchError) {
         if let type = head.mediaType, !type.isText {
             throw FetchError(
                 .write, .output, "not writing \(type.essence) to a terminal",
@@ -17,24 +18,25 @@ final class TerminalBody {
         }
         isMenu = head.mediaType?.essence == "application/gopher-menu"
         self.usesColor = usesColor
+        self.target = target
         charset = head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
     }
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         guard !isMenu else { return }
         let text = charset.map { $0.convert(bytes)[...] } ?? bytes
-        try StandardStream.output.write(filter.filter(text)[...])
+        try target.write(filter.filter(text)[...])
     }
 
     func write(_ item: Item) throws(FetchError) {
         guard isMenu else { return }
         let text = TerminalText.escapeLine(item.text)
         guard let url = item.url.map(TerminalText.escapeLine) else {
-            return try StandardStream.output.write("          \(text)\n")
+            return try target.write("          \(text)\n")
         }
         let kind = "\(item.kind.rawValue)".prefix(8)
         let label = String(repeating: " ", count: 8 - kind.count) + kind
-        try StandardStream.output.write(
+        try target.write(
             usesColor
                 ? "\u{1B}[36m\(label)\u{1B}[0m  \(text)  \u{1B}[2m\(url)\u{1B}[0m\n"
                 : "\(label)  \(text)  \(url)\n")
@@ -45,6 +47,6 @@ final class TerminalBody {
         guard !isMenu else { return }
         var rest = filter.filter([], isLast: true)
         if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }
-        try StandardStream.output.write(rest[...])
+        try target.write(rest[...])
     }
 }

@@ -4,6 +4,7 @@ internal import GeminiPlugin
 internal import GopherPlugin
 internal import HTTPPlugin
 public import SmallWebCore
+internal import SmallWebTransport
 
 extension Registry {
     /// The handlers that smallweb comes with.
@@ -24,4 +25,14 @@ extension Registry {
         }
         return registry
     }()
+
+    /// The built-in handlers, and libcurl for every further scheme that it supports.
+    ///
+    /// - Throws: `not-built-in` when libcurl is not installed.
+    public static func builtInWithCurl() throws(FetchError) -> Registry {
+        var registry = builtIn
+        let further = try CurlClient.protocols().filter { builtIn[$0] == nil }
+        try registry.register(CurlPlugin(further))
+        return registry
+    }
 }

@@ -12,21 +12,16 @@ public struct CurlClient: HTTPClient {
     /// End of the whole fetch.
     private let deadline: Deadline
     private let emit: Emit
-    /// Schemes that libcurl may use.
-    private let schemes: String
 
-    /// - Parameters:
-    ///   - schemes: As `CURLOPT_PROTOCOLS_STR` wants them.
     /// - Throws: `not-built-in` when libcurl is not installed.
     public init(
         loop: EventLoop, settings: HTTPSettings, resolver: Resolver, deadline: Deadline,
-        schemes: String = "http,https", emit: @escaping Emit
+        emit: @escaping Emit
     ) throws(FetchError) {
         self.loop = loop
         self.settings = settings
         self.resolver = resolver
         self.deadline = deadline
-        self.schemes = schemes
         self.emit = emit
         multi = try loop.curl()
     }
@@ -116,6 +111,9 @@ public struct CurlClient: HTTPClient {
         var uri = request.uri.withoutFragment
         if uri.path.isEmpty { uri.path = "/" }
         transfer.set(CURLOPT_URL, uri.description)
+        // Nothing that a server says can make libcurl speak another protocol.
+        let isHTTP = uri.scheme == "http" || uri.scheme == "https"
+        let schemes = isHTTP ? "http,https" : uri.scheme
         transfer.set(CURLOPT_PROTOCOLS_STR, schemes)
         transfer.set(CURLOPT_REDIR_PROTOCOLS_STR, schemes)
         transfer.set(CURLOPT_NOSIGNAL, 1)
