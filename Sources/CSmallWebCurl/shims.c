@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 const char *swcurl_load(struct swcurl_functions *functions) {
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+    // Lazily: its thirty libraries have thousands of symbols that an HTTP fetch never calls.
+    void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) library = dlopen("libcurl-gnutls.so.4", RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) return dlerror();
 #define SWCURL_LOOK_UP(name)                                                                      \
     if ((functions->name = (__typeof__(&name))dlsym(library, #name)) == NULL) return dlerror();
