@@ -8,14 +8,14 @@ struct Hops {
     private let emit: Emit
     private let deadline: Deadline
     private var request: Request
-    private var seen: Set<URI>
+    /// Where the redirects have led so far; empty before the first.
+    private var seen: Set<URI> = []
 
     init(fetcher: Fetcher, request: Request, emit: @escaping Emit) {
         self.fetcher = fetcher
         self.emit = emit
         self.request = request
         deadline = .after(seconds: request.limits.totalSeconds)
-        seen = [request.uri.withoutFragment]
     }
 
     mutating func run() async throws(FetchError) -> Ending {
@@ -118,6 +118,7 @@ struct Hops {
                 .tooManyRedirects, .header, "more than \(limit) redirects, the next to \(uri)",
                 hint: "allow more with --max-redirs", expected: String(limit))
         }
+        seen.insert(request.uri.withoutFragment)
         guard seen.insert(uri.withoutFragment).inserted else {
             throw FetchError(.tooManyRedirects, .header, "the redirects form a loop at \(uri)")
         }

@@ -27,20 +27,15 @@ final class Delivery {
 
     /// - Parameter hidesInput: Whether the request line must not be shown.
     func take(_ event: Event, hidesInput: Bool) throws(FetchError) {
-        switch event {
-        case .connecting(_, let address):
-            meter.connecting(to: address)
-            messages.trace("*", "connecting to \(address)")
-        case .connected(let connection):
-            for line in Trace.lines(connection) { messages.trace("*", line) }
-        case .sent(let bytes):
-            for line in Trace.lines(hidesInput ? Array("(input not shown)".utf8) : bytes) {
-                messages.trace(">", line)
+        if settings.isVerbose {
+            for (mark, line) in Trace.lines(event, hidesInput: hidesInput) {
+                messages.trace(mark, line)
             }
-        case .redirect(let redirect):
-            messages.trace(
-                "*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to)")
-            uri = redirect.to
+        }
+        switch event {
+        case .connecting(_, let address): meter.connecting(to: address)
+        case .connected, .sent, .end: break
+        case .redirect(let redirect): uri = redirect.to
         case .head(let head): try begin(head)
         case .body(let bytes):
             meter.receive(bytes.count)
@@ -48,12 +43,10 @@ final class Delivery {
         case .item(let item):
             if isDelivering { try sink.write(item) }
         case .note(let note): messages.note(url, note)
-        case .end: break
         }
     }
 
     private func begin(_ head: Head) throws(FetchError) {
-        for line in Trace.lines(head.header) { messages.trace("<", line) }
         try headers?.write(head.header)
         isDelivering = head.replyClass == .success || settings.refusal != .fail
         guard isDelivering else { return }
@@ -63,15 +56,35 @@ final class Delivery {
     }
 }
 
-/// Lines of the trace.
+/// Lines of the trace, each with its mark.
 enum Trace {
-    static func lines(_ bytes: [UInt8]) -> [String] {
+    static func lines(_ event: Event, hidesInput: Bool) -> [(Character, String)] {
+        switch event {
+        case .connecting(_, let address): [("*", "connecting to \(address)")]
+        case .connected(let connection): lines(connection).map { ("*", $0) }
+        case .sent(let bytes):
+            lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", masked($0)) }
+        case .redirect(let redirect):
+            [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to)")]
+        case .head(let head): lines(head.header).map { ("<", $0) }
+        case .body, .item, .note, .end: []
+        }
+    }
+
+    private static func lines(_ bytes: [UInt8]) -> [String] {
         let text = String(decoding: bytes, as: UTF8.self)
         return text.split(whereSeparator: \.isNewline).map(String.init)
             + (bytes == ASCII.crlf ? ["(empty line)"] : [])
     }
 
-    static func lines(_ connection: Connection) -> [String] {
+    /// A trace is shown to others; a secret in it is not.
+    private static func masked(_ line: String) -> String {
+        let name = line.prefix { $0 != ":" }
+        let secrets = ["authorization", "cookie", "proxy-authorization"]
+        return secrets.contains(name.lowercased()) ? "\(name): ***" : line
+    }
+
+    private static func lines(_ connection: Connection) -> [String] {
         var lines = ["connected to \(connection.endpoint) (\(connection.address))"]
         guard let tls = connection.tls else { return lines }
         let certificate = tls.certificate

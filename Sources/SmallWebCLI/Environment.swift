@@ -11,7 +11,10 @@ enum Environment {
         return String(cString: value)
     }
 
-    static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+    /// Asked once: it does not change.
+    static func isTerminal(_ descriptor: Int32) -> Bool { terminals[Int(descriptor)] }
+
+    private static let terminals = (0...2).map { isatty($0) == 1 }
 
     /// Width of the terminal behind `descriptor`; 80 when it does not say.
     static func columns(_ descriptor: Int32) -> Int {

@@ -9,6 +9,7 @@ struct ParallelRun {
 
     private let jobs: [OneURL]
     private let settings: Settings
+    private let hosts: [String]
     private var outcomes: [Outcome?]
     /// Not started yet, in order.
     private var waiting: ArraySlice<Int>
@@ -19,6 +20,7 @@ struct ParallelRun {
     init(_ jobs: [OneURL], _ settings: Settings) {
         self.jobs = jobs
         self.settings = settings
+        hosts = jobs.map { Self.host($0.url) }
         outcomes = Array(repeating: nil, count: jobs.count)
         waiting = Array(jobs.indices)[...]
     }
@@ -39,7 +41,7 @@ struct ParallelRun {
                 }
                 guard let (index, outcome) = await group.next() else { break }
                 active -= 1
-                running[host(index), default: 1] -= 1
+                running[hosts[index], default: 1] -= 1
                 outcomes[index] = outcome
                 if outcome == .interrupted { failure = .cancelled }
                 do throws(FetchError) {
@@ -57,19 +59,21 @@ struct ParallelRun {
     /// Takes the first waiting job whose host has room.
     private mutating func startNext(before limit: Int) -> Int? {
         let candidate = waiting.first { index in
-            index >= limit || running[host(index), default: 0] < settings.jobsPerHost
+            index >= limit || running[hosts[index], default: 0] < settings.jobsPerHost
         }
         guard let candidate, candidate < limit, let place = waiting.firstIndex(of: candidate)
         else { return nil }
         if place == waiting.startIndex { waiting.removeFirst() } else { waiting.remove(at: place) }
-        running[host(candidate), default: 0] += 1
+        running[hosts[candidate], default: 0] += 1
         return candidate
     }
 
     /// What is between `://` and the next slash: good enough to tell hosts apart.
-    private func host(_ index: Int) -> String {
-        let rest = jobs[index].url.drop { $0 != ":" }.drop { $0 == ":" || $0 == "/" }
-        return rest.prefix { $0 != "/" && $0 != "?" }.lowercased()
+    private static func host(_ url: String) -> String {
+        let isMark = { (byte: UInt8) in byte == ASCII.colon || byte == ASCII.slash }
+        let rest = url.utf8.drop { $0 != ASCII.colon }.drop(while: isMark)
+        let host = rest.prefix { $0 != ASCII.slash && $0 != ASCII.questionMark }
+        return String(decoding: host, as: UTF8.self).lowercased()
     }
 
     private mutating func writeFinished() async throws(FetchError) {

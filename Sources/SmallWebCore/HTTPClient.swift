@@ -74,7 +74,11 @@ public struct HTTPReply: Sendable, Hashable {
 
     /// The first value of a field, by its name in lower case.
     public subscript(name: String) -> String? {
-        fields.first { $0.name.lowercased() == name }?.value
+        fields.first {
+            $0.name.utf8.elementsEqual(name.utf8) {
+                $0 == $1 || ASCII.isLetter($0) && $0 | 0x20 == $1
+            }
+        }?.value
     }
 }
 

@@ -47,7 +47,7 @@ public struct CurlClient: HTTPClient {
             settings.pin != nil ? .pinned : settings.skipsTrust ? .skipped : .ca
         let transfer = try CurlTransfer(
             endpoint: endpoint, upload: request.options.body, trust: verdict,
-            library: multi.library, loop: loop)
+            multi: multi, loop: loop)
         configure(transfer, request, endpoint)
         try await emit(.connecting(endpoint, address: settings.proxy ?? endpoint.description))
         multi.add(transfer)
@@ -120,7 +120,8 @@ public struct CurlClient: HTTPClient {
         // Paths are normalised by us, or not at all; redirects are ours too.
         transfer.set(CURLOPT_PATH_AS_IS, 1)
         transfer.set(CURLOPT_FOLLOWLOCATION, 0)
-        transfer.set(CURLOPT_BUFFERSIZE, 131_072)
+        // Just small enough for malloc not to ask the kernel for it at every transfer.
+        transfer.set(CURLOPT_BUFFERSIZE, 102_400)
         transfer.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         transfer.set(CURLOPT_PIPEWAIT, 1)
         transfer.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)

@@ -13,7 +13,9 @@ final class CurlMulti: @unchecked Sendable {
     private unowned let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
     private var timer: Waiter?
-    private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
+    /// Handles of finished transfers: making one costs more than a small transfer.
+    private var spares: [UnsafeMutableRawPointer] = []
+    private static let sparesMax = 64
 
     init(loop: EventLoop) throws(FetchError) {
         library = try CurlLibrary.shared()
@@ -32,17 +34,34 @@ final class CurlMulti: @unchecked Sendable {
         }
     }
 
-    deinit { _ = library.functions.curl_multi_cleanup(multi) }
+    deinit {
+        for easy in spares { library.functions.curl_easy_cleanup(easy) }
+        _ = library.functions.curl_multi_cleanup(multi)
+    }
+
+    /// An easy handle with every option at its default. Goes back with ``remove(_:)``.
+    func makeHandle() throws(FetchError) -> UnsafeMutableRawPointer {
+        if let spare = spares.popLast() { return spare }
+        guard let easy = library.functions.curl_easy_init() else {
+            throw FetchError(.internal, .input, "libcurl could not make a handle")
+        }
+        return easy
+    }
 
     func add(_ transfer: CurlTransfer) {
-        transfers[transfer.easy] = transfer
         _ = library.functions.curl_multi_add_handle(multi, transfer.easy)
     }
 
-    /// Ends a transfer, finished or not.
+    /// Ends a transfer, finished or not, and takes its handle back: the transfer is of no use
+    /// afterwards.
     func remove(_ transfer: CurlTransfer) {
-        guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
         _ = library.functions.curl_multi_remove_handle(multi, transfer.easy)
+        library.functions.curl_easy_reset(transfer.easy)
+        if spares.count < Self.sparesMax {
+            spares.append(transfer.easy)
+        } else {
+            library.functions.curl_easy_cleanup(transfer.easy)
+        }
     }
 
     /// Lets libcurl work on a socket, or on what is due.
@@ -53,7 +72,7 @@ final class CurlMulti: @unchecked Sendable {
         while let message = library.functions.curl_multi_info_read(multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle
             else { continue }
-            transfers[easy]?.finish(swcurl_result(message))
+            CurlTransfer.of(easy, library)?.finish(swcurl_result(message))
         }
     }
 
@@ -75,16 +94,17 @@ final class CurlMulti: @unchecked Sendable {
 
     fileprivate func watch(_ socket: Int32, _ what: Int32) {
         switch Int(what) {
-        case swcurl_poll_in: watch(socket, [.readable])
-        case swcurl_poll_out: watch(socket, [.writable])
-        case swcurl_poll_inout: watch(socket, [.readable, .writable])
+        case swcurl_poll_in: watch(socket, readable: true, writable: false)
+        case swcurl_poll_out: watch(socket, readable: false, writable: true)
+        case swcurl_poll_inout: watch(socket, readable: true, writable: true)
         case swcurl_poll_remove: loop.unwatch(socket)
         default: break
         }
     }
 
-    private func watch(_ socket: Int32, _ interests: Set<Readiness>) {
-        loop.watch(socket, for: interests) { [unowned self] readable, writable, failed in
+    private func watch(_ socket: Int32, readable: Bool, writable: Bool) {
+        loop.watch(socket, readable: readable, writable: writable) {
+            [unowned self] readable, writable, failed in
             let events =
                 (readable ? swcurl_select_in : 0) | (writable ? swcurl_select_out : 0)
                 | (failed ? swcurl_select_error : 0)

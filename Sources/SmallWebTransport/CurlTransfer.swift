@@ -3,7 +3,8 @@ internal import CSmallWebCurl
 internal import Glibc
 internal import SmallWebCore
 
-/// One libcurl transfer: owns the easy handle and everything that libcurl points into.
+/// One libcurl transfer: has the use of an easy handle until ``CurlMulti/remove(_:)``, and owns
+/// everything that libcurl points into until then.
 ///
 /// libcurl calls back while the loop lets it work; the fetch takes what has arrived. When its
 /// consumer is slow, the transfer is paused, and with it the socket.
@@ -38,14 +39,11 @@ final class CurlTransfer {
     private static let headerBytesMax = 262_144
 
     init(
-        endpoint: Endpoint, upload bytes: [UInt8]?, trust: TrustFacts.Verdict, library: CurlLibrary,
+        endpoint: Endpoint, upload bytes: [UInt8]?, trust: TrustFacts.Verdict, multi: CurlMulti,
         loop: EventLoop
     ) throws(FetchError) {
-        guard let easy = library.functions.curl_easy_init() else {
-            throw FetchError(.internal, .input, "libcurl could not make a handle")
-        }
-        self.easy = easy
-        self.library = library
+        library = multi.library
+        easy = try multi.makeHandle()
         self.loop = loop
         self.endpoint = endpoint
         self.trust = trust
@@ -53,6 +51,7 @@ final class CurlTransfer {
         upload = .allocate(capacity: bytes?.count ?? 0)
         _ = upload.initialize(from: (bytes ?? []).map { CChar(bitPattern: $0) })
         let context = Unmanaged.passUnretained(self).toOpaque()
+        set(CURLOPT_PRIVATE, pointer: context)
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
         set(CURLOPT_WRITEDATA, pointer: context)
         set(CURLOPT_HEADERDATA, pointer: context)
@@ -69,10 +68,18 @@ final class CurlTransfer {
     }
 
     deinit {
-        library.functions.curl_easy_cleanup(easy)
         for list in lists { library.functions.curl_slist_free_all(list) }
         errorText.deallocate()
         upload.deallocate()
+    }
+
+    /// The transfer that has the use of a handle.
+    static func of(_ easy: UnsafeMutableRawPointer, _ library: CurlLibrary) -> CurlTransfer? {
+        var context: UnsafePointer<CChar>?
+        withUnsafePointer(to: library.functions) {
+            _ = swcurl_get_string($0, easy, CURLINFO_PRIVATE, &context)
+        }
+        return transfer(UnsafeMutableRawPointer(mutating: context))
     }
 
     // MARK: Options
@@ -163,7 +170,8 @@ final class CurlTransfer {
     fileprivate func receiveHeader(_ line: ArraySlice<UInt8>) -> Int {
         // Trailers after a body have nobody who could use them.
         guard !hasReply else { return line.count }
-        if line.starts(with: "HTTP/".utf8) { reply = HTTPReply() }
+        let isStatusLine = line.first == UInt8(ascii: "H") && line.starts(with: "HTTP/".utf8)
+        if isStatusLine { reply = HTTPReply() }
         reply.header += line
         guard reply.header.count <= Self.headerBytesMax, reply.fields.count < Self.fieldsMax else {
             failure = FetchError(.protocolError, .header, "the reply's header is too long")
@@ -174,7 +182,7 @@ final class CurlTransfer {
         if bare.isEmpty {
             // Interim replies (1xx) announce another one.
             if reply.status >= 200 || reply.status == 101 { completeReply() }
-        } else if line.starts(with: "HTTP/".utf8) {
+        } else if isStatusLine {
             readStatusLine(bare)
         } else if let colon = bare.firstIndex(of: ASCII.colon) {
             let value = bare[(colon + 1)...].drop { $0 == ASCII.space || $0 == ASCII.tab }

@@ -208,7 +208,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// Calls `action` whenever `descriptor` is ready, until ``unwatch(_:)``. Level-triggered.
     func watch(
-        _ descriptor: Int32, for interests: Set<Readiness>,
+        _ descriptor: Int32, readable: Bool, writable: Bool,
         _ action: @escaping @Sendable (_ readable: Bool, _ writable: Bool, _ failed: Bool) -> Void
     ) {
         precondition(isCurrent)
@@ -219,8 +219,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         slots[number].watcher = action
         var event = epoll_event()
         event.events =
-            (interests.contains(.readable) ? EPOLLIN.rawValue : 0)
-            | (interests.contains(.writable) ? EPOLLOUT.rawValue : 0)
+            (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
         event.data.u64 = UInt64(slots[number].generation) << 32 | UInt64(number)
         // A number that was closed and opened again without our being told is no longer there.
         let change = isKnown ? EPOLL_CTL_MOD : EPOLL_CTL_ADD
