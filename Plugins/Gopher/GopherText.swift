@@ -36,6 +36,9 @@ struct GopherText: ~Copyable {
 
     init(heldBytesMax: Int) { held = Spool(memoryMax: heldBytesMax) }
 
+    /// Bytes that are held back now.
+    var heldBytes: Int { held.count }
+
     /// Whether the bytes so far end with the terminator.
     var isTerminated: Bool { tail.isLoneDot && tail.isEnded && tail.length > 0 }
 

@@ -8,8 +8,7 @@ public struct CurlPlugin: ProtocolHandler {
 
     /// - Parameter names: libcurl's scheme names.
     public init(_ names: [String]) {
-        // A local file is no fetch.
-        schemes = names.filter { $0 != "file" }.map { name in
+        schemes = names.map { name in
             Scheme(
                 name, port: 0, transport: .own, trust: name.hasSuffix("s") ? .ca : .none,
                 path: .opaque, summary: "Whatever libcurl makes of it")

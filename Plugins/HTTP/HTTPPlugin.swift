@@ -26,6 +26,9 @@ public struct HTTPPlugin: ProtocolHandler {
         for field in exchange.options.fields {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
         }
+        if let method = exchange.options.method, !Self.isToken(method) {
+            throw FetchError(.usage, .input, "\"\(method)\" is no HTTP method")
+        }
         let offset = exchange.options.resumeOffset
         var isWanted = true
         return try await dialer.httpClient().exchange(exchange) {
@@ -36,6 +39,15 @@ public struct HTTPPlugin: ProtocolHandler {
         } onBody: { bytes async throws(FetchError) in
             if isWanted { try await emit(.body(bytes)) }
         }
+    }
+
+    /// RFC 9110 §5.6.2, as far as methods go.
+    private static func isToken(_ text: String) -> Bool {
+        let marks = "!#$%&'*+-.^_`|~".utf8
+        return !text.isEmpty
+            && text.utf8.allSatisfy {
+                ASCII.isLetter($0) || ASCII.isDigit($0) || marks.contains($0)
+            }
     }
 
     /// - Throws: `permanent-failure` when the server does not resume where it was asked to: its

@@ -39,6 +39,13 @@ int swposix_signal_to_event(int signal_number, int event_fd) {
     return sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+void swposix_forget_signal(int signal_number) {
+    struct sigaction current;
+    if (sigaction(signal_number, NULL, &current) == 0 && current.sa_handler == note_signal)
+        signal(signal_number, SIG_DFL);
+    pending_event_fd = -1;
+}
+
 int swposix_pending_signal(void) { return pending_signal; }
 
 void swposix_die_of(int signal_number) {

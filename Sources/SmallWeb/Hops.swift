@@ -11,6 +11,9 @@ struct Hops {
     /// Where the redirects have led so far; empty before the first.
     private var seen: Set<URI> = []
 
+    /// Largest body of a redirect that is followed; nobody gets it.
+    private static let redirectBytesMax = 1 << 20
+
     init(fetcher: Fetcher, request: Request, emit: @escaping Emit) {
         self.fetcher = fetcher
         self.emit = emit
@@ -55,20 +58,27 @@ struct Hops {
         let (emit, limit) = (emit, request.limits.bodyBytesMax)
         let holdsRedirects = fetcher.options.redirects.follows
         var head: Head?
+        var (isHeld, heldBytes) = (false, 0)
         var bodyBytes = 0
         let completeness = try await entry.handler.fetch(request, dialer: dialer) {
             event async throws(FetchError) in
             switch event {
             case .head(let reply):
                 head = reply
-                if holdsRedirects && reply.redirectTarget != nil { return }
+                isHeld = holdsRedirects && reply.redirectTarget != nil
+                if isHeld { return }
+            case .body(let bytes) where isHeld:
+                // A page about the redirect, which is not what was asked for.
+                heldBytes += bytes.count
+                guard heldBytes <= Self.redirectBytesMax else {
+                    throw FetchError(
+                        .tooLarge, .body, "the body of the redirect itself is too large",
+                        expected: String(Self.redirectBytesMax))
+                }
+                return
             case .body(let bytes):
                 bodyBytes += bytes.count
-                if let limit, bodyBytes > limit {
-                    throw FetchError(
-                        .tooLarge, .body, "the body is larger than \(limit) bytes",
-                        hint: "allow more with --max-filesize", expected: String(limit))
-                }
+                if let limit, bodyBytes > limit { throw .tooLarge(limit) }
             default: break
             }
             try await emit(event)
@@ -92,6 +102,10 @@ struct Hops {
                 throw .redirect("not following a redirect to another scheme: \(uri)")
             }
             var next = try fetcher.request(uri)
+            // Whoever hides behind a proxy must not be led around it.
+            if fetcher.options.http.isSpecial && next.scheme.transport != .own {
+                throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri)")
+            }
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.http = request.http

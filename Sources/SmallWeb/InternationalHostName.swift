@@ -14,9 +14,8 @@ enum InternationalHostName {
     /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
     static func toASCII(_ uri: URI) throws(FetchError) -> URI {
         guard let host = uri.host, host.utf8.contains(where: { $0 >= 0x80 }) else { return uri }
-        var copy = uri
-        copy.host = try toASCII(host)
-        return copy
+        // The mapping turns look-alikes such as U+FF0F into what ends a host: checked again.
+        return try uri.replacingHost(toASCII(host))
     }
 
     private static func toASCII(_ host: String) throws(FetchError) -> String {

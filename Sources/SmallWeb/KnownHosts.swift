@@ -86,14 +86,19 @@ extension KnownHosts.Pin {
         for field in fields.dropFirst(3) {
             let value = field.firstIndex(of: "=").map { field[field.index(after: $0)...] }
             switch field.prefix(while: { $0 != "=" }) {
-            case "expires": expires = value.flatMap { Int($0) }
-            case "first": first = value.flatMap { Int($0) }
-            case "last": last = value.flatMap { Int($0) }
-            case "n": days = value.flatMap { Int($0) } ?? 0
+            case "expires": expires = value.flatMap(Self.number)
+            case "first": first = value.flatMap(Self.number)
+            case "last": last = value.flatMap(Self.number)
+            case "n": days = value.flatMap(Self.number) ?? 0
             case "via": via = value.map(String.init) ?? "-"
             default: others.append(String(field))
             }
         }
+    }
+
+    /// Seconds until the year 9999, or a count of days; `nil` for what no clock has said.
+    private static func number(_ text: Substring) -> Int? {
+        ASCII.decimal(text.utf8, max: 253_402_300_799)
     }
 
     var text: String {

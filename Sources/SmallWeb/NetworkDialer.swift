@@ -13,11 +13,12 @@ struct NetworkDialer: Dialer {
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         let (loop, emit, store) = (loop, emit, options.trustStore)
+        let connectDeadline = min(deadline, .after(seconds: limits.connectSeconds))
         let transport = SocketTransport(
             endpoint: endpoint, loop: loop, resolver: options.resolver,
             trust: { endpoint, facts async throws(FetchError) in
                 try await store.judge(
-                    endpoint, facts.certificate, now: UTCDate.now, loop: loop)
+                    endpoint, facts.certificate, now: UTCDate.now, loop: loop, by: connectDeadline)
             },
             onAttempt: { address async throws(FetchError) in
                 try await emit(.connecting(endpoint, address: address))
@@ -27,7 +28,7 @@ struct NetworkDialer: Dialer {
         ) { bytes async throws(FetchError) in
             try await emit(.sent(bytes))
         }
-        try await stream.start(by: .after(seconds: limits.connectSeconds))
+        try await stream.start(by: connectDeadline)
         if let connection = transport.connection {
             try await emit(.connected(connection))
             for note in connection.tls.map(Self.notes) ?? [] { try await emit(.note(note)) }

@@ -35,14 +35,15 @@ public struct TrustStore: Sendable {
     /// - Throws: `trust-changed`; `write` or `read` when the store cannot be used; `timeout` when
     ///   another process keeps it locked.
     func judge(
-        _ endpoint: Endpoint, _ certificate: CertificateFacts, now: Int, loop: EventLoop
+        _ endpoint: Endpoint, _ certificate: CertificateFacts, now: Int, loop: EventLoop,
+        by deadline: Deadline = .never
     ) async throws(FetchError) -> TrustFacts {
         guard policy == .tofu else { return TrustFacts(verdict: .skipped, firstSeen: nil) }
         let visit = Visit(endpoint: endpoint, certificate: certificate, now: now)
         let (facts, needsUpdate) = try visit.judge(try load()) { _ in }
         guard needsUpdate else { return facts }
         // Judged again under the lock: another process may have been here in between.
-        let lock = try await lockDirectory(loop: loop)
+        let lock = try await lockDirectory(loop: loop, by: deadline)
         defer { close(lock) }
         var hosts = try load()
         let (verdict, _) = try visit.judge(hosts) { hosts = $0 }
@@ -96,8 +97,10 @@ public struct TrustStore: Sendable {
     private var directory: String { Self.directory(of: realPath) }
 
     /// The directory's descriptor, locked until it is closed.
-    private func lockDirectory(loop: EventLoop) async throws(FetchError) -> Int32 {
-        let deadline = Deadline.after(seconds: 30)
+    private func lockDirectory(
+        loop: EventLoop, by deadline: Deadline
+    ) async throws(FetchError) -> Int32 {
+        let deadline = min(deadline, .after(seconds: 30))
         var pause = 0.001
         do throws(SystemError) {
             try makeDirectories()
@@ -136,8 +139,10 @@ public struct TrustStore: Sendable {
         let final = realPath
         let temporary = "\(final).\(getpid()).part"
         do throws(SystemError) {
+            // Whatever has this name is not ours, or is left from a process that was killed.
+            unlink(temporary)
             let file = try systemCall {
-                open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+                open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             }
             defer { close(file) }
             do throws(SystemError) {

@@ -9,7 +9,8 @@ final class Delivery {
     private let sink: BodySink
     private let meter: ProgressMeter
     private let url: String
-    private var uri: URI
+    /// As the user gave it: a redirect does not choose the name of a file.
+    private let uri: URI
     private var isDelivering = false
 
     init(
@@ -34,8 +35,7 @@ final class Delivery {
         }
         switch event {
         case .connecting(_, let address): meter.connecting(to: address)
-        case .connected, .sent, .end: break
-        case .redirect(let redirect): uri = redirect.to
+        case .connected, .sent, .redirect, .end: break
         case .head(let head): try begin(head)
         case .body(let bytes):
             meter.receive(bytes.count)
@@ -48,7 +48,10 @@ final class Delivery {
 
     private func begin(_ head: Head) throws(FetchError) {
         try headers?.write(head.header)
-        isDelivering = head.replyClass == .success || settings.refusal != .fail
+        // An error page must not be added to what an earlier attempt has saved.
+        isDelivering =
+            head.replyClass == .success
+            || settings.refusal != .fail && settings.resume == .fromStart
         guard isDelivering else { return }
         if settings.showsHeader { try sink.writeHeader(head.header) }
         messages.showTransient("")
@@ -65,8 +68,8 @@ enum Trace {
         case .sent(let bytes):
             lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", masked($0)) }
         case .redirect(let redirect):
-            [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to)")]
-        case .head(let head): lines(head.header).map { ("<", $0) }
+            [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to.display)")]
+        case .head(let head): lines(head.header).map { ("<", masked($0)) }
         case .body, .item, .note, .end: []
         }
     }
@@ -80,7 +83,7 @@ enum Trace {
     /// A trace is shown to others; a secret in it is not.
     private static func masked(_ line: String) -> String {
         let name = line.prefix { $0 != ":" }
-        let secrets = ["authorization", "cookie", "proxy-authorization"]
+        let secrets = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
         return secrets.contains(name.lowercased()) ? "\(name): ***" : line
     }
 
@@ -126,7 +129,7 @@ final class HeaderFile {
 
     func write(_ header: [UInt8]) throws(FetchError) {
         switch target {
-        case .stream(let stream): try stream.write(header[...])
+        case .stream(let stream): try stream.writeForeign(header)
         case .file(let file): try file.write(header[...])
         }
     }

@@ -16,14 +16,15 @@ enum FileName {
         return safe.isEmpty ? index(head?.mediaType) : safe
     }
 
-    /// Without slashes, control characters and leading dots, and not too long.
+    /// Without slashes, control characters and leading dots or dashes, and not too long.
     static func sanitise(_ name: String) -> String {
         var safe = String.UnicodeScalarView()
         for scalar in name.unicodeScalars {
             let isControl = scalar.properties.generalCategory == .control
             let isFormat = scalar.properties.generalCategory == .format
             if scalar == "/" || isControl || isFormat { continue }
-            if safe.isEmpty && scalar == "." { continue }
+            // Neither hidden nor an option to whoever uses it next.
+            if safe.isEmpty && (scalar == "." || scalar == "-") { continue }
             safe.append(scalar)
         }
         var text = String(safe)

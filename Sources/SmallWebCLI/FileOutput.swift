@@ -51,7 +51,7 @@ final class FileOutput {
                 }
             } else {
                 (file, part) = try Self.openPart(target)
-                if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o7777) }
+                if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o777) }
             }
         } catch {
             throw FetchError(
@@ -136,7 +136,8 @@ final class FileOutput {
     }
 
     private static func openPart(_ target: String) throws(SystemError) -> (Int32, String) {
-        for name in ["\(target).part", "\(target).\(getpid()).part"] {
+        for number in 0..<1000 {
+            let name = number == 0 ? "\(target).part" : "\(target).\(getpid())-\(number).part"
             do throws(SystemError) {
                 let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
                 return (try systemCall { open(name, flags, 0o666) }, name)

@@ -20,7 +20,7 @@ final class Messages {
     /// `smallweb: URL: message`, and for a person the hint on a second line.
     func error(_ url: String?, _ message: String, hint: String?) {
         guard settings.showsErrors else { return }
-        let place = url.map { "\($0): " } ?? ""
+        let place = url.map { "\(Self.display($0)): " } ?? ""
         line("smallweb: " + place + message, color: "31")
         if let hint, isTerminal { line("hint: " + hint) }
     }
@@ -32,7 +32,15 @@ final class Messages {
     /// A remark, for a person or in the trace: a script has no use for it.
     func note(_ url: String, _ note: Note) {
         guard settings.showsNotes, isTerminal || settings.isVerbose else { return }
-        line("smallweb: \(url): note: \(note.message)")
+        line("smallweb: \(Self.display(url)): note: \(note.message)")
+    }
+
+    /// A URL as typed, but for a password in it.
+    private static func display(_ url: String) -> String {
+        guard url.utf8.contains(UInt8(ascii: "@")), let uri = try? URI(parsing: url) else {
+            return url
+        }
+        return uri.display
     }
 
     /// A line of the trace.

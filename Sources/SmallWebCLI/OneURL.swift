@@ -42,7 +42,8 @@ final class OneURL: @unchecked Sendable {
                     let head = ending.head, settings.promptsAllowed, settings.jobs == 1,
                     Prompt.isPossible
                 else { return report(ending) }
-                let question = head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "Input:"
+                let asker = ending.uri.hostAndPort ?? url
+                let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"
                 guard
                     let answer = Prompt.read(
                         question, isSensitive: head.wantsSensitiveInput, messages: messages)
@@ -61,7 +62,10 @@ final class OneURL: @unchecked Sendable {
     private func makeRequest() throws(FetchError) -> Request {
         var request = try fetcher.request(url)
         let isHTTP = request.scheme.transport == .own
-        if !isHTTP && !(settings.http.isEmpty && settings.resume == .fromStart) {
+        let hasHTTPOptions =
+            !settings.http.isEmpty || settings.resume != .fromStart
+            || settings.connection.isSpecial
+        if !isHTTP && hasHTTPOptions {
             throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
         }
         try configure(&request)

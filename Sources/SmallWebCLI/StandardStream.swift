@@ -38,6 +38,13 @@ struct StandardStream {
     }
 
     func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
+
+    /// Writes what a server said: exactly to a pipe, made harmless to a terminal.
+    func writeForeign(_ bytes: [UInt8]) throws(FetchError) {
+        guard Environment.isTerminal(descriptor) else { return try write(bytes[...]) }
+        var filter = TerminalText.Filter()
+        try write(filter.filter(bytes[...], isLast: true)[...])
+    }
 }
 
 /// Where the bytes for standard output go now.

@@ -65,13 +65,15 @@ public final class ByteStream {
     /// - Throws: `send`, `timeout`, `interrupted`.
     public func writeAll(_ bytes: [UInt8]) async throws(FetchError) {
         var sent = 0
+        var silence = Silence(seconds: idleSeconds)
         while sent < bytes.count {
             switch try sendOnce(bytes[sent...]) {
             case .bytes(let count):
                 sent += count
                 bytesSent += count
+                silence.end()
             case .wouldBlock(let readiness):
-                try await wait(for: readiness)
+                try await wait(for: readiness, in: &silence)
             }
         }
         try await onSent?(bytes)
@@ -130,14 +132,18 @@ public final class ByteStream {
     public func readToEnd(
         _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> StreamEnding {
+        var silence = Silence(seconds: idleSeconds)
         while true {
-            if !unread.isEmpty { try await body(take(unread.count)) }
+            if !unread.isEmpty {
+                try await body(take(unread.count))
+                silence.end()
+            }
             // Not `fill`: while bytes keep coming there is nothing to suspend for, and on a fast
             // network each `await` costs as much as the system call.
             switch try receiveOnce() {
             case .bytes: continue
             case .ended(let ending): return ending
-            case .wouldBlock(let readiness): try await wait(for: readiness)
+            case .wouldBlock(let readiness): try await wait(for: readiness, in: &silence)
             }
         }
     }
@@ -167,11 +173,12 @@ public final class ByteStream {
 
     /// Receives more behind the unread bytes. False at the peer's end.
     private func fill() async throws(FetchError) -> Bool {
+        var silence = Silence(seconds: idleSeconds)
         while true {
             switch try receiveOnce() {
             case .bytes: return true
             case .ended: return false
-            case .wouldBlock(let readiness): try await wait(for: readiness)
+            case .wouldBlock(let readiness): try await wait(for: readiness, in: &silence)
             }
         }
     }
@@ -231,13 +238,32 @@ public final class ByteStream {
         return try result.mapError(failing).get()
     }
 
-    private func wait(for readiness: Readiness) async throws(FetchError) {
+    private func wait(
+        for readiness: Readiness, in silence: inout Silence
+    ) async throws(FetchError) {
         do throws(FetchError) {
-            let waitDeadline = min(deadline, .after(seconds: idleSeconds))
-            try await transport.wait(for: readiness, by: waitDeadline)
+            try await transport.wait(for: readiness, by: min(deadline, silence.limit))
         } catch {
             throw failing(error)
         }
+    }
+
+    /// The time since bytes last moved. Not every wake-up ends it: TLS has records without data.
+    private struct Silence {
+        let seconds: Double
+        private var began: Deadline?
+
+        init(seconds: Double) { self.seconds = seconds }
+
+        var limit: Deadline {
+            mutating get {
+                let limit = began ?? .after(seconds: seconds)
+                began = limit
+                return limit
+            }
+        }
+
+        mutating func end() { began = nil }
     }
 
     private func take(_ count: Int) -> ArraySlice<UInt8> {

@@ -47,6 +47,13 @@ public struct FetchError: Error, Sendable, Hashable {
         self.actual = actual
     }
 
+    /// The body is beyond its limit, in bytes.
+    public static func tooLarge(_ limit: Int) -> FetchError {
+        FetchError(
+            .tooLarge, .body, "the body is larger than \(limit) bytes",
+            hint: "allow more with --max-filesize", expected: String(limit))
+    }
+
     /// The fetch's task was cancelled.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
 }

@@ -207,6 +207,14 @@ extension URI.Authority {
         return host
     }
 
+    /// Checks a name that is not from a URL's text, by the same rules.
+    static func asciiName(_ name: String) throws(FetchError) -> String {
+        guard name.utf8.allSatisfy({ $0 < 0x80 && $0 != ASCII.percent }) else {
+            throw .badURL("a host cannot contain that character")
+        }
+        return try Self.name(Array(name.utf8)[...])
+    }
+
     /// Labels of 1 to 63 bytes, 253 in all, one trailing dot allowed (RFC 1035 §2.3.4).
     private static func isWellSized(_ name: [UInt8]) -> Bool {
         var labels = name.split(separator: ASCII.dot, omittingEmptySubsequences: false)

@@ -76,6 +76,23 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return copy
     }
 
+    /// The same with another host: an ASCII name, checked as if it had been in the text.
+    ///
+    /// - Throws: `bad-url`.
+    public func replacingHost(_ name: String) throws(FetchError) -> URI {
+        var copy = self
+        copy.host = try Authority.asciiName(name)
+        return copy
+    }
+
+    /// For people and logs: without a password.
+    public var display: String {
+        guard let userinfo, let colon = userinfo.firstIndex(of: ":") else { return description }
+        var copy = self
+        copy.userinfo = userinfo[..<colon] + ":***"
+        return copy.description
+    }
+
     /// `host`, or `host:port` when the URI names a port; IPv6 in brackets.
     public var hostAndPort: String? {
         guard var authority = authority else { return nil }

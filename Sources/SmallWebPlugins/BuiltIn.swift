@@ -26,12 +26,17 @@ extension Registry {
         return registry
     }()
 
-    /// The built-in handlers, and libcurl for every further scheme that it supports.
+    /// Schemes of libcurl that are transfers: telnet reads standard input, ldap and rtmp block.
+    private static let transfers: Set<String> = [
+        "dict", "ftp", "ftps", "imap", "imaps", "pop3", "pop3s", "scp", "sftp", "tftp",
+    ]
+
+    /// The built-in handlers, and libcurl for further schemes, as far as it supports them.
     ///
     /// - Throws: `not-built-in` when libcurl is not installed.
     public static func builtInWithCurl() throws(FetchError) -> Registry {
         var registry = builtIn
-        let further = try CurlClient.protocols().filter { builtIn[$0] == nil }
+        let further = try CurlClient.protocols().filter(transfers.contains)
         try registry.register(CurlPlugin(further))
         return registry
     }

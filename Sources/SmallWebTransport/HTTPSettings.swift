@@ -22,4 +22,9 @@ public struct HTTPSettings: Sendable, Hashable {
     public var reportsRequests = false
 
     public init() {}
+
+    /// Whether connections are made in a way that other schemes cannot follow.
+    public var isSpecial: Bool {
+        proxy != nil || pin != nil || unixSocket != nil || !connectTo.isEmpty
+    }
 }

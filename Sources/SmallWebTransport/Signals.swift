@@ -14,6 +14,8 @@ extension EventLoop {
         let event = Descriptor(owning: number)
         guard (try? attach(event.borrowed)) != nil else { return 0 }
         for signal in signals { swposix_signal_to_event(signal, event.borrowed) }
+        // The descriptor goes with this function; nobody may write to its number afterwards.
+        defer { for signal in signals { swposix_forget_signal(signal) } }
         let interest = Interest(descriptor: event.borrowed, readiness: .readable)
         while swposix_pending_signal() == 0 {
             if await wait(for: [interest], by: .never) == .cancelled { break }

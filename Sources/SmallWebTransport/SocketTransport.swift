@@ -17,12 +17,6 @@ public final class SocketTransport: StreamTransport {
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
     private var socket: TCPSocket?
     private var tls: TLSSession?
-    /// Bytes moved since the last wait.
-    private var turnBytes = 0
-
-    /// A peer that is always ready never makes us wait, and only a wait sees the deadline, a
-    /// cancellation, and the other fetches of the loop: so there is one after this many bytes.
-    private static let turnBytesMax = 4 << 20
 
     /// - Parameters:
     ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.
@@ -75,35 +69,23 @@ public final class SocketTransport: StreamTransport {
     public func receive(
         into buffer: UnsafeMutableRawBufferPointer
     ) throws(FetchError) -> TransportRead {
-        if turnBytes >= Self.turnBytesMax { return .wouldBlock(.readable) }
+        if let tls { return try tls.receive(into: buffer) }
         guard let socket else { return .ended(.endOfFile) }
-        let result =
-            if let tls { try tls.receive(into: buffer) } else { try socket.receive(into: buffer) }
-        if case .bytes(let count) = result { turnBytes += count }
-        return result
+        return try socket.receive(into: buffer)
     }
 
     public func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
-        if turnBytes >= Self.turnBytesMax { return .wouldBlock(.writable) }
+        if let tls { return try tls.send(bytes) }
         guard let socket else {
             throw FetchError(.send, .send, "the connection is closed")
         }
-        let result = if let tls { try tls.send(bytes) } else { try socket.send(bytes) }
-        if case .bytes(let count) = result { turnBytes += count }
-        return result
+        return try socket.send(bytes)
     }
 
     public func wait(
         for readiness: Readiness, by deadline: Deadline
     ) async throws(FetchError) {
-        guard let socket else { return }
-        guard turnBytes >= Self.turnBytesMax else {
-            turnBytes = 0
-            return try await socket.wait(for: readiness, by: deadline)
-        }
-        turnBytes = 0
-        if case .cancelled = await loop.wait(for: [], by: .now) { throw .cancelled }
-        guard Deadline.now < deadline else { throw TCPSocket.timeout(readiness) }
+        try await socket?.wait(for: readiness, by: deadline)
     }
 
     public func close() {
