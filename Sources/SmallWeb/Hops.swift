@@ -91,6 +91,12 @@ struct Hops {
         _ reference: String, status: Int?
     ) throws(FetchError) -> Request {
         do throws(FetchError) {
+            let redirects = fetcher.options.redirects
+            // Before it is parsed: a scheme of no use to us may have rules of its own.
+            let named = URI.scheme(of: reference) ?? request.uri.scheme
+            guard redirects.allows(from: request.scheme, to: named) else {
+                throw .redirect("not following a redirect to another scheme: \(reference)")
+            }
             // No reference may hold a space, but servers send them for names that have one.
             let encoded = reference.split(separator: " ", omittingEmptySubsequences: false)
             var uri = try request.uri.resolving(encoded.joined(separator: "%20")) {
@@ -98,9 +104,6 @@ struct Hops {
             }
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
-            guard fetcher.options.redirects.allows(from: request.scheme, to: uri.scheme) else {
-                throw .redirect("not following a redirect to another scheme: \(uri)")
-            }
             var next = try fetcher.request(uri)
             // Whoever hides behind a proxy must not be led around it.
             if fetcher.options.http.isSpecial && next.scheme.transport != .own {

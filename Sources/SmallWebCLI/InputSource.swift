@@ -4,8 +4,8 @@ internal import SmallWeb
 
 /// Where `--data` comes from.
 enum InputSource {
-    /// Nothing that goes into a request line is longer.
-    private static let bytesMax = 1 << 20
+    /// Held in memory until it is sent.
+    private static let bytesMax = 64 << 20
 
     /// The text itself, or the lines of `@FILE` that are not empty.
     static func lines(_ value: String) throws(FetchError) -> [String] {
@@ -14,8 +14,7 @@ enum InputSource {
             .map(String.init)
     }
 
-    /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`. One final
-    /// line end is not part of it, because editors and `echo` add it.
+    /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`.
     static func read(_ value: String) throws(FetchError) -> [UInt8] {
         guard value.hasPrefix("@") else { return Array(value.utf8) }
         let name = String(value.dropFirst())
@@ -31,13 +30,22 @@ enum InputSource {
                 if count == 0 { break }
                 bytes += piece[..<count]
             }
-            if bytes.last == ASCII.lineFeed { bytes.removeLast() }
-            if bytes.last == ASCII.carriageReturn { bytes.removeLast() }
+            guard bytes.count <= bytesMax else {
+                throw SystemError(number: EFBIG)
+            }
             return bytes
         } catch {
             throw FetchError(
                 .read, .input, "cannot read the input from \(name): \(error.sentence)",
                 errnoName: error.name)
         }
+    }
+
+    /// An answer without the line end that editors and `echo` add to it.
+    static func withoutLineEnd(_ bytes: [UInt8]) -> [UInt8] {
+        var bytes = bytes
+        if bytes.last == ASCII.lineFeed { bytes.removeLast() }
+        if bytes.last == ASCII.carriageReturn { bytes.removeLast() }
+        return bytes
     }
 }

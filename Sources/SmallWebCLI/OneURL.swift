@@ -73,7 +73,8 @@ final class OneURL: @unchecked Sendable {
             guard request.scheme.takesInput else {
                 throw usageError("the scheme \(request.scheme.name) has no use for --data")
             }
-            request.input = input
+            // A prompt's answer is a line; a body is every byte of it.
+            request.input = isHTTP ? input : InputSource.withoutLineEnd(input)
         }
         return request
     }

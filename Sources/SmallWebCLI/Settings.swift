@@ -49,7 +49,11 @@ struct Settings: Sendable {
     var bodyBytesMax: Int?
 
     var http = HTTPOptions()
-    var connection = HTTPSettings()
+    var connection = {
+        var settings = HTTPSettings()
+        settings.userAgent = "smallweb/\(Help.version)"
+        return settings
+    }()
     /// `-C`: nothing, what is there already, or an offset.
     enum Resume: Sendable, Hashable {
         case fromStart, fromFile

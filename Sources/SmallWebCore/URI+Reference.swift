@@ -37,6 +37,13 @@ extension URI {
         return keepsDotSegments(target.scheme) ? target : target.removingDotSegments()
     }
 
+    /// The scheme that a reference names itself, in lower case; `nil` for a relative one.
+    public static func scheme(of reference: String) -> String? {
+        let name = Array(reference.utf8.prefix { $0 != ASCII.colon })[...]
+        guard name.count < reference.utf8.count, Reference.isScheme(name) else { return nil }
+        return String(decoding: name, as: UTF8.self).lowercased()
+    }
+
     /// Everything of the base path up to its last slash, then the reference's path (§5.2.3).
     private func mergedPath(with relative: String) -> String {
         if host != nil && path.isEmpty { return "/" + relative }
@@ -98,7 +105,7 @@ extension URI.Reference {
     }
 
     /// `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` (§3.1).
-    private static func isScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
+    fileprivate static func isScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let first = bytes.first, ASCII.isLetter(first) else { return false }
         return bytes.allSatisfy {
             ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "+")

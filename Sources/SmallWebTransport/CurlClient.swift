@@ -39,6 +39,7 @@ public struct CurlClient: HTTPClient {
         guard let host = request.uri.host else {
             throw FetchError(.badURL, .input, "no host in the URL")
         }
+        _ = try LineFramer.frame(settings.userAgent.utf8)
         let isTLS = request.uri.scheme.hasSuffix("s")
         let endpoint = Endpoint(
             host: host, port: request.uri.port ?? (isTLS ? 443 : 80),
@@ -49,31 +50,36 @@ public struct CurlClient: HTTPClient {
             endpoint: endpoint, upload: request.options.body, trust: verdict,
             multi: multi, loop: loop)
         configure(transfer, request, endpoint)
-        try await emit(.connecting(endpoint, address: settings.proxy ?? endpoint.description))
+        // Without the proxy's user and password.
+        let proxy = settings.proxy.map { $0.split(separator: "@").last.map(String.init) ?? $0 }
+        try await emit(.connecting(endpoint, address: proxy ?? endpoint.description))
         multi.add(transfer)
         defer { multi.remove(transfer) }
 
         var isAnnounced = false
+        var silence = Silence(request.limits.idleSeconds)
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
                 if let connection = transfer.connection { try await emit(.connected(connection)) }
                 if !transfer.sent.isEmpty { try await emit(.sent(transfer.sent)) }
                 try await onReply(transfer.reply)
+                silence = Silence(request.limits.idleSeconds)
             }
             if try await transfer.deliver(onBody) {
                 // As for sockets: a fast peer must not keep the loop from everybody else.
                 guard Deadline.now < deadline else { throw Self.timeout }
                 if Task.isCancelled { throw .cancelled }
+                silence = Silence(request.limits.idleSeconds)
                 continue
             }
             if transfer.result != nil { break }
-            let silence =
-                isAnnounced ? request.limits.idleSeconds : Self.firstByteSeconds(request.limits)
-            switch await transfer.wait(by: min(deadline, .after(seconds: silence))) {
+            switch await transfer.wait(by: min(deadline, silence.end)) {
             case .ready: continue
             case .cancelled: throw .cancelled
-            case .timedOut: throw Self.timeout
+            case .timedOut:
+                guard Deadline.now < deadline, !isAnnounced, silence.isBroken(by: transfer)
+                else { throw Self.timeout }
             }
         }
         if let error = transfer.error() {
@@ -81,14 +87,42 @@ public struct CurlClient: HTTPClient {
             guard isAnnounced, error.outcome == .truncated else { throw error }
             return .truncated
         }
-        if !isAnnounced { try await onReply(transfer.reply) }
-        return Self.completeness(transfer.reply, method: request.options.method)
+        if !isAnnounced {
+            // libcurl takes a header that never ends for an empty reply.
+            guard transfer.hasReply || transfer.reply.status == 0 else {
+                throw FetchError(
+                    .protocolError, .header, "the server closed within the reply's header")
+            }
+            try await onReply(transfer.reply)
+        }
+        return Self.completeness(transfer.reply, request)
     }
 
-    /// libcurl watches the connect timeout itself; silence counts from there on.
-    private static func firstByteSeconds(_ limits: Limits) -> Double {
-        limits.idleSeconds > 0 && limits.connectSeconds > 0
-            ? limits.idleSeconds + limits.connectSeconds : 0
+    /// How long the server may still say nothing.
+    private struct Silence {
+        private let seconds: Double
+        private var progressBytes = 0
+        private(set) var end: Deadline
+
+        init(_ seconds: Double) {
+            self.seconds = seconds
+            end = .after(seconds: seconds)
+        }
+
+        /// Whether the transfer has got on meanwhile, before its reply. libcurl watches the connect
+        /// timeout itself, and what the server takes is as good as what it says.
+        mutating func isBroken(by transfer: CurlTransfer) -> Bool {
+            let bytes = transfer.progressBytes
+            defer { progressBytes = bytes }
+            guard let began = transfer.requestBegan, bytes == progressBytes else {
+                end = .after(seconds: seconds)
+                return true
+            }
+            let past = Double(Deadline.now.nanoseconds - began.nanoseconds) / 1e9
+            guard past < seconds else { return false }
+            end = .after(seconds: seconds - past)
+            return true
+        }
     }
 
     private static let timeout = FetchError(
@@ -96,13 +130,16 @@ public struct CurlClient: HTTPClient {
         hint: "allow more time with --read-timeout or --max-time")
 
     /// libcurl has checked lengths and chunks; a reply without either ends where the server closes.
-    private static func completeness(_ reply: HTTPReply, method: String?) -> Completeness {
-        let hasNoBody = method == "HEAD" || reply.status == 204 || reply.status == 304
+    /// Nor does it notice a content encoding that is cut off within a length that is kept.
+    private static func completeness(_ reply: HTTPReply, _ request: HTTPRequest) -> Completeness {
+        let hasNoBody =
+            request.options.method == "HEAD" || reply.status == 204 || reply.status == 304
         let isFramed =
             reply.version.hasPrefix("2") || reply.version.hasPrefix("3")
             || reply["content-length"] != nil
             || reply["transfer-encoding"]?.lowercased().contains("chunked") == true
-        return hasNoBody || isFramed ? .complete : .unverified
+        let isEncoded = reply["content-encoding"] != nil && !request.wantsRawBody
+        return hasNoBody || isFramed && !isEncoded ? .complete : .unverified
     }
 
     private func configure(
@@ -114,8 +151,13 @@ public struct CurlClient: HTTPClient {
         // Nothing that a server says can make libcurl speak another protocol.
         let isHTTP = uri.scheme == "http" || uri.scheme == "https"
         let schemes = isHTTP ? "http,https" : uri.scheme
-        transfer.set(CURLOPT_PROTOCOLS_STR, schemes)
-        transfer.set(CURLOPT_REDIR_PROTOCOLS_STR, schemes)
+        transfer.set(swcurl_redirect_protocols_option, schemes)
+        if !transfer.set(swcurl_protocols_option, schemes) {
+            // Before 7.85 there is only a mask; of what else it had, we need nothing.
+            transfer.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+        }
+        // A look-up that is under way must not keep the loop when the fetch ends.
+        transfer.set(swcurl_quick_exit_option, 1)
         transfer.set(CURLOPT_NOSIGNAL, 1)
         // Paths are normalised by us, or not at all; redirects are ours too.
         transfer.set(CURLOPT_PATH_AS_IS, 1)
@@ -133,6 +175,7 @@ public struct CurlClient: HTTPClient {
         configureRequest(transfer, request)
         configureConnection(transfer)
         configureTrust(transfer)
+        if endpoint.security == .tls { transfer.returnsAfterEachRecord() }
     }
 
     private func configureRequest(_ transfer: CurlTransfer, _ request: HTTPRequest) {
@@ -156,6 +199,9 @@ public struct CurlClient: HTTPClient {
             transfer.set(CURLOPT_RANGE, "\(offset)-")
         } else if !request.wantsRawBody {
             transfer.set(CURLOPT_ACCEPT_ENCODING, "")
+            // While it is paused, libcurl holds what one piece from the network unpacks to, a
+            // thousand times its size at most, and fails beyond 64 MiB.
+            transfer.set(CURLOPT_BUFFERSIZE, 32_768)
         }
     }
 

@@ -41,50 +41,86 @@ final class CurlLibrary: @unchecked Sendable {
     }
 }
 
+/// What there was to know about a transfer when it failed: libcurl has one code for several ills.
+struct CurlCircumstances {
+    let isConnected: Bool
+    let hasReply: Bool
+    let isPaused: Bool
+    /// Of the last system call that failed, or 0.
+    let errorNumber: Int
+    /// The proxy's answer to CONNECT, or 0.
+    let tunnelStatus: Int
+
+    /// What is more precise than the code alone.
+    fileprivate func verdict(on code: CURLcode) -> (Outcome, FetchError.Phase)? {
+        switch code {
+        case CURLE_RECV_ERROR where !hasReply && tunnelStatus >= 300: (.proxy, .proxy)
+        case CURLE_RECV_ERROR where errorNumber != 0 && hasReply: (.truncated, .body)
+        case CURLE_HTTP2 where hasReply, CURLE_HTTP2_STREAM where hasReply: (.truncated, .body)
+        // Bad chunks, too many header fields: the network did its part.
+        case CURLE_RECV_ERROR where errorNumber == 0 && isConnected:
+            (.protocolError, hasReply ? .body : .header)
+        // No address of the family asked for, so none was tried.
+        case CURLE_COULDNT_CONNECT where errorNumber == 0: (.resolve, .resolve)
+        // A reply that is no HTTP/1 or later.
+        case CURLE_UNSUPPORTED_PROTOCOL where isConnected: (.protocolError, .header)
+        // A header line beyond libcurl's own bound; what a paused transfer has unpacked.
+        case CURLE_OUT_OF_MEMORY where isConnected && !hasReply: (.protocolError, .header)
+        case CURLE_OUT_OF_MEMORY where isPaused: (.tooLarge, .body)
+        default: nil
+        }
+    }
+}
+
 extension FetchError {
     /// libcurl's error as one of ours, with its own words.
-    init(curl code: CURLcode, _ message: String) {
-        let (outcome, phase): (Outcome, Phase) =
-            switch code {
-            case CURLE_UNSUPPORTED_PROTOCOL: (.unsupportedScheme, .input)
-            case CURLE_URL_MALFORMAT: (.badURL, .input)
-            case CURLE_NOT_BUILT_IN: (.notBuiltIn, .input)
-            case CURLE_COULDNT_RESOLVE_PROXY: (.proxyResolve, .resolve)
-            case CURLE_COULDNT_RESOLVE_HOST: (.resolve, .resolve)
-            case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: (.connect, .connect)
-            case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3,
-                CURLE_BAD_CONTENT_ENCODING, CURLE_UNRECOVERABLE_POLL:
-                (.protocolError, .header)
-            case CURLE_PARTIAL_FILE: (.truncated, .body)
-            case CURLE_WRITE_ERROR: (.write, .output)
-            case CURLE_READ_ERROR: (.read, .send)
-            case CURLE_OPERATION_TIMEDOUT: (.timeout, .body)
-            case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED: (.tls, .tls)
-            case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
-                CURLE_SSL_CRL_BADFILE, CURLE_SSL_INVALIDCERTSTATUS:
-                (.untrusted, .tls)
-            case CURLE_SSL_CERTPROBLEM: (.identityUnusable, .tls)
-            case CURLE_SSL_PINNEDPUBKEYNOTMATCH: (.trustChanged, .tls)
-            case CURLE_SSL_CLIENTCERT: (.needsIdentity, .tls)
-            case CURLE_GOT_NOTHING: (.emptyReply, .header)
-            case CURLE_SEND_ERROR: (.send, .send)
-            case CURLE_FILESIZE_EXCEEDED: (.tooLarge, .body)
-            case CURLE_PROXY: (.proxy, .proxy)
-            case CURLE_LOGIN_DENIED, CURLE_REMOTE_FILE_NOT_FOUND, CURLE_REMOTE_ACCESS_DENIED:
-                (.permanentFailure, .header)
-            case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT,
-                CURLE_UNKNOWN_OPTION:
-                (.internal, .input)
-            default: (.receive, .body)
-            }
+    init(curl code: CURLcode, _ message: String, _ circumstances: CurlCircumstances) {
+        let (outcome, phase) = circumstances.verdict(on: code) ?? Self.verdict(on: code)
         self.init(outcome, phase, message, hint: Self.hint(outcome))
+    }
+
+    private static func verdict(on code: CURLcode) -> (Outcome, Phase) {
+        switch code {
+        case CURLE_UNSUPPORTED_PROTOCOL: (.unsupportedScheme, .input)
+        case CURLE_URL_MALFORMAT: (.badURL, .input)
+        case CURLE_NOT_BUILT_IN: (.notBuiltIn, .input)
+        case CURLE_SETOPT_OPTION_SYNTAX: (.usage, .input)
+        case CURLE_COULDNT_RESOLVE_PROXY: (.proxyResolve, .resolve)
+        case CURLE_COULDNT_RESOLVE_HOST: (.resolve, .resolve)
+        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: (.connect, .connect)
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3,
+            CURLE_BAD_CONTENT_ENCODING, CURLE_UNRECOVERABLE_POLL:
+            (.protocolError, .header)
+        case CURLE_PARTIAL_FILE: (.truncated, .body)
+        case CURLE_WRITE_ERROR: (.write, .output)
+        case CURLE_READ_ERROR: (.read, .send)
+        // The one limit that libcurl itself watches.
+        case CURLE_OPERATION_TIMEDOUT: (.timeout, .connect)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED: (.tls, .tls)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
+            CURLE_SSL_CRL_BADFILE, CURLE_SSL_INVALIDCERTSTATUS:
+            (.untrusted, .tls)
+        case CURLE_SSL_CERTPROBLEM: (.identityUnusable, .tls)
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: (.trustChanged, .tls)
+        case CURLE_SSL_CLIENTCERT: (.needsIdentity, .tls)
+        case CURLE_GOT_NOTHING: (.emptyReply, .header)
+        case CURLE_SEND_ERROR: (.send, .send)
+        case CURLE_FILESIZE_EXCEEDED: (.tooLarge, .body)
+        case CURLE_PROXY: (.proxy, .proxy)
+        case CURLE_LOGIN_DENIED, CURLE_REMOTE_FILE_NOT_FOUND, CURLE_REMOTE_ACCESS_DENIED:
+            (.permanentFailure, .header)
+        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT,
+            CURLE_UNKNOWN_OPTION:
+            (.internal, .input)
+        default: (.receive, .body)
+        }
     }
 
     private static func hint(_ outcome: Outcome) -> String? {
         switch outcome {
         case .untrusted: "name the authority with SSL_CERT_FILE, or look without trust by -k"
         case .trustChanged: "the server's key is not the one that --pin names"
-        case .timeout: "allow more time with --connect-timeout or --max-time"
+        case .timeout: "allow more time with --connect-timeout"
         case .resolve: "check the spelling of the host and the network connection"
         case .connect: "check the port, and that the server is running"
         default: nil

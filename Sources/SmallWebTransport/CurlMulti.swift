@@ -35,6 +35,11 @@ final class CurlMulti: @unchecked Sendable {
     }
 
     deinit {
+        // The loop is going too: libcurl must not tell it that sockets are closed.
+        withUnsafePointer(to: library.functions) { functions in
+            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_SOCKETFUNCTION, nil)
+            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_TIMERFUNCTION, nil)
+        }
         for easy in spares { library.functions.curl_easy_cleanup(easy) }
         _ = library.functions.curl_multi_cleanup(multi)
     }
@@ -56,8 +61,10 @@ final class CurlMulti: @unchecked Sendable {
     /// afterwards.
     func remove(_ transfer: CurlTransfer) {
         _ = library.functions.curl_multi_remove_handle(multi, transfer.easy)
+        // No reset makes a handle forget the number of a system call that failed.
+        let isClean = transfer.result == CURLE_OK && transfer.errorNumber == 0
         library.functions.curl_easy_reset(transfer.easy)
-        if spares.count < Self.sparesMax {
+        if isClean && spares.count < Self.sparesMax {
             spares.append(transfer.easy)
         } else {
             library.functions.curl_easy_cleanup(transfer.easy)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
+internal import CSmallWebTLS
 internal import Glibc
 internal import SmallWebCore
 
@@ -23,6 +24,8 @@ final class CurlTransfer {
     /// The request's header as it went out.
     private(set) var sent: [UInt8] = []
     private(set) var result: CURLcode?
+    /// When the connection stood and the request could go out.
+    private(set) var requestBegan: Deadline?
     /// Why a callback refused to go on.
     private var failure: FetchError?
     private var isPaused = false
@@ -56,10 +59,12 @@ final class CurlTransfer {
         set(CURLOPT_WRITEDATA, pointer: context)
         set(CURLOPT_HEADERDATA, pointer: context)
         set(CURLOPT_DEBUGDATA, pointer: context)
+        set(CURLOPT_PREREQDATA, pointer: context)
         withUnsafePointer(to: library.functions) { functions in
             _ = swcurl_set_write(functions, easy, CURLOPT_WRITEFUNCTION, writeCallback)
             _ = swcurl_set_write(functions, easy, CURLOPT_HEADERFUNCTION, headerCallback)
             _ = swcurl_set_debug(functions, easy, CURLOPT_DEBUGFUNCTION, debugCallback)
+            _ = swcurl_set_prereq(functions, easy, CURLOPT_PREREQFUNCTION, prereqCallback)
         }
         if bytes != nil {
             set(CURLOPT_POSTFIELDSIZE_LARGE, offset: bytes?.count ?? 0)
@@ -94,8 +99,21 @@ final class CurlTransfer {
         }
     }
 
-    func set(_ option: CURLoption, _ value: String?) {
-        withUnsafePointer(to: library.functions) { _ = swcurl_set_string($0, easy, option, value) }
+    /// - Returns: Whether this libcurl knows the option.
+    @discardableResult
+    func set(_ option: CURLoption, _ value: String?) -> Bool {
+        withUnsafePointer(to: library.functions) {
+            swcurl_set_string($0, easy, option, value) == CURLE_OK
+        }
+    }
+
+    /// Keeps OpenSSL from reading on by itself while a server sends nothing but records without
+    /// data: libcurl would never come back.
+    func returnsAfterEachRecord() {
+        guard library.usesOurOpenSSL else { return }
+        withUnsafePointer(to: library.functions) {
+            _ = swcurl_set_ssl_ctx($0, easy, CURLOPT_SSL_CTX_FUNCTION, contextCallback)
+        }
     }
 
     func set(_ option: CURLoption, list values: [String]) {
@@ -142,7 +160,35 @@ final class CurlTransfer {
         guard let result, result != CURLE_OK else { return nil }
         let text = String(cString: errorText)
         let plain = library.functions.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
-        return FetchError(curl: result, text.isEmpty ? plain : text)
+        return FetchError(curl: result, text.isEmpty ? plain : text, circumstances)
+    }
+
+    private var circumstances: CurlCircumstances {
+        var tunnelStatus = 0
+        withUnsafePointer(to: library.functions) {
+            _ = swcurl_get_long($0, easy, CURLINFO_HTTP_CONNECTCODE, &tunnelStatus)
+        }
+        return CurlCircumstances(
+            isConnected: requestBegan != nil, hasReply: hasReply, isPaused: isPaused,
+            errorNumber: errorNumber, tunnelStatus: tunnelStatus)
+    }
+
+    /// Of the last system call that failed, or 0.
+    var errorNumber: Int {
+        var number = 0
+        withUnsafePointer(to: library.functions) {
+            _ = swcurl_get_long($0, easy, CURLINFO_OS_ERRNO, &number)
+        }
+        return number
+    }
+
+    /// Grows as long as the request goes out and the reply's header comes in.
+    var progressBytes: Int {
+        var count: curl_off_t = 0
+        withUnsafePointer(to: library.functions) {
+            _ = swcurl_get_offset($0, easy, CURLINFO_SIZE_UPLOAD_T, &count)
+        }
+        return Int(count) + reply.header.count
     }
 
     // MARK: libcurl's side
@@ -193,6 +239,8 @@ final class CurlTransfer {
         }
         return line.count
     }
+
+    fileprivate func beginRequest() { requestBegan = .now }
 
     fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) { sent += bytes }
 
@@ -253,6 +301,17 @@ private func headerCallback(
     return transfer(context)?.receiveHeader(Array(line)[...]) ?? 0
 }
 
+private func contextCallback(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
+    _ data: UnsafeMutableRawPointer?
+) -> CURLcode {
+    if let library = try? TLSLibrary.shared(), let context {
+        _ = library.functions.SSL_CTX_ctrl(
+            OpaquePointer(context), Int32(swtls_clear_mode_command), Int(swtls_auto_retry), nil)
+    }
+    return CURLE_OK
+}
+
 private func debugCallback(
     _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?,
     _ count: Int, _ context: UnsafeMutableRawPointer?
@@ -261,5 +320,13 @@ private func debugCallback(
         let text = UnsafeRawBufferPointer(start: bytes, count: count)
         transfer(context)?.noteSent(Array(text)[...])
     }
+    return 0
+}
+
+private func prereqCallback(
+    _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
+    _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+    transfer(context)?.beginRequest()
     return 0
 }

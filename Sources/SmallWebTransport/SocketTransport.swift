@@ -106,7 +106,7 @@ public final class SocketTransport: StreamTransport {
         return try await connector.connect(to: addresses, named: endpoint.description) {
             () throws(FetchError) in
             // Loading OpenSSL takes longer than most round trips: do it during one.
-            if needsTLS { _ = try TLSLibrary.shared() }
+            if needsTLS { _ = try TLSContext.shared() }
         }
     }
 

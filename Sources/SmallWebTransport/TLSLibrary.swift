@@ -3,16 +3,11 @@ internal import CSmallWebTLS
 internal import Glibc
 internal import SmallWebCore
 
-/// OpenSSL, opened at the first use of TLS in the process, and what all connections share.
+/// OpenSSL, opened at the first use of TLS in the process.
 //
-// @unchecked: function pointers and an `SSL_CTX` that nobody changes after `init`; OpenSSL counts
-// references to the context under its own lock.
+// @unchecked: function pointers that nobody changes after `init`.
 final class TLSLibrary: @unchecked Sendable {
     let functions: swtls_functions
-    /// TLS 1.2 or later; certificates are judged by the trust rules, not by OpenSSL.
-    let context: OpaquePointer
-    /// A BIO over our socket: OpenSSL's own would raise SIGPIPE and hide why a read ended.
-    let socketMethod: OpaquePointer
 
     private static let loaded = Result { () throws(FetchError) in try TLSLibrary() }
 
@@ -26,24 +21,7 @@ final class TLSLibrary: @unchecked Sendable {
                 .notBuiltIn, .tls, "TLS needs OpenSSL 3: \(String(cString: problem))",
                 hint: "install the package libssl3")
         }
-        // Neither openssl.cnf nor error strings are wanted: both cost start-up time.
-        _ = functions.OPENSSL_init_ssl(UInt64(swtls_init_options), nil)
-        guard let context = functions.SSL_CTX_new(functions.TLS_client_method()),
-            let method = functions.BIO_meth_new(Int32(BIO_TYPE_SOURCE_SINK), "smallweb socket")
-        else { throw FetchError(.internal, .tls, "OpenSSL could not make a context") }
         self.functions = functions
-        self.context = context
-        socketMethod = method
-        _ = functions.SSL_CTX_ctrl(
-            context, Int32(swtls_min_proto_version_command), Int(TLS1_2_VERSION), nil)
-        _ = functions.SSL_CTX_ctrl(
-            context, Int32(swtls_mode_command), Int(swtls_modes), nil)
-        functions.SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil)
-        _ = functions.BIO_meth_set_read(method, socketBIORead)
-        _ = functions.BIO_meth_set_write(method, socketBIOWrite)
-        _ = functions.BIO_meth_set_ctrl(method) { _, command, _, _ in
-            command == BIO_CTRL_FLUSH ? 1 : 0
-        }
     }
 
     /// The oldest queued error's reason as words, and the queue emptied.
@@ -56,6 +34,44 @@ final class TLSLibrary: @unchecked Sendable {
         return code == 0
             ? "the connection ended"
             : String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+/// What all our own connections share.
+//
+// @unchecked: nobody changes the `SSL_CTX` after `init`; OpenSSL counts references to it under its
+// own lock.
+final class TLSContext: @unchecked Sendable {
+    let library: TLSLibrary
+    /// TLS 1.2 or later; certificates are judged by the trust rules, not by OpenSSL.
+    let pointer: OpaquePointer
+    /// A BIO over our socket: OpenSSL's own would raise SIGPIPE and hide why a read ended.
+    let socketMethod: OpaquePointer
+
+    private static let made = Result { () throws(FetchError) in try TLSContext() }
+
+    /// - Throws: `not-built-in` when libssl is not installed.
+    static func shared() throws(FetchError) -> TLSContext { try made.get() }
+
+    private init() throws(FetchError) {
+        library = try TLSLibrary.shared()
+        let functions = library.functions
+        // Neither openssl.cnf nor error strings are wanted: both cost start-up time.
+        _ = functions.OPENSSL_init_ssl(UInt64(swtls_init_options), nil)
+        guard let context = functions.SSL_CTX_new(functions.TLS_client_method()),
+            let method = functions.BIO_meth_new(Int32(BIO_TYPE_SOURCE_SINK), "smallweb socket")
+        else { throw FetchError(.internal, .tls, "OpenSSL could not make a context") }
+        pointer = context
+        socketMethod = method
+        _ = functions.SSL_CTX_ctrl(
+            context, Int32(swtls_min_proto_version_command), Int(TLS1_2_VERSION), nil)
+        _ = functions.SSL_CTX_ctrl(context, Int32(swtls_mode_command), Int(swtls_modes), nil)
+        functions.SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil)
+        _ = functions.BIO_meth_set_read(method, socketBIORead)
+        _ = functions.BIO_meth_set_write(method, socketBIOWrite)
+        _ = functions.BIO_meth_set_ctrl(method) { _, command, _, _ in
+            command == BIO_CTRL_FLUSH ? 1 : 0
+        }
     }
 }
 

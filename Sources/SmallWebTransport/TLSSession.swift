@@ -14,12 +14,13 @@ final class TLSSession {
 
     /// - Parameter serverName: For SNI: a host name, or `nil` for an IP literal.
     init(over socket: TCPSocket, serverName: String?) throws(FetchError) {
-        library = try TLSLibrary.shared()
+        let context = try TLSContext.shared()
+        library = context.library
         self.serverName = serverName
-        guard let ssl = library.functions.SSL_new(library.context) else {
+        guard let ssl = library.functions.SSL_new(context.pointer) else {
             throw FetchError(.internal, .tls, "OpenSSL could not make a connection")
         }
-        guard let bio = library.functions.BIO_new(library.socketMethod) else {
+        guard let bio = library.functions.BIO_new(context.socketMethod) else {
             library.functions.SSL_free(ssl)
             throw FetchError(.internal, .tls, "OpenSSL could not make a BIO")
         }

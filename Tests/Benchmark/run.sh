@@ -2,25 +2,30 @@
 # SPDX-License-Identifier: MIT
 # Compares smallweb with curl and with the least that C can do, over servers on this machine.
 #
-#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large; all by default
+#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http; all by default
 #
 # Both are paths of release builds. All commands of a case take turns (see ratio.c).
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large]..." >&2
+    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http]..." >&2
     exit 2
 fi
 smallweb=$1
 loopback=$2
 shift 2
-cases=${*:-small split large}
+cases=${*:-small split large http}
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 server=
+nginx=
 cleanup() {
     exec 3>&- || true
     if [ -n "$server" ]; then wait "$server" 2>/dev/null || true; fi
+    if [ -n "$nginx" ]; then
+        kill "$nginx" 2>/dev/null || true
+        wait "$nginx" 2>/dev/null || true
+    fi
     rm -rf "$scratch"
 }
 trap cleanup EXIT
@@ -57,6 +62,82 @@ compare_gemini() { # TITLE ROUNDS PATH
         -- floor "$floor-gemini" gemini 127.0.0.1 "$gemini" "$3"
 }
 
+# Sets $http_url: nginx with one worker, on a port that was free a moment ago.
+start_nginx() {
+    local root=$scratch/nginx user='' port _
+    mkdir -p "$root/temp"
+    head -c 1024 /dev/zero | tr '\0' x >"$root/1k"
+    head -c 268435456 /dev/zero >"$root/256M"
+    if [ "$(id -u)" -eq 0 ]; then user="user root;"; fi
+    for _ in 1 2 3; do
+        port=$(free_port)
+        cat >"$root/conf" <<END
+daemon off;
+$user
+worker_processes 1;
+pid $root/pid;
+error_log $root/error.log;
+events {}
+http {
+    access_log off;
+    client_body_temp_path $root/temp/body;
+    proxy_temp_path $root/temp/proxy;
+    fastcgi_temp_path $root/temp/fastcgi;
+    uwsgi_temp_path $root/temp/uwsgi;
+    scgi_temp_path $root/temp/scgi;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 100000;
+    server {
+        listen 127.0.0.1:$port backlog=1024;
+        root $root;
+    }
+}
+END
+        nginx -e "$root/error.log" -p "$root/" -c "$root/conf" 3>&- &
+        nginx=$!
+        http_url=http://127.0.0.1:$port
+        for _ in $(seq 100); do
+            if curl -q -s -o /dev/null "$http_url/1k"; then return 0; fi
+            kill -0 "$nginx" 2>/dev/null || break
+            sleep 0.05
+        done
+        kill "$nginx" 2>/dev/null || true
+        wait "$nginx" 2>/dev/null || true
+        nginx=
+    done
+    cat "$root/error.log" >&2
+    return 1
+}
+
+free_port() {
+    local log=$scratch/socat.log pid port=''
+    socat -d -d TCP-LISTEN:0,bind=127.0.0.1 /dev/null 2>"$log" 3>&- &
+    pid=$!
+    until port=$(grep -oE 'listening on AF=2 127\.0\.0\.1:[0-9]+' "$log"); do sleep 0.05; done
+    kill "$pid"
+    wait "$pid" 2>/dev/null || true
+    echo "${port##*:}"
+}
+
+compare_http() { # TITLE ROUNDS PATH
+    echo "$1"
+    "$ratio" "$2" smallweb "$smallweb" get "$http_url$3" \
+        -- curl curl -q -s "$http_url$3"
+}
+
+compare_parallel() {
+    local urls=() number
+    for number in $(seq 2000); do
+        urls+=("$http_url/1k?$number")
+        printf 'url="%s"\noutput=/dev/null\n' "$http_url/1k?$number"
+    done >"$scratch/curl.conf"
+    echo "2,000 URLs of 1 KiB over http, 32 at a time"
+    "$ratio" 5 smallweb "$smallweb" get -s -j 32 --per-host 32 "${urls[@]}" \
+        -- curl curl -q -s --no-progress-meter --parallel --parallel-max 32 \
+        --parallel-immediate -K "$scratch/curl.conf"
+}
+
 for case in $cases; do
     case $case in
         small)
@@ -76,6 +157,17 @@ for case in $cases; do
                 -- curl curl -s "$gopher_url/9/big/$size" \
                 -- floor "$floor-gopher" gopher 127.0.0.1 "$gopher" "/big/$size"
             compare_gemini "256 MiB over gemini" 5 /big/$size
+            ;;
+        http)
+            if ! PATH=$PATH:/usr/sbin command -v nginx >/dev/null; then
+                echo "http is skipped: nginx is not installed"
+                continue
+            fi
+            unset http_proxy all_proxy ALL_PROXY
+            PATH=$PATH:/usr/sbin start_nginx
+            compare_http "1 KiB over http" 30 /1k
+            compare_http "256 MiB over http" 5 /256M
+            if "$smallweb" get --help | grep -q -e --parallel; then compare_parallel; fi
             ;;
         *)
             echo "$0: no case is called $case" >&2

@@ -22,6 +22,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-real.XXXXXX")
 # gophernicus serves only what everybody may read.
 chmod 755 "$work"
 umask 022
+# Where Debian puts servers.
+PATH=$PATH:/usr/sbin
 out=$work/out err=$work/err
 : >"$out"
 : >"$err"
@@ -50,7 +52,7 @@ mkdir "$work/files/a b"
 printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
-for part in gophernicus pygopherd efingerd jetforce molly-brown tls streams files terminal; do
+for part in gophernicus pygopherd efingerd jetforce molly-brown tls streams files terminal nginx; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

@@ -69,6 +69,24 @@ static inline CURLcode swcurl_set_debug(
     curl_debug_callback _Nonnull value) {
     return f->curl_easy_setopt(easy, option, value);
 }
+static inline CURLcode swcurl_set_prereq(
+    const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy, CURLoption option,
+    curl_prereq_callback _Nonnull value) {
+    return f->curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode swcurl_set_ssl_ctx(
+    const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy, CURLoption option,
+    curl_ssl_ctx_callback _Nonnull value) {
+    return f->curl_easy_setopt(easy, option, value);
+}
+
+// Options by number, because the headers of an older libcurl lack their names; an older libcurl
+// refuses them.
+static const CURLoption swcurl_protocols_option = (CURLoption)(CURLOPTTYPE_OBJECTPOINT + 318);
+static const CURLoption swcurl_redirect_protocols_option =
+    (CURLoption)(CURLOPTTYPE_OBJECTPOINT + 319);
+static const CURLoption swcurl_quick_exit_option = (CURLoption)(CURLOPTTYPE_LONG + 322);
 
 // curl_easy_getinfo by kind of answer.
 static inline CURLcode swcurl_get_long(

@@ -45,6 +45,8 @@ enum {
     swtls_hostname_command = SSL_CTRL_SET_TLSEXT_HOSTNAME,
     swtls_hostname_type = TLSEXT_NAMETYPE_host_name,
     swtls_mode_command = SSL_CTRL_MODE,
+    swtls_clear_mode_command = SSL_CTRL_CLEAR_MODE,
+    swtls_auto_retry = SSL_MODE_AUTO_RETRY,
     // A write may continue from another address than it began with; buffers are freed when idle.
     swtls_modes = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
         | SSL_MODE_RELEASE_BUFFERS,
