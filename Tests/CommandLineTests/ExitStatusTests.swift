@@ -8,8 +8,8 @@ import Testing
 @Suite struct ExitStatusTests {
     /// Outcomes that no command line can bring about yet, and where they are tested instead.
     static let unreachable: [Outcome: String] = [
-        .proxyResolve: "no proxies yet", .proxy: "no proxies yet",
-        .identityUnusable: "no identities yet", .untrusted: "no policy but trust on first use yet",
+        .proxyResolve: "a name that fails needs a name server",
+        .identityUnusable: "no identities yet",
         .plugin: "no helper programs yet", .internal: "a bug by definition",
         .send: "a request fits the socket's buffer: ByteStream's own tests",
     ]
@@ -54,6 +54,18 @@ import Testing
                 peer.reset()
             }
             return try Smallweb().run(["get", "gemini://127.0.0.1:\(server.port)/"])
+        },
+        .untrusted: {
+            let server = try LoopbackServer(tls: .make()) { _ = $0.readLine() }
+            return try Smallweb().run(["get", "https://127.0.0.1:\(server.port)/"])
+        },
+        .proxy: {
+            let server = try LoopbackServer { peer in
+                _ = peer.readLine()
+                peer.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+            }
+            let proxy = "http://127.0.0.1:\(server.port)"
+            return try Smallweb().run(["get", "-x", proxy, "https://name.test/"])
         },
         .tooLarge: { try fetch("/big/5000", ["--max-filesize", "4k"]) },
         .temporaryFailure: { try fetch("/status/41") },
