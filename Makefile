@@ -41,7 +41,7 @@ static-libs:
 	done
 
 install: build
-	install -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/smallweb
+	install -s -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/smallweb
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb

@@ -146,4 +146,22 @@ import Testing
         let schemes = try Smallweb().run(["schemes"]).text
         #expect(schemes.contains("gemini\t1965\ttls\ttofu\t"))
     }
+
+    @Test(arguments: ["gopher", "gemini"])
+    func oneFetchOfAnAddressNeedsOneThread(_ scheme: String) throws {
+        let asked = Recorder<Bool>()
+        let server = try LoopbackServer(tls: scheme == "gemini" ? .make() : nil) { peer in
+            asked.add(peer.readLine() != nil)
+            peer.hang()
+        }
+        var threads: [String] = []
+        _ = try Smallweb().run(["-k", "\(scheme)://127.0.0.1:\(server.port)/0/page"]) { process in
+            while asked.values.isEmpty { usleep(1000) }
+            let names = try? FileManager.default.contentsOfDirectory(
+                atPath: "/proc/\(process)/task")
+            threads = names ?? []
+            kill(process, SIGKILL)
+        }
+        #expect(threads.count == 1)
+    }
 }

@@ -3,6 +3,7 @@
 @testable internal import GeminiPlugin
 internal import Glibc
 @testable internal import GopherPlugin
+@testable internal import HTTPPlugin
 @testable internal import SmallWeb
 @testable internal import SmallWebCore
 
@@ -44,7 +45,8 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "finger": finger, "gemini-header": geminiHeader, "gemini-request": geminiRequest,
     "gopher-address": gopherAddress, "gopher-menu": gopherMenu, "gopher-opening": gopherOpening,
     "gopher-text": gopherText, "known-hosts": knownHosts, "line-framer": lineFramer,
-    "media-type": mediaType, "reference": reference, "terminal-text": terminalText, "uri": uri,
+    "http-date": httpDate, "media-type": mediaType, "reference": reference,
+    "terminal-text": terminalText, "uri": uri,
 ]
 
 /// A promise: holds in release builds too.
@@ -84,6 +86,14 @@ private func mediaType(_ input: [UInt8]) {
     else { return }
     check(MediaType(parsing: type.description) == type, "\(type) reads differently")
     check(type.essence.utf8.allSatisfy { 0x21..<0x7F ~= $0 }, "\(type.essence)")
+}
+
+private func httpDate(_ input: [UInt8]) {
+    let text = String(decoding: input, as: UTF8.self)
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+    check(HTTPDate.unixSeconds(date) == 784_111_777, "the date of RFC 9110")
+    let wait = HTTPDate.seconds(retryAfter: text, date: date)
+    check(wait.map { 0...86_400 ~= $0 } ?? true, "a wait of \(wait ?? 0) seconds")
 }
 
 private func geminiHeader(_ input: [UInt8]) {

@@ -28,7 +28,7 @@ find Tests/PluginTests/Fixtures -name '*.wire' | while IFS= read -r wire; do
     sed -n 's/^url    //p' "$wire" | tr -d '\n' >"$seed.url"
 done
 
-targets=${*:-finger gemini-header gemini-request gopher-address gopher-menu gopher-opening \
+targets=${*:-finger gemini-header gemini-request gopher-address gopher-menu gopher-opening http-date \
     gopher-text known-hosts line-framer media-type reference terminal-text uri}
 share=$((seconds / $(echo "$targets" | wc -w)))
 [ "$share" -gt 0 ] || share=1

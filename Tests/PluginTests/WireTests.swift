@@ -12,9 +12,16 @@ internal import Testing
     /// Those that reach a server.
     static let dialled = cases.filter { $0.dial != "no" }
 
+    /// By the folder of their fixtures.
+    static let handlers: [Substring: any ProtocolHandler] = [
+        "finger": FingerPlugin(), "gemini": GeminiPlugin(), "gopher": GopherPlugin(),
+    ]
+
     static func handler(of wire: WireCase) -> any ProtocolHandler {
-        if wire.name.hasPrefix("gemini/") { return GeminiPlugin() }
-        return wire.name.hasPrefix("gopher/") ? GopherPlugin() : FingerPlugin()
+        guard let handler = handlers[wire.name.prefix { $0 != "/" }] else {
+            preconditionFailure("no handler for \(wire.name)")
+        }
+        return handler
     }
 
     @Test(arguments: cases)
