@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-internal import Synchronization
+internal import SmallWebCore
 
 /// Collects values from any thread, for the test that looks at them later.
 public final class Recorder<Value: Sendable>: Sendable {
-    private let contents = Mutex<[Value]>([])
+    private let contents = Locked<[Value]>([])
 
     public init() {}
 
