@@ -201,7 +201,7 @@ public struct CurlClient: HTTPClient {
             transfer.set(CURLOPT_ACCEPT_ENCODING, "")
             // While it is paused, libcurl holds what one piece from the network unpacks to, a
             // thousand times its size at most, and fails beyond 64 MiB.
-            transfer.set(CURLOPT_BUFFERSIZE, 32_768)
+            transfer.set(CURLOPT_BUFFERSIZE, 61_440)
         }
     }
 

@@ -16,7 +16,7 @@ final class TCPSocket {
     /// A peer that is always ready never makes us wait, and only a wait sees the deadline, a
     /// cancellation, and the other fetches of the loop: so there is one after this many bytes.
     /// Counted here, on the wire: TLS may carry records for ever that hold no data.
-    private static let turnBytesMax = 1 << 20
+    private static let turnBytesMax = 4 << 20
     /// How much of a reply is acknowledged at once.
     private static let promptBytes = 65_536
 
