@@ -69,7 +69,8 @@ fuzz: deps
 
 sanitize: test-deps
 	$(SWIFT) test --scratch-path .build/thread --sanitize=thread --disable-xctest
-	$(SWIFT) test --scratch-path .build/address --sanitize=address --disable-xctest
+	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp $(SWIFT) test -c release \
+		--scratch-path .build/address --sanitize=address --disable-xctest -Xswiftc -enable-testing
 
 format:
 	$(SWIFT) format -i -r Package.swift Sources Plugins Tests
