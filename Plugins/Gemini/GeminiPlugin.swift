@@ -23,12 +23,13 @@ public struct GeminiPlugin: ProtocolHandler {
         let received = try await stream.readLine(upTo: GeminiHeader.bytesMax)
         guard received.last == ASCII.lineFeed else { throw stream.endedTooSoon }
         let header = try GeminiHeader(parsing: received)
-        try await emit(.head(header.head(received)))
-        if header.head(received).mediaType == nil && header.status / 10 == 2 {
+        let head = header.head(received)
+        try await emit(.head(head))
+        if head.mediaType == nil && head.replyClass == .success {
             try await emit(.note(Note("media-type", "the reply names no valid media type")))
         }
         // Whatever follows the header of another class is not part of the reply.
-        guard header.status / 10 == 2 else { return .complete }
+        guard head.replyClass == .success else { return .complete }
 
         let ending = try await stream.readToEnd { bytes async throws(FetchError) in
             try await emit(.body(bytes))

@@ -55,13 +55,7 @@ public struct TrustStore: Sendable {
         do throws(SystemError) {
             let file = try systemCall { open(path, O_RDONLY | O_CLOEXEC) }
             defer { close(file) }
-            var bytes: [UInt8] = []
-            var piece = [UInt8](repeating: 0, count: 65_536)
-            while true {
-                let count = try systemCall { read(file, &piece, piece.count) }
-                if count == 0 { break }
-                bytes += piece[..<count]
-            }
+            let bytes = try readAll(file)
             return KnownHosts(parsing: String(decoding: bytes, as: UTF8.self))
         } catch {
             if error.number == ENOENT { return KnownHosts(parsing: "") }
@@ -146,13 +140,7 @@ public struct TrustStore: Sendable {
             }
             defer { close(file) }
             do throws(SystemError) {
-                let bytes = Array(hosts.text.utf8)
-                var written = 0
-                while written < bytes.count {
-                    written += try systemCall {
-                        bytes[written...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-                    }
-                }
+                try writeAll(Array(hosts.text.utf8)[...], to: file)
                 _ = try systemCall { fsync(file) }
                 _ = try systemCall { rename(temporary, final) }
             } catch {

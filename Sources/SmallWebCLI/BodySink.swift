@@ -39,11 +39,8 @@ final class BodySink {
 
     /// Writes to standard output, before the body.
     func writeHeader(_ bytes: [UInt8]) throws(FetchError) {
-        guard destination == .standardOutput, Environment.isTerminal(1) else {
-            return try target.write(bytes[...])
-        }
-        var filter = TerminalText.Filter()
-        try target.write(filter.filter(bytes[...], isLast: true)[...])
+        let isShown = destination == .standardOutput && Environment.isTerminal(1)
+        try target.write((isShown ? TerminalText.escape(bytes) : bytes)[...])
     }
 
     func begin(_ head: Head, uri: URI) throws(FetchError) {

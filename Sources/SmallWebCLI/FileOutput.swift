@@ -65,13 +65,7 @@ final class FileOutput {
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
-            var rest = bytes
-            while !rest.isEmpty {
-                let count = try systemCall {
-                    rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-                }
-                rest = rest.dropFirst(count)
-            }
+            try writeAll(bytes, to: file)
         } catch {
             throw failure("cannot write", error)
         }

@@ -23,13 +23,7 @@ enum InputSource {
                 name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
             }
             defer { close(file) }
-            var bytes: [UInt8] = []
-            var piece = [UInt8](repeating: 0, count: 65_536)
-            while bytes.count <= bytesMax {
-                let count = try systemCall { Glibc.read(file, &piece, piece.count) }
-                if count == 0 { break }
-                bytes += piece[..<count]
-            }
+            let bytes = try readAll(file, limit: bytesMax)
             guard bytes.count <= bytesMax else {
                 throw SystemError(number: EFBIG)
             }

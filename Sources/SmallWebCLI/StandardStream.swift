@@ -41,9 +41,8 @@ struct StandardStream {
 
     /// Writes what a server said: exactly to a pipe, made harmless to a terminal.
     func writeForeign(_ bytes: [UInt8]) throws(FetchError) {
-        guard Environment.isTerminal(descriptor) else { return try write(bytes[...]) }
-        var filter = TerminalText.Filter()
-        try write(filter.filter(bytes[...], isLast: true)[...])
+        let isShown = Environment.isTerminal(descriptor)
+        try write((isShown ? TerminalText.escape(bytes) : bytes)[...])
     }
 }
 

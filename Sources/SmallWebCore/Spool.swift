@@ -49,14 +49,8 @@ public final class Spool {
     private func spill() throws(FetchError) {
         if self.file == nil { self.file = try Self.openTemporary() }
         guard let file else { return }
-        var written = 0
         do throws(SystemError) {
-            while written < memory.count {
-                let rest = memory[written...]
-                written += try systemCall {
-                    rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-                }
-            }
+            try writeAll(memory[...], to: file)
         } catch {
             throw Self.failure("cannot write to a temporary file", error)
         }

@@ -30,3 +30,26 @@ public func systemCall<Value: SignedInteger>(_ call: () -> Value) throws(SystemE
         if number != EINTR { throw SystemError(number: number) }
     }
 }
+
+/// Writes all of `bytes` to a file that blocks.
+public func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemError) {
+    var rest = bytes
+    while !rest.isEmpty {
+        let count = try systemCall {
+            rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+        }
+        rest = rest.dropFirst(count)
+    }
+}
+
+/// Reads a file from where it stands: to its end, or until there are more than `limit` bytes.
+public func readAll(_ file: Int32, limit: Int = .max) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 65_536)
+    while bytes.count <= limit {
+        let count = try systemCall { read(file, &piece, piece.count) }
+        if count == 0 { break }
+        bytes += piece[..<count]
+    }
+    return bytes
+}

@@ -13,6 +13,12 @@ public enum TerminalText {
         return safe
     }
 
+    /// For a whole text: line feeds and tabs stay.
+    public static func escape(_ bytes: [UInt8]) -> [UInt8] {
+        var filter = Filter()
+        return filter.filter(bytes[...], isLast: true)
+    }
+
     /// For whole texts that arrive in pieces: line feeds and tabs stay, CRLF becomes LF, and a
     /// character that a piece cuts in two is put together again.
     public struct Filter: Sendable {

@@ -10,7 +10,7 @@ final class CurlLibrary: @unchecked Sendable {
     private(set) var functions = swcurl_functions()
     /// Whether its TLS is the OpenSSL that we open ourselves, whose objects we may then look at.
     let usesOurOpenSSL: Bool
-    /// `libcurl/7.88.1 OpenSSL/3.0.19 …`, and the schemes it can fetch.
+    /// The schemes it can fetch, by its own names.
     let protocols: [String]
 
     private static let loaded = Result { () throws(FetchError) in try CurlLibrary() }

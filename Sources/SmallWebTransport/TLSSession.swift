@@ -44,7 +44,7 @@ final class TLSSession {
 
     /// One step of the handshake: `nil` when it is done, else what to wait for.
     ///
-    /// - Throws: `tls`, `connect` on a reset, `send`, `receive`.
+    /// - Throws: `tls`, also when the server closes or resets; `send`, `receive`.
     func handshake() throws(FetchError) -> Readiness? {
         library.functions.ERR_clear_error()
         let status = library.functions.SSL_do_handshake(ssl)
