@@ -55,7 +55,7 @@ public struct HTTPPlugin: ProtocolHandler {
     static func head(_ reply: HTTPReply, resumeOffset: Int?) throws(FetchError) -> Head {
         var head = Head(status: reply.status, replyClass(reply), meta: reply.reason)
         head.header = reply.header
-        head.fields = reply.fields
+        head.http = reply
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
         if head.replyClass == .redirect {
             head.redirectTarget = reply["location"]

@@ -8,6 +8,8 @@ struct Hops {
     private let emit: Emit
     private let deadline: Deadline
     private var request: Request
+    private var timings = Timings()
+    private var traffic = Traffic()
     /// Where the redirects have led so far; empty before the first.
     private var seen: Set<URI> = []
 
@@ -38,26 +40,34 @@ struct Hops {
                 try await emit(.head(head))
                 return ending.refused(error)
             }
-            try await emit(
-                .redirect(
-                    Redirect(
-                        status: head.status, from: request.uri, to: next.uri,
-                        isPermanent: head.isPermanentRedirect)))
+            let redirect = Event.redirect(
+                Redirect(
+                    status: head.status, from: request.uri, to: next.uri,
+                    isPermanent: head.isPermanentRedirect))
+            timings.note(redirect)
+            try await emit(redirect)
             request = next
         }
     }
 
     /// One request and its reply. A redirect's head is held back while it may be followed.
-    private func exchange() async throws(FetchError) -> Ending {
+    private mutating func exchange() async throws(FetchError) -> Ending {
         guard let entry = fetcher.registry[request.uri.scheme] else {
             preconditionFailure("a request is made from a registry entry")
         }
-        let dialer = NetworkDialer(
-            loop: fetcher.loop, options: fetcher.options, limits: request.limits,
-            deadline: deadline, emit: emit)
+        let wire = Wire()
+        defer { wire.close() }
         let (emit, limit) = (emit, request.limits.bodyBytesMax)
         let holdsRedirects = fetcher.options.redirects.follows
+        let dialer = NetworkDialer(
+            loop: fetcher.loop, options: fetcher.options, limits: request.limits,
+            deadline: deadline, wire: wire
+        ) { event async throws(FetchError) in
+            if case .connected(let connection) = event { wire.connection = connection }
+            try await emit(event)
+        }
         var head: Head?
+        var timings = timings
         var (isHeld, heldBytes) = (false, 0)
         var bodyBytes = 0
         let completeness = try await entry.handler.fetch(request, dialer: dialer) {
@@ -65,6 +75,7 @@ struct Hops {
             switch event {
             case .head(let reply):
                 head = reply
+                timings.note(event)
                 isHeld = holdsRedirects && reply.redirectTarget != nil
                 if isHeld { return }
             case .body(let bytes) where isHeld:
@@ -83,7 +94,16 @@ struct Hops {
             }
             try await emit(event)
         }
-        return Ending(request.uri, head, completeness, bodyBytes: bodyBytes)
+        wire.close()
+        if let connection = wire.connection { timings.note(.connected(connection)) }
+        timings.end()
+        self.timings = timings
+        traffic.sent += wire.traffic.sent
+        traffic.received += wire.traffic.received
+        var ending = Ending(request.uri, head, completeness, bodyBytes: bodyBytes, timings)
+        ending.connection = wire.connection
+        ending.traffic = traffic
+        return ending
     }
 
     /// The next request, resolved against the present URI. Input is not carried over.
@@ -152,7 +172,9 @@ extension FetchError {
 
 extension Ending {
     /// What a finished exchange means.
-    init(_ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int) {
+    init(
+        _ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int, _ timings: Timings
+    ) {
         let outcome: Outcome =
             switch head?.replyClass {
             case nil, .success: completeness == .truncated ? .truncated : .ok
@@ -164,7 +186,7 @@ extension Ending {
             }
         self.init(
             outcome: outcome, completeness: completeness, uri: uri, head: head,
-            bodyBytes: bodyBytes, message: Self.message(outcome, head))
+            bodyBytes: bodyBytes, message: Self.message(outcome, head), timings: timings)
     }
 
     func refused(_ error: FetchError) -> Ending {

@@ -2,6 +2,31 @@
 internal import SmallWebCore
 internal import SmallWebTransport
 
+/// What one hop uses, and has used.
+final class Wire {
+    /// The last one.
+    var connection: Connection?
+    private(set) var traffic = Traffic()
+    private var streams: [ByteStream] = []
+
+    func add(_ stream: ByteStream) { streams.append(stream) }
+
+    func add(_ more: Traffic) {
+        traffic.sent += more.sent
+        traffic.received += more.received
+    }
+
+    /// Closes whatever the plugin left open, and breaks the circle of streams that refer to it.
+    func close() {
+        for stream in streams {
+            stream.close()
+            traffic.sent += stream.bytesSent
+            traffic.received += stream.bytesReceived
+        }
+        streams = []
+    }
+}
+
 /// Dials for one hop: real sockets, the trust store, and events about what happens.
 struct NetworkDialer: Dialer {
     let loop: EventLoop
@@ -9,6 +34,7 @@ struct NetworkDialer: Dialer {
     let limits: Limits
     /// End of the whole fetch.
     let deadline: Deadline
+    let wire: Wire
     let emit: Emit
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
@@ -28,6 +54,7 @@ struct NetworkDialer: Dialer {
         ) { bytes async throws(FetchError) in
             try await emit(.sent(bytes))
         }
+        wire.add(stream)
         try await stream.start(by: connectDeadline)
         if let connection = transport.connection {
             try await emit(.connected(connection))
@@ -39,7 +66,8 @@ struct NetworkDialer: Dialer {
     func httpClient() throws(FetchError) -> any HTTPClient {
         try CurlClient(
             loop: loop, settings: options.http, resolver: options.resolver, deadline: deadline,
-            emit: emit)
+            emit: emit
+        ) { [wire] in wire.add($0) }
     }
 
     /// What trust on first use lets pass but a person may want to know.

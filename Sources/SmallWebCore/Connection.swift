@@ -8,16 +8,31 @@ public struct Connection: Sendable, Hashable {
     public let port: UInt16
     public let tls: TLSFacts?
     public let trust: TrustFacts?
+    public let moments: ConnectionMoments
 
     public init(
-        endpoint: Endpoint, address: String, port: UInt16, tls: TLSFacts?, trust: TrustFacts?
+        endpoint: Endpoint, address: String, port: UInt16, tls: TLSFacts?, trust: TrustFacts?,
+        moments: ConnectionMoments = ConnectionMoments()
     ) {
         self.endpoint = endpoint
         self.address = address
         self.port = port
         self.tls = tls
         self.trust = trust
+        self.moments = moments
     }
+}
+
+/// When the steps of connecting were done; `nil` for those that were not needed.
+public struct ConnectionMoments: Sendable, Hashable {
+    public var resolved: Deadline?
+    public var connected: Deadline?
+    /// The TLS handshake was done and the server's key judged.
+    public var secured: Deadline?
+    /// The request could go out.
+    public var ready: Deadline?
+
+    public init() {}
 }
 
 /// What the handshake agreed on.

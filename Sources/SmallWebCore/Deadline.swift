@@ -30,3 +30,10 @@ public struct Deadline: Sendable, Hashable, Comparable {
         left.nanoseconds < right.nanoseconds
     }
 }
+
+/// Of the clock on the wall, since 1970.
+func wallClockNanoseconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

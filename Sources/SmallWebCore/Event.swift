@@ -40,8 +40,8 @@ public struct Head: Sendable, Hashable {
     public var mediaType: MediaType?
     /// The reply header as received, line ends included; empty where the protocol has none.
     public var header: [UInt8] = []
-    /// Header fields in order, repeated ones repeated; HTTP alone has any.
-    public var fields: [HTTPField] = []
+    /// HTTP's own view of the header; `nil` for every other protocol.
+    public var http: HTTPReply?
     /// For ``ReplyClass/redirect``: the reference as the server wrote it.
     public var redirectTarget: String?
     public var isPermanentRedirect = false
@@ -133,10 +133,14 @@ public struct Ending: Sendable, Hashable {
     public var message: String?
     /// What the user can do next, as one line.
     public var hint: String?
+    /// The last hop's; `nil` when none was needed.
+    public var connection: Connection?
+    public var timings: Timings
+    public var traffic = Traffic()
 
     public init(
         outcome: Outcome, completeness: Completeness, uri: URI, head: Head?, bodyBytes: Int,
-        message: String? = nil
+        message: String? = nil, timings: Timings = Timings()
     ) {
         self.outcome = outcome
         self.completeness = completeness
@@ -144,5 +148,6 @@ public struct Ending: Sendable, Hashable {
         self.head = head
         self.bodyBytes = bodyBytes
         self.message = message
+        self.timings = timings
     }
 }

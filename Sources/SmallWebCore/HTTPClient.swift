@@ -62,23 +62,65 @@ public struct HTTPRequest: Sendable {
 /// What comes before the body.
 public struct HTTPReply: Sendable, Hashable {
     /// 200 to 999; 0 for a protocol that has no status.
-    public var status = 0
+    public private(set) var status = 0
     /// `1.1`, `2`.
-    public var version = ""
-    public var reason = ""
-    public var fields: [HTTPField] = []
-    /// As received, line ends included.
-    public var header: [UInt8] = []
+    public private(set) var version = ""
+    public private(set) var reason = ""
+    /// As received, line ends included: status line, fields, empty line.
+    public private(set) var header: [UInt8] = []
+    /// Where the fields begin, have their colon, and end, without the line end.
+    private var lines: [Line] = []
+
+    private struct Line: Hashable {
+        let start, colon, end: Int
+    }
 
     public init() {}
 
+    public var linesCount: Int { lines.count }
+
+    /// Takes the next line of the header, the first of which is the status line. What is no field
+    /// is kept in ``header`` alone.
+    public mutating func add(line bytes: some Collection<UInt8>) {
+        let start = header.count
+        header += bytes
+        var end = header.count
+        while end > start,
+            header[end - 1] == ASCII.lineFeed || header[end - 1] == ASCII.carriageReturn
+        { end -= 1 }
+        if start == 0 && header.starts(with: "HTTP/".utf8) {
+            let parts = header[5..<end].split(
+                separator: ASCII.space, maxSplits: 2, omittingEmptySubsequences: false)
+            version = String(decoding: parts[0], as: UTF8.self)
+            status = parts.count > 1 ? ASCII.decimal(parts[1], max: 999) ?? 0 : 0
+            reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
+        } else if let colon = header[start..<end].firstIndex(of: ASCII.colon), colon > start {
+            lines.append(Line(start: start, colon: colon, end: end))
+        }
+    }
+
+    /// In order, repeated ones repeated.
+    public var fields: [HTTPField] {
+        lines.map { line in
+            HTTPField(String(decoding: header[line.start..<line.colon], as: UTF8.self), value(line))
+        }
+    }
+
     /// The first value of a field, by its name in lower case.
     public subscript(name: String) -> String? {
-        fields.first {
-            $0.name.utf8.elementsEqual(name.utf8) {
-                $0 == $1 || ASCII.isLetter($0) && $0 | 0x20 == $1
-            }
-        }?.value
+        let name = name.utf8
+        return lines.first { line in
+            line.colon - line.start == name.count
+                && zip(header[line.start..<line.colon], name).allSatisfy {
+                    $0 == $1 || ASCII.isLetter($0) && $0 | 0x20 == $1
+                }
+        }.map(value)
+    }
+
+    private func value(_ line: Line) -> String {
+        let value = header[(line.colon + 1)..<line.end]
+        return String(
+            decoding: value.drop { $0 == ASCII.space || $0 == ASCII.tab }, as: UTF8.self)
     }
 }
 

@@ -12,17 +12,20 @@ public struct CurlClient: HTTPClient {
     /// End of the whole fetch.
     private let deadline: Deadline
     private let emit: Emit
+    private let onEnd: (Traffic) -> Void
 
+    /// - Parameter onEnd: Called after each exchange, whatever became of it.
     /// - Throws: `not-built-in` when libcurl is not installed.
     public init(
         loop: EventLoop, settings: HTTPSettings, resolver: Resolver, deadline: Deadline,
-        emit: @escaping Emit
+        emit: @escaping Emit, onEnd: @escaping (Traffic) -> Void
     ) throws(FetchError) {
         self.loop = loop
         self.settings = settings
         self.resolver = resolver
         self.deadline = deadline
         self.emit = emit
+        self.onEnd = onEnd
         multi = try loop.curl()
     }
 
@@ -54,7 +57,10 @@ public struct CurlClient: HTTPClient {
         let proxy = settings.proxy.map { $0.split(separator: "@").last.map(String.init) ?? $0 }
         try await emit(.connecting(endpoint, address: proxy ?? endpoint.description))
         multi.add(transfer)
-        defer { multi.remove(transfer) }
+        defer {
+            onEnd(transfer.traffic)
+            multi.remove(transfer)
+        }
 
         var isAnnounced = false
         var silence = Silence(request.limits.idleSeconds)

@@ -7,7 +7,8 @@ internal import SmallWebCore
 //
 // @unchecked: function pointers that nobody changes after `init`.
 final class CurlLibrary: @unchecked Sendable {
-    private(set) var functions = swcurl_functions()
+    /// Lives as long as the process.
+    let functions: UnsafePointer<swcurl_functions>
     /// Whether its TLS is the OpenSSL that we open ourselves, whose objects we may then look at.
     let usesOurOpenSSL: Bool
     /// The schemes it can fetch, by its own names.
@@ -28,7 +29,9 @@ final class CurlLibrary: @unchecked Sendable {
         guard functions.curl_global_init(Int(swcurl_global_default)) == CURLE_OK,
             let version = functions.curl_version_info(swcurl_version_now)?.pointee
         else { throw FetchError(.internal, .input, "libcurl could not be initialised") }
-        self.functions = functions
+        let table = UnsafeMutablePointer<swcurl_functions>.allocate(capacity: 1)
+        table.initialize(to: functions)
+        self.functions = UnsafePointer(table)
         let tls = version.ssl_version.map { String(cString: $0) } ?? ""
         usesOurOpenSSL = tls.hasPrefix("OpenSSL/3.")
         var names: [String] = []

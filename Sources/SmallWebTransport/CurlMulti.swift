@@ -20,63 +20,60 @@ final class CurlMulti: @unchecked Sendable {
     init(loop: EventLoop) throws(FetchError) {
         library = try CurlLibrary.shared()
         self.loop = loop
-        guard let multi = library.functions.curl_multi_init() else {
+        guard let multi = library.functions.pointee.curl_multi_init() else {
             throw FetchError(.internal, .input, "libcurl could not make a multi handle")
         }
         self.multi = multi
         // Unretained: the loop owns this object, which owns the handle that calls back.
         let context = Unmanaged.passUnretained(self).toOpaque()
-        withUnsafePointer(to: library.functions) { functions in
-            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_SOCKETDATA, context)
-            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_TIMERDATA, context)
-            _ = swcurl_multi_set_socket(functions, multi, CURLMOPT_SOCKETFUNCTION, socketCallback)
-            _ = swcurl_multi_set_timer(functions, multi, CURLMOPT_TIMERFUNCTION, timerCallback)
-        }
+        _ = swcurl_multi_set_pointer(library.functions, multi, CURLMOPT_SOCKETDATA, context)
+        _ = swcurl_multi_set_pointer(library.functions, multi, CURLMOPT_TIMERDATA, context)
+        _ = swcurl_multi_set_socket(
+            library.functions, multi, CURLMOPT_SOCKETFUNCTION, socketCallback)
+        _ = swcurl_multi_set_timer(library.functions, multi, CURLMOPT_TIMERFUNCTION, timerCallback)
     }
 
     deinit {
         // The loop is going too: libcurl must not tell it that sockets are closed.
-        withUnsafePointer(to: library.functions) { functions in
-            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_SOCKETFUNCTION, nil)
-            _ = swcurl_multi_set_pointer(functions, multi, CURLMOPT_TIMERFUNCTION, nil)
-        }
-        for easy in spares { library.functions.curl_easy_cleanup(easy) }
-        _ = library.functions.curl_multi_cleanup(multi)
+        _ = swcurl_multi_set_pointer(library.functions, multi, CURLMOPT_SOCKETFUNCTION, nil)
+        _ = swcurl_multi_set_pointer(library.functions, multi, CURLMOPT_TIMERFUNCTION, nil)
+        for easy in spares { library.functions.pointee.curl_easy_cleanup(easy) }
+        _ = library.functions.pointee.curl_multi_cleanup(multi)
     }
 
     /// An easy handle with every option at its default. Goes back with ``remove(_:)``.
     func makeHandle() throws(FetchError) -> UnsafeMutableRawPointer {
         if let spare = spares.popLast() { return spare }
-        guard let easy = library.functions.curl_easy_init() else {
+        guard let easy = library.functions.pointee.curl_easy_init() else {
             throw FetchError(.internal, .input, "libcurl could not make a handle")
         }
         return easy
     }
 
     func add(_ transfer: CurlTransfer) {
-        _ = library.functions.curl_multi_add_handle(multi, transfer.easy)
+        _ = library.functions.pointee.curl_multi_add_handle(multi, transfer.easy)
     }
 
     /// Ends a transfer, finished or not, and takes its handle back: the transfer is of no use
     /// afterwards.
     func remove(_ transfer: CurlTransfer) {
-        _ = library.functions.curl_multi_remove_handle(multi, transfer.easy)
+        _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
         // No reset makes a handle forget the number of a system call that failed.
         let isClean = transfer.result == CURLE_OK && transfer.errorNumber == 0
-        library.functions.curl_easy_reset(transfer.easy)
+        library.functions.pointee.curl_easy_reset(transfer.easy)
         if isClean && spares.count < Self.sparesMax {
             spares.append(transfer.easy)
         } else {
-            library.functions.curl_easy_cleanup(transfer.easy)
+            library.functions.pointee.curl_easy_cleanup(transfer.easy)
         }
     }
 
     /// Lets libcurl work on a socket, or on what is due.
     private func act(_ socket: Int32, _ events: Int32) {
         var running: Int32 = 0
-        _ = library.functions.curl_multi_socket_action(multi, socket, events, &running)
+        _ = library.functions.pointee.curl_multi_socket_action(multi, socket, events, &running)
         var left: Int32 = 0
-        while let message = library.functions.curl_multi_info_read(multi, &left) {
+        while let message = library.functions.pointee.curl_multi_info_read(multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle
             else { continue }
             CurlTransfer.of(easy, library)?.finish(swcurl_result(message))

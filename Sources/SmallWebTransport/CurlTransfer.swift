@@ -34,6 +34,7 @@ final class CurlTransfer {
     private var waiter: Waiter?
     private let endpoint: Endpoint
     private let trust: TrustFacts.Verdict
+    private let began = Deadline.now
 
     /// What may wait for the consumer.
     private static let arrivedBytesMax = 262_144
@@ -60,12 +61,10 @@ final class CurlTransfer {
         set(CURLOPT_HEADERDATA, pointer: context)
         set(CURLOPT_DEBUGDATA, pointer: context)
         set(CURLOPT_PREREQDATA, pointer: context)
-        withUnsafePointer(to: library.functions) { functions in
-            _ = swcurl_set_write(functions, easy, CURLOPT_WRITEFUNCTION, writeCallback)
-            _ = swcurl_set_write(functions, easy, CURLOPT_HEADERFUNCTION, headerCallback)
-            _ = swcurl_set_debug(functions, easy, CURLOPT_DEBUGFUNCTION, debugCallback)
-            _ = swcurl_set_prereq(functions, easy, CURLOPT_PREREQFUNCTION, prereqCallback)
-        }
+        _ = swcurl_set_write(library.functions, easy, CURLOPT_WRITEFUNCTION, writeCallback)
+        _ = swcurl_set_write(library.functions, easy, CURLOPT_HEADERFUNCTION, headerCallback)
+        _ = swcurl_set_debug(library.functions, easy, CURLOPT_DEBUGFUNCTION, debugCallback)
+        _ = swcurl_set_prereq(library.functions, easy, CURLOPT_PREREQFUNCTION, prereqCallback)
         if bytes != nil {
             set(CURLOPT_POSTFIELDSIZE_LARGE, offset: bytes?.count ?? 0)
             set(CURLOPT_POSTFIELDS, pointer: upload.baseAddress)
@@ -73,7 +72,7 @@ final class CurlTransfer {
     }
 
     deinit {
-        for list in lists { library.functions.curl_slist_free_all(list) }
+        for list in lists { library.functions.pointee.curl_slist_free_all(list) }
         errorText.deallocate()
         upload.deallocate()
     }
@@ -81,51 +80,45 @@ final class CurlTransfer {
     /// The transfer that has the use of a handle.
     static func of(_ easy: UnsafeMutableRawPointer, _ library: CurlLibrary) -> CurlTransfer? {
         var context: UnsafePointer<CChar>?
-        withUnsafePointer(to: library.functions) {
-            _ = swcurl_get_string($0, easy, CURLINFO_PRIVATE, &context)
-        }
+        _ = swcurl_get_string(library.functions, easy, CURLINFO_PRIVATE, &context)
         return transfer(UnsafeMutableRawPointer(mutating: context))
     }
 
     // MARK: Options
 
     func set(_ option: CURLoption, _ value: Int) {
-        withUnsafePointer(to: library.functions) { _ = swcurl_set_long($0, easy, option, value) }
+        _ = swcurl_set_long(library.functions, easy, option, value)
     }
 
     func set(_ option: CURLoption, offset value: Int) {
-        withUnsafePointer(to: library.functions) {
-            _ = swcurl_set_offset($0, easy, option, curl_off_t(value))
-        }
+        _ = swcurl_set_offset(library.functions, easy, option, curl_off_t(value))
     }
 
     /// - Returns: Whether this libcurl knows the option.
     @discardableResult
     func set(_ option: CURLoption, _ value: String?) -> Bool {
-        withUnsafePointer(to: library.functions) {
-            swcurl_set_string($0, easy, option, value) == CURLE_OK
-        }
+        swcurl_set_string(library.functions, easy, option, value) == CURLE_OK
     }
 
     /// Keeps OpenSSL from reading on by itself while a server sends nothing but records without
     /// data: libcurl would never come back.
     func returnsAfterEachRecord() {
         guard library.usesOurOpenSSL else { return }
-        withUnsafePointer(to: library.functions) {
-            _ = swcurl_set_ssl_ctx($0, easy, CURLOPT_SSL_CTX_FUNCTION, contextCallback)
-        }
+        _ = swcurl_set_ssl_ctx(library.functions, easy, CURLOPT_SSL_CTX_FUNCTION, contextCallback)
     }
 
     func set(_ option: CURLoption, list values: [String]) {
         var list: UnsafeMutablePointer<curl_slist>?
-        for value in values { list = library.functions.curl_slist_append(list, value) ?? list }
+        for value in values {
+            list = library.functions.pointee.curl_slist_append(list, value) ?? list
+        }
         guard let list else { return }
         lists.append(list)
-        withUnsafePointer(to: library.functions) { _ = swcurl_set_list($0, easy, option, list) }
+        _ = swcurl_set_list(library.functions, easy, option, list)
     }
 
     private func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
-        withUnsafePointer(to: library.functions) { _ = swcurl_set_pointer($0, easy, option, value) }
+        _ = swcurl_set_pointer(library.functions, easy, option, value)
     }
 
     // MARK: The task's side
@@ -141,7 +134,7 @@ final class CurlTransfer {
         taken.removeAll(keepingCapacity: true)
         if isPaused {
             isPaused = false
-            _ = library.functions.curl_easy_pause(easy, CURLPAUSE_CONT)
+            _ = library.functions.pointee.curl_easy_pause(easy, CURLPAUSE_CONT)
         }
         return true
     }
@@ -159,15 +152,14 @@ final class CurlTransfer {
         if let failure { return failure }
         guard let result, result != CURLE_OK else { return nil }
         let text = String(cString: errorText)
-        let plain = library.functions.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
+        let plain =
+            library.functions.pointee.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
         return FetchError(curl: result, text.isEmpty ? plain : text, circumstances)
     }
 
     private var circumstances: CurlCircumstances {
         var tunnelStatus = 0
-        withUnsafePointer(to: library.functions) {
-            _ = swcurl_get_long($0, easy, CURLINFO_HTTP_CONNECTCODE, &tunnelStatus)
-        }
+        _ = swcurl_get_long(library.functions, easy, CURLINFO_HTTP_CONNECTCODE, &tunnelStatus)
         return CurlCircumstances(
             isConnected: requestBegan != nil, hasReply: hasReply, isPaused: isPaused,
             errorNumber: errorNumber, tunnelStatus: tunnelStatus)
@@ -176,20 +168,12 @@ final class CurlTransfer {
     /// Of the last system call that failed, or 0.
     var errorNumber: Int {
         var number = 0
-        withUnsafePointer(to: library.functions) {
-            _ = swcurl_get_long($0, easy, CURLINFO_OS_ERRNO, &number)
-        }
+        _ = swcurl_get_long(library.functions, easy, CURLINFO_OS_ERRNO, &number)
         return number
     }
 
     /// Grows as long as the request goes out and the reply's header comes in.
-    var progressBytes: Int {
-        var count: curl_off_t = 0
-        withUnsafePointer(to: library.functions) {
-            _ = swcurl_get_offset($0, easy, CURLINFO_SIZE_UPLOAD_T, &count)
-        }
-        return Int(count) + reply.header.count
-    }
+    var progressBytes: Int { count(CURLINFO_SIZE_UPLOAD_T) + reply.header.count }
 
     // MARK: libcurl's side
 
@@ -213,30 +197,18 @@ final class CurlTransfer {
         return bytes.count
     }
 
-    fileprivate func receiveHeader(_ line: ArraySlice<UInt8>) -> Int {
+    fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         // Trailers after a body have nobody who could use them.
         guard !hasReply else { return line.count }
-        let isStatusLine = line.first == UInt8(ascii: "H") && line.starts(with: "HTTP/".utf8)
-        if isStatusLine { reply = HTTPReply() }
-        reply.header += line
-        guard reply.header.count <= Self.headerBytesMax, reply.fields.count < Self.fieldsMax else {
+        // Interim replies (1xx) announce another one.
+        if line.starts(with: "HTTP/".utf8) { reply = HTTPReply() }
+        reply.add(line: line)
+        guard reply.header.count <= Self.headerBytesMax, reply.linesCount <= Self.fieldsMax else {
             failure = FetchError(.protocolError, .header, "the reply's header is too long")
             return 0
         }
-        let text = line.last == ASCII.lineFeed ? line.dropLast() : line
-        let bare = text.last == ASCII.carriageReturn ? text.dropLast() : text
-        if bare.isEmpty {
-            // Interim replies (1xx) announce another one.
-            if reply.status >= 200 || reply.status == 101 { completeReply() }
-        } else if isStatusLine {
-            readStatusLine(bare)
-        } else if let colon = bare.firstIndex(of: ASCII.colon) {
-            let value = bare[(colon + 1)...].drop { $0 == ASCII.space || $0 == ASCII.tab }
-            reply.fields.append(
-                HTTPField(
-                    String(decoding: bare[..<colon], as: UTF8.self),
-                    String(decoding: value, as: UTF8.self)))
-        }
+        let isEnd = line.first == ASCII.carriageReturn || line.first == ASCII.lineFeed
+        if isEnd && (reply.status >= 200 || reply.status == 101) { completeReply() }
         return line.count
     }
 
@@ -244,35 +216,57 @@ final class CurlTransfer {
 
     fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) { sent += bytes }
 
-    private func readStatusLine(_ line: ArraySlice<UInt8>) {
-        let parts = line.split(
-            separator: ASCII.space, maxSplits: 2, omittingEmptySubsequences: false)
-        reply.version = String(decoding: parts[0].dropFirst(5), as: UTF8.self)
-        reply.status = parts.count > 1 ? ASCII.decimal(parts[1], max: 999) ?? 0 : 0
-        reply.reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
-    }
-
     /// The reply's header is whole: the moment at which the connection can be asked about.
     private func completeReply() {
         hasReply = true
         var address: UnsafePointer<CChar>?
         var port = 0
-        withUnsafePointer(to: library.functions) { functions in
-            _ = swcurl_get_string(functions, easy, CURLINFO_PRIMARY_IP, &address)
-            _ = swcurl_get_long(functions, easy, CURLINFO_PRIMARY_PORT, &port)
-        }
+        _ = swcurl_get_string(library.functions, easy, CURLINFO_PRIMARY_IP, &address)
+        _ = swcurl_get_long(library.functions, easy, CURLINFO_PRIMARY_PORT, &port)
         let tls = endpoint.security == .tls ? tlsFacts() : nil
         connection = Connection(
             endpoint: endpoint, address: address.map { String(cString: $0) } ?? "",
             port: UInt16(clamping: port), tls: tls,
-            trust: endpoint.security == .tls ? TrustFacts(verdict: trust, firstSeen: nil) : nil)
+            trust: endpoint.security == .tls ? TrustFacts(verdict: trust, firstSeen: nil) : nil,
+            moments: moments())
         wake()
+    }
+
+    private func moments() -> ConnectionMoments {
+        func moment(_ info: CURLINFO) -> Deadline? {
+            let microseconds = count(info)
+            guard microseconds > 0 else { return nil }
+            return Deadline(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000)
+        }
+        var moments = ConnectionMoments()
+        moments.resolved = moment(CURLINFO_NAMELOOKUP_TIME_T)
+        moments.connected = moment(CURLINFO_CONNECT_TIME_T)
+        moments.secured = moment(CURLINFO_APPCONNECT_TIME_T)
+        moments.ready = moment(CURLINFO_PRETRANSFER_TIME_T)
+        return moments
+    }
+
+    /// What has gone over the connection for this transfer.
+    var traffic: Traffic {
+        var (request, header) = (0, 0)
+        _ = swcurl_get_long(library.functions, easy, CURLINFO_REQUEST_SIZE, &request)
+        _ = swcurl_get_long(library.functions, easy, CURLINFO_HEADER_SIZE, &header)
+        var traffic = Traffic()
+        traffic.sent = request + count(CURLINFO_SIZE_UPLOAD_T)
+        traffic.received = header + count(CURLINFO_SIZE_DOWNLOAD_T)
+        return traffic
+    }
+
+    private func count(_ info: CURLINFO) -> Int {
+        var count: curl_off_t = 0
+        _ = swcurl_get_offset(library.functions, easy, info, &count)
+        return Int(count)
     }
 
     private func tlsFacts() -> TLSFacts? {
         guard library.usesOurOpenSSL, let openSSL = try? TLSLibrary.shared() else { return nil }
         var info: UnsafeMutablePointer<curl_tlssessioninfo>?
-        withUnsafePointer(to: library.functions) { _ = swcurl_get_tls($0, easy, &info) }
+        _ = swcurl_get_tls(library.functions, easy, &info)
         guard let info = info?.pointee, info.backend == CURLSSLBACKEND_OPENSSL,
             let ssl = info.internals
         else { return nil }
@@ -298,7 +292,7 @@ private func headerCallback(
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
     let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return transfer(context)?.receiveHeader(Array(line)[...]) ?? 0
+    return transfer(context)?.receiveHeader(line) ?? 0
 }
 
 private func contextCallback(

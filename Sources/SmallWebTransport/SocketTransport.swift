@@ -50,8 +50,10 @@ public final class SocketTransport: StreamTransport {
     }
 
     public func start(by deadline: Deadline) async throws(FetchError) {
-        if socket == nil { socket = try await connect(by: deadline) }
+        var moments = ConnectionMoments()
+        if socket == nil { socket = try await connect(by: deadline, &moments) }
         guard let socket else { return }
+        moments.connected = .now
         var facts: TLSFacts?
         var verdict: TrustFacts?
         if endpoint.security == .tls {
@@ -60,10 +62,12 @@ public final class SocketTransport: StreamTransport {
             let handshakeFacts = try tls.facts(host: endpoint.host)
             verdict = try await trust(endpoint, handshakeFacts)
             facts = handshakeFacts
+            moments.secured = .now
         }
+        moments.ready = .now
         connection = Connection(
             endpoint: endpoint, address: socket.address.host, port: endpoint.port, tls: facts,
-            trust: verdict)
+            trust: verdict, moments: moments)
     }
 
     public func receive(
@@ -94,8 +98,11 @@ public final class SocketTransport: StreamTransport {
         socket = nil
     }
 
-    private func connect(by deadline: Deadline) async throws(FetchError) -> TCPSocket {
+    private func connect(
+        by deadline: Deadline, _ moments: inout ConnectionMoments
+    ) async throws(FetchError) -> TCPSocket {
         let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
+        moments.resolved = .now
         let (port, onAttempt) = (endpoint.port, onAttempt)
         var connector = TCPConnector(loop: loop, deadline: deadline) {
             address async throws(FetchError) in

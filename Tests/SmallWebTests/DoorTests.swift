@@ -25,7 +25,9 @@ struct DoorTests {
             Issue.record("the last event is not the end")
             return
         }
-        #expect(ending == played.ending)
+        #expect(ending.head == played.ending?.head)
+        #expect(ending.traffic == played.ending?.traffic)
+        #expect(ending.connection?.tls == played.ending?.connection?.tls)
         let sequence = Played(events: events, result: .success(ending))
         #expect(sequence.body == played.body)
         #expect(sequence.redirects == played.redirects)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+/// How far a fetch got when, in seconds from its start, by curl's names.
+///
+/// `redirect` is when the last redirect was followed; what comes after belongs to the hop that
+/// followed it. `nil` is what has not happened, or was not needed.
+public struct Timings: Sendable, Hashable {
+    /// Unix time of the start, with its fraction.
+    public let startTime: Double
+    public private(set) var redirect: Double?
+    public private(set) var nameLookup: Double?
+    public private(set) var connect: Double?
+    /// TLS and trust.
+    public private(set) var appConnect: Double?
+    public private(set) var preTransfer: Double?
+    /// The reply's head.
+    public private(set) var startTransfer: Double?
+    public private(set) var total: Double?
+
+    private let start: Deadline
+
+    /// Starts now.
+    public init() {
+        start = .now
+        startTime = Double(wallClockNanoseconds()) / 1e9
+    }
+
+    /// Takes note of an event that happens now.
+    public mutating func note(_ event: Event) {
+        switch event {
+        case .redirect:
+            redirect = seconds(.now)
+            (nameLookup, connect, appConnect, preTransfer) = (nil, nil, nil, nil)
+            startTransfer = nil
+        case .connected(let connection):
+            nameLookup = seconds(connection.moments.resolved)
+            connect = seconds(connection.moments.connected)
+            appConnect = seconds(connection.moments.secured)
+            preTransfer = seconds(connection.moments.ready)
+        case .head:
+            if startTransfer == nil { startTransfer = seconds(.now) }
+        default: break
+        }
+    }
+
+    /// The fetch ends now.
+    public mutating func end() { total = seconds(.now) }
+
+    /// Never negative: a connection that was made for an earlier fetch was there at the start.
+    private func seconds(_ moment: Deadline?) -> Double? {
+        moment.map { Double($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) / 1e9 }
+    }
+}
+
+/// Bytes of protocol, above TCP and TLS, of all hops of a fetch.
+public struct Traffic: Sendable, Hashable {
+    public var sent = 0
+    public var received = 0
+
+    public init() {}
+}
