@@ -13,8 +13,8 @@ let strict: [SwiftSetting] = [
 /// ordinary modules, not SwiftPM build plugins.
 func plugin(_ name: String) -> Target {
     .target(
-        name: "\(name)Plugin", dependencies: ["SmallWebCore"], path: "Plugins/\(name)",
-        swiftSettings: strict)
+        name: "\(name)Plugin", dependencies: ["SmallWebCore", "SmallWebLibraries"],
+        path: "Plugins/\(name)", swiftSettings: strict)
 }
 
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -28,7 +28,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         swiftSettings: strict)
 }
 
-let plugins = ["Finger", "Gemini", "Gopher", "HTTP"]
+let plugins = ["Finger", "Gemini", "Git", "Gopher", "HTTP"]
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 var targets: [Target] = [
@@ -36,8 +36,12 @@ var targets: [Target] = [
     .target(name: "CSmallWebPOSIX"),
     .target(name: "CSmallWebTLS"),
     .target(name: "CSmallWebCurl"),
+    .target(name: "CSmallWebCrypto"),
+    .target(name: "CSmallWebZlib"),
 
     library("SmallWebCore", ["CSmallWebPOSIX"]),
+    // System libraries that have nothing to do with the network, opened when first needed.
+    library("SmallWebLibraries", ["SmallWebCore", "CSmallWebCrypto", "CSmallWebZlib"]),
     library(
         "SmallWebTransport",
         ["SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebTLS"]),
@@ -61,7 +65,7 @@ var targets: [Target] = [
     tests("SmallWebCoreTests", ["SmallWebCore"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
     tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins"]),
-    tests("PluginTests", ["SmallWeb"] + pluginTargets),
+    tests("PluginTests", ["SmallWeb", "SmallWebLibraries"] + pluginTargets),
     tests("CommandLineTests", ["SmallWebCLI"]),
     tests("TidyTests", []),
 ]
@@ -72,7 +76,7 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
     targets.append(
         .executableTarget(
             name: "smallweb-fuzz",
-            dependencies: ["SmallWebCore", "SmallWeb"] + pluginTargets,
+            dependencies: ["SmallWebCore", "SmallWebLibraries", "SmallWeb"] + pluginTargets,
             path: "Tests/Fuzz", exclude: ["run.sh"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }

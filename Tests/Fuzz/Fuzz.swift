@@ -42,15 +42,16 @@ private let target: @Sendable ([UInt8]) -> Void = {
 }()
 
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
-    "finger": finger, "gemini-header": geminiHeader, "gemini-request": geminiRequest,
-    "gopher-address": gopherAddress, "gopher-menu": gopherMenu, "gopher-opening": gopherOpening,
-    "gopher-text": gopherText, "known-hosts": knownHosts, "line-framer": lineFramer,
-    "http-date": httpDate, "media-type": mediaType, "reference": reference,
-    "terminal-text": terminalText, "uri": uri,
+    "delta": delta, "finger": finger, "gemini-header": geminiHeader,
+    "gemini-request": geminiRequest, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
+    "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,
+    "line-framer": lineFramer, "http-date": httpDate, "media-type": mediaType, "pack": pack,
+    "pack-deltas": packDeltas, "pkt-line": pktLine, "reference": reference,
+    "terminal-text": terminalText, "tree": tree, "uri": uri,
 ]
 
 /// A promise: holds in release builds too.
-private func check(_ promise: Bool, _ message: String) {
+func check(_ promise: Bool, _ message: String) {
     if !promise { fatalError(message) }
 }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebLibraries
+
+/// The hash that names the objects of a repository.
+enum ObjectFormat: String, CaseIterable, Sendable {
+    case sha1, sha256
+
+    var algorithm: Digest.Algorithm {
+        switch self {
+        case .sha1: .sha1
+        case .sha256: .sha256
+        }
+    }
+
+    /// The length of an id.
+    var byteCount: Int { algorithm.byteCount }
+}
+
+/// The kinds of objects, by their number in a pack.
+enum ObjectType: UInt8, CaseIterable, Sendable {
+    case commit = 1
+    case tree, blob, tag
+
+    var name: String { "\(self)" }
+
+    /// - Parameter name: As in a tag's header.
+    init?(name: ArraySlice<UInt8>) {
+        guard let type = Self.allCases.first(where: { name.elementsEqual($0.name.utf8) })
+        else { return nil }
+        self = type
+    }
+}
+
+/// The name of an object: the hash of its type, length and content.
+struct ObjectID: Hashable, Sendable, CustomStringConvertible {
+    let format: ObjectFormat
+    /// As many as the format says.
+    let bytes: [UInt8]
+
+    /// - Parameter bytes: As many as `format` says.
+    init(_ bytes: some Collection<UInt8>, _ format: ObjectFormat) {
+        precondition(bytes.count == format.byteCount)
+        self.format = format
+        self.bytes = Array(bytes)
+    }
+
+    /// Exactly 40 or 64 hexadecimal digits of either case; `nil` for anything else.
+    init?(hex: some Collection<UInt8>) {
+        let count = hex.count
+        guard let format = ObjectFormat.allCases.first(where: { $0.byteCount * 2 == count })
+        else { return nil }
+        var bytes: [UInt8] = []
+        var high: UInt8?
+        for character in hex {
+            guard let digit = ASCII.hexValue(character) else { return nil }
+            if let first = high {
+                bytes.append(first << 4 | digit)
+                high = nil
+            } else {
+                high = digit
+            }
+        }
+        self.format = format
+        self.bytes = bytes
+    }
+
+    init?(hex: String) { self.init(hex: hex.utf8) }
+
+    /// Lower-case hexadecimal.
+    var description: String { bytes.hex }
+}
+
+/// Computes the ids of objects, one after the other, whose content arrives in any pieces.
+final class ObjectHasher {
+    private let format: ObjectFormat
+    private let digest: Digest
+
+    /// - Throws: `not-built-in` without the system library.
+    init(_ format: ObjectFormat) throws(FetchError) {
+        self.format = format
+        digest = try Digest(format.algorithm)
+    }
+
+    /// - Parameter byteCount: How many bytes `update` will be given.
+    func begin(_ type: ObjectType, byteCount: Int) {
+        digest.update(Array("\(type.name) \(byteCount)\0".utf8)[...])
+    }
+
+    func update(_ content: ArraySlice<UInt8>) { digest.update(content) }
+
+    func finish() -> ObjectID { ObjectID(digest.finish(), format) }
+
+    /// The id of an object that is there as a whole.
+    func id(of type: ObjectType, _ content: ArraySlice<UInt8>) -> ObjectID {
+        begin(type, byteCount: content.count)
+        update(content)
+        return finish()
+    }
+}

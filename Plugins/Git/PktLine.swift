@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// A packet of Git's wire format (gitprotocol-common(5)): four hexadecimal digits, the length of
+/// payload and digits together, and the payload. Lengths below four have meanings of their own.
+enum PktLine: Hashable, Sendable {
+    /// Up to ``payloadBytesMax`` bytes; none should be sent, and are no mistake.
+    case data(ArraySlice<UInt8>)
+    case flush, delim, responseEnd
+
+    static let bytesMax = 65_520
+    static let payloadBytesMax = bytesMax - 4
+    static let flushPacket = Array("0000".utf8)
+    static let delimPacket = Array("0001".utf8)
+
+    /// A data packet, ready to send.
+    ///
+    /// - Throws: `bad-url` when the payload is too long: no request is, but for what a URL adds.
+    static func encode(_ payload: some Collection<UInt8>) throws(FetchError) -> [UInt8] {
+        guard payload.count <= payloadBytesMax else {
+            throw FetchError(
+                .badURL, .input, "the request is longer than \(payloadBytesMax) bytes")
+        }
+        let length = payload.count + 4
+        let digits = [UInt8(length >> 8), UInt8(length & 0xFF)].hex
+        return Array(digits.utf8) + payload
+    }
+
+    /// As above. No line feed is added.
+    static func encode(_ text: String) throws(FetchError) -> [UInt8] { try encode(text.utf8) }
+
+    /// The payload of a data packet without the line feed that may end it.
+    var text: ArraySlice<UInt8>? {
+        guard case .data(let payload) = self else { return nil }
+        return payload.last == ASCII.lineFeed ? payload.dropLast() : payload
+    }
+
+    /// Why the server refuses, when this is its `ERR` packet. It may come wherever text may.
+    var serverError: String? {
+        guard let text, text.starts(with: "ERR ".utf8) else { return nil }
+        return String(decoding: text.dropFirst(4), as: UTF8.self)
+    }
+}
+
+/// Cuts bytes that arrive in any pieces into packets. Pure.
+///
+/// It holds what was added and one packet at most. Packets that are whole within one piece are
+/// slices of it: nothing is copied.
+struct PktLineDecoder: Sendable {
+    /// What was added and not looked at yet.
+    private var input: ArraySlice<UInt8> = []
+    /// The beginning of a packet whose end is yet to come.
+    private var partial: [UInt8] = []
+
+    /// Whether the input may end here.
+    var isAtBoundary: Bool { input.isEmpty && partial.isEmpty }
+
+    /// What was added and belongs to no packet that was given out.
+    var heldBytes: Int { input.count + partial.count }
+
+    /// Adds the next bytes; best when ``next()`` has given out all that came before.
+    mutating func add(_ bytes: ArraySlice<UInt8>) {
+        if input.isEmpty { input = bytes } else { input += bytes }
+    }
+
+    /// The next packet, or `nil` when its end has not arrived.
+    ///
+    /// - Throws: `protocol-error` for a length that is none, every time from then on.
+    mutating func next() throws(FetchError) -> PktLine? {
+        if partial.isEmpty {
+            guard let length = try Self.length(input) else { return hold() }
+            guard input.count >= max(length, 4) else { return hold() }
+            defer { input = input.dropFirst(max(length, 4)) }
+            return Self.packet(input, length)
+        }
+        fill(upTo: 4)
+        guard let length = try Self.length(partial[...]) else { return nil }
+        fill(upTo: length)
+        guard partial.count >= length else { return nil }
+        defer { partial = [] }
+        return Self.packet(partial[...], length)
+    }
+
+    private mutating func hold() -> PktLine? {
+        partial += input
+        input = []
+        return nil
+    }
+
+    private mutating func fill(upTo count: Int) {
+        let missing = max(count - partial.count, 0)
+        partial += input.prefix(missing)
+        input = input.dropFirst(missing)
+    }
+
+    /// The length that `bytes` begin with: 0, 1, 2 or 4 to 65520; `nil` for less than four bytes.
+    private static func length(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> Int? {
+        guard bytes.count >= 4 else { return nil }
+        var length = 0
+        for byte in bytes.prefix(4) {
+            guard let digit = ASCII.hexValue(byte) else { throw malformed(bytes) }
+            length = length << 4 | Int(digit)
+        }
+        guard length != 3 && length <= PktLine.bytesMax else { throw malformed(bytes) }
+        return length
+    }
+
+    private static func packet(_ bytes: ArraySlice<UInt8>, _ length: Int) -> PktLine {
+        switch length {
+        case 0: .flush
+        case 1: .delim
+        case 2: .responseEnd
+        default: .data(bytes.prefix(length).dropFirst(4))
+        }
+    }
+
+    private static func malformed(_ bytes: ArraySlice<UInt8>) -> FetchError {
+        let length = Array(bytes.prefix(4))
+        let isText = length.allSatisfy { 0x20..<0x7F ~= $0 }
+        let shown = isText ? "\"\(String(decoding: length, as: UTF8.self))\"" : "0x\(length.hex)"
+        return FetchError(
+            .protocolError, .body, "not the Git protocol: \(shown) where a packet's length belongs")
+    }
+}

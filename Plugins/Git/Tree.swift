@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// One name in a directory.
+struct TreeEntry: Hashable, Sendable {
+    enum Kind: Sendable {
+        case file, executable, directory, symbolicLink
+        /// A commit of another repository.
+        case submodule
+    }
+
+    /// The file type and permissions of POSIX, of which only ``kind`` means anything.
+    let mode: UInt32
+    let kind: Kind
+    /// Never empty, `.` or `..`, and without `/`; not always UTF-8.
+    let name: ArraySlice<UInt8>
+    let id: ObjectID
+}
+
+/// The content of a tree object: `mode SP name NUL id`, again and again. Pure.
+enum Tree {
+    /// - Parameter bytes: All of it. The names are slices of it.
+    /// - Throws: `protocol-error` for anything that the grammar does not allow.
+    static func parse(
+        _ bytes: ArraySlice<UInt8>, _ format: ObjectFormat
+    ) throws(FetchError) -> [TreeEntry] {
+        var entries: [TreeEntry] = []
+        var rest = bytes
+        while !rest.isEmpty {
+            guard let nul = rest.firstIndex(of: ASCII.nul) else {
+                throw malformed("a name without its end")
+            }
+            // A mode has seven digits at most: no need to look further for the space.
+            guard let space = rest[..<nul].prefix(8).firstIndex(of: ASCII.space) else {
+                throw malformed("a name without its mode")
+            }
+            let (mode, kind) = try mode(rest[..<space])
+            let name = rest[(space + 1)..<nul]
+            try check(name)
+            rest = rest[(nul + 1)...]
+            guard rest.count >= format.byteCount else { throw malformed("a name without its id") }
+            let id = ObjectID(rest.prefix(format.byteCount), format)
+            rest = rest.dropFirst(format.byteCount)
+            entries.append(TreeEntry(mode: mode, kind: kind, name: name, id: id))
+        }
+        return entries
+    }
+
+    /// Octal digits. A leading zero is wrong, yet in old repositories, and Git reads it.
+    private static func mode(
+        _ digits: ArraySlice<UInt8>
+    ) throws(FetchError) -> (UInt32, TreeEntry.Kind) {
+        var mode: UInt32 = 0
+        for digit in digits {
+            guard digit &- 0x30 < 8 else { throw malformed("a mode that is not octal") }
+            mode = mode << 3 | UInt32(digit &- 0x30)
+        }
+        let kind: TreeEntry.Kind
+        switch mode & ~0o7777 {
+        case 0o100000: kind = mode & 0o100 != 0 ? .executable : .file
+        case 0o040000: kind = .directory
+        case 0o120000: kind = .symbolicLink
+        case 0o160000: kind = .submodule
+        default: throw malformed("the mode \(String(mode, radix: 8))")
+        }
+        return (mode, kind)
+    }
+
+    private static func check(_ name: ArraySlice<UInt8>) throws(FetchError) {
+        // They would lead out of the directory.
+        let isDots = name.count <= 2 && name.allSatisfy { $0 == ASCII.dot }
+        guard !isDots && !name.contains(ASCII.slash) else {
+            throw malformed("the name \"\(String(decoding: name, as: UTF8.self))\"")
+        }
+    }
+
+    private static func malformed(_ why: String) -> FetchError {
+        FetchError(.protocolError, .body, "malformed tree: \(why)")
+    }
+}
+
+/// What leads from a commit to its files. Pure.
+enum CommitHeader {
+    /// The tree in the commit's first line.
+    ///
+    /// - Throws: `protocol-error` without one.
+    static func tree(
+        _ commit: ArraySlice<UInt8>, _ format: ObjectFormat
+    ) throws(FetchError) -> ObjectID {
+        var rest = commit
+        return try ObjectHeader.id("tree", &rest, format)
+    }
+}
+
+/// What leads from an annotated tag to its object. Pure.
+enum TagHeader {
+    /// The object in the tag's first line and its type in the second.
+    ///
+    /// - Throws: `protocol-error` without them.
+    static func target(
+        _ tag: ArraySlice<UInt8>, _ format: ObjectFormat
+    ) throws(FetchError) -> (id: ObjectID, type: ObjectType) {
+        var rest = tag
+        let id = try ObjectHeader.id("object", &rest, format)
+        guard let type = ObjectType(name: try ObjectHeader.value("type", &rest)) else {
+            throw ObjectHeader.malformed("type")
+        }
+        return (id, type)
+    }
+}
+
+/// The lines `name SP value LF` that commits and tags begin with.
+private enum ObjectHeader {
+    /// Removes the next line, which must be the one of this name, from `rest`.
+    static func value(
+        _ name: String, _ rest: inout ArraySlice<UInt8>
+    ) throws(FetchError) -> ArraySlice<UInt8> {
+        // Longer than any line that is asked for: a content without line feeds is not searched.
+        guard let lineFeed = rest.prefix(128).firstIndex(of: ASCII.lineFeed),
+            rest.starts(with: "\(name) ".utf8)
+        else { throw malformed(name) }
+        defer { rest = rest[(lineFeed + 1)...] }
+        return rest[..<lineFeed].dropFirst(name.utf8.count + 1)
+    }
+
+    static func id(
+        _ name: String, _ rest: inout ArraySlice<UInt8>, _ format: ObjectFormat
+    ) throws(FetchError) -> ObjectID {
+        guard let id = ObjectID(hex: try value(name, &rest)), id.format == format else {
+            throw malformed(name)
+        }
+        return id
+    }
+
+    static func malformed(_ name: String) -> FetchError {
+        FetchError(.protocolError, .body, "malformed object: no line \"\(name)\"")
+    }
+}

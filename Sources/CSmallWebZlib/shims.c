@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include "CSmallWebZlib.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+const char *swzlib_load(struct swzlib_functions *functions) {
+    void *library = dlopen("libz.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library == NULL) return dlerror();
+#define SWZLIB_LOOK_UP(name)                                                                      \
+    functions->name = (__typeof__(functions->name))dlsym(library, #name);                         \
+    if (functions->name == NULL) return dlerror();
+    SWZLIB_LOOK_UP(zlibVersion)
+    SWZLIB_LOOK_UP(inflateInit2_)
+    SWZLIB_LOOK_UP(inflate)
+    SWZLIB_LOOK_UP(inflateReset)
+    SWZLIB_LOOK_UP(inflateEnd)
+#undef SWZLIB_LOOK_UP
+    return NULL;
+}

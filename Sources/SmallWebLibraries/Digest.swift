@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebCrypto
+public import SmallWebCore
+
+/// A cryptographic hash of bytes that arrive in any pieces, by OpenSSL.
+///
+/// One object hashes any number of messages, one after the other.
+public final class Digest {
+    public enum Algorithm: Sendable, Hashable, CaseIterable {
+        case sha1, sha256
+
+        /// The length of a digest.
+        public var byteCount: Int {
+            switch self {
+            case .sha1: 20
+            case .sha256: 32
+            }
+        }
+    }
+
+    public let algorithm: Algorithm
+    private let functions: swcrypto_functions
+    private let context: OpaquePointer
+
+    /// - Throws: `not-built-in` when libcrypto is not installed, or refuses the algorithm.
+    public init(_ algorithm: Algorithm) throws(FetchError) {
+        self.algorithm = algorithm
+        functions = try CryptoLibrary.shared().functions
+        guard let context = functions.EVP_MD_CTX_new() else {
+            throw FetchError(.internal, .input, "OpenSSL could not make a digest")
+        }
+        self.context = context
+        let function =
+            switch algorithm {
+            case .sha1: functions.EVP_sha1()
+            case .sha256: functions.EVP_sha256()
+            }
+        guard functions.EVP_DigestInit_ex(context, function, nil) == 1 else {
+            throw FetchError(.notBuiltIn, .input, "this OpenSSL has no \(algorithm)")
+        }
+    }
+
+    deinit { functions.EVP_MD_CTX_free(context) }
+
+    /// Adds the next bytes of the message.
+    public func update(_ bytes: UnsafeRawBufferPointer) {
+        let isDone = functions.EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
+        precondition(isDone == 1)
+    }
+
+    /// Adds the next bytes of the message.
+    public func update(_ bytes: ArraySlice<UInt8>) {
+        bytes.withUnsafeBytes { update($0) }
+    }
+
+    /// The digest of everything since the last one; what is added next begins another message.
+    public func finish() -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: algorithm.byteCount)
+        let isDone = functions.EVP_DigestFinal_ex(context, &digest, nil)
+        // Without a function it keeps its own, and saves OpenSSL looking it up.
+        let isReady = functions.EVP_DigestInit_ex(context, nil, nil)
+        precondition(isDone == 1 && isReady == 1)
+        return digest
+    }
+}
+
+/// libcrypto, opened at the first use in the process.
+//
+// @unchecked: function pointers that nobody changes after `init`.
+private final class CryptoLibrary: @unchecked Sendable {
+    let functions: swcrypto_functions
+
+    private static let loaded = Result { () throws(FetchError) in try CryptoLibrary() }
+
+    static func shared() throws(FetchError) -> CryptoLibrary { try loaded.get() }
+
+    private init() throws(FetchError) {
+        var functions = swcrypto_functions()
+        if let problem = swcrypto_load(&functions) {
+            throw FetchError(
+                .notBuiltIn, .input, "hashing needs OpenSSL 3: \(String(cString: problem))",
+                hint: "install the package libssl3")
+        }
+        // openssl.cnf is not wanted: reading it costs more than the hash.
+        _ = functions.OPENSSL_init_crypto(UInt64(swcrypto_init_options), nil)
+        self.functions = functions
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebZlib
+public import SmallWebCore
+
+/// Decompresses a zlib stream (RFC 1950) that arrives in any pieces, by zlib.
+///
+/// The stream says itself where it ends, so bytes of something else may follow it.
+public final class Inflater {
+    /// The most that one call gives out.
+    public static let outputBytesMax = 65_536
+
+    /// Whether the stream has ended, and its checksum was right.
+    public private(set) var isFinished = false
+    private let functions: swzlib_functions
+    /// Allocated, because zlib keeps its address.
+    private let stream: UnsafeMutablePointer<swzlib_stream>
+    private var output = [UInt8](repeating: 0, count: outputBytesMax)
+
+    /// - Throws: `not-built-in` when libz is not installed, or is none that we know.
+    public init() throws(FetchError) {
+        var functions = try ZlibLibrary.shared().functions
+        let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
+        stream.initialize(to: swzlib_stream())
+        guard swzlib_inflate_init(&functions, stream) == swzlib_ok else {
+            stream.deallocate()
+            let version = String(cString: functions.zlibVersion())
+            throw FetchError(.notBuiltIn, .input, "zlib \(version) cannot be used")
+        }
+        self.functions = functions
+        self.stream = stream
+    }
+
+    deinit {
+        _ = functions.inflateEnd(stream)
+        stream.deallocate()
+    }
+
+    /// Makes ready for another stream, with the memory of this one.
+    public func reset() {
+        isFinished = false
+        let code = functions.inflateReset(stream)
+        precondition(code == swzlib_ok)
+    }
+
+    /// The next output, at most ``outputBytesMax`` bytes.
+    ///
+    /// Empty when the stream has ended (see ``isFinished``) or all of `input` is used and more is
+    /// needed: call it until then. Letting go of the output before the next call saves a copy.
+    ///
+    /// - Parameter input: The stream's next bytes. What is used is removed from its front, never a
+    ///   byte beyond the end of the stream.
+    /// - Throws: `protocol-error` for corrupt data.
+    public func inflate(_ input: inout ArraySlice<UInt8>) throws(FetchError) -> ArraySlice<UInt8> {
+        guard !isFinished else { return [] }
+        let code = input.prefix(Int(Int32.max)).withUnsafeBytes { from in
+            output.withUnsafeMutableBytes { to in
+                stream.pointee.next_in = from.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                stream.pointee.avail_in = UInt32(from.count)
+                stream.pointee.next_out = to.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                stream.pointee.avail_out = UInt32(to.count)
+                let code = functions.inflate(stream, Int32(swzlib_no_flush))
+                input = input.dropFirst(from.count - Int(stream.pointee.avail_in))
+                return code
+            }
+        }
+        switch code {
+        case Int32(swzlib_stream_end): isFinished = true
+        // The latter: it could neither use nor give a byte, which is no error.
+        case Int32(swzlib_ok), Int32(swzlib_buffer_error): break
+        case Int32(swzlib_data_error), Int32(swzlib_need_dictionary):
+            let reason = stream.pointee.msg.map { String(cString: $0) } ?? "it needs a dictionary"
+            throw FetchError(.protocolError, .body, "corrupt compressed data: \(reason)")
+        default: throw FetchError(.internal, .body, "zlib failed with \(code)")
+        }
+        return output[..<(output.count - Int(stream.pointee.avail_out))]
+    }
+}
+
+/// zlib, opened at the first use in the process.
+//
+// @unchecked: function pointers that nobody changes after `init`.
+private final class ZlibLibrary: @unchecked Sendable {
+    let functions: swzlib_functions
+
+    private static let loaded = Result { () throws(FetchError) in try ZlibLibrary() }
+
+    static func shared() throws(FetchError) -> ZlibLibrary { try loaded.get() }
+
+    private init() throws(FetchError) {
+        var functions = swzlib_functions()
+        if let problem = swzlib_load(&functions) {
+            throw FetchError(
+                .notBuiltIn, .input, "decompressing needs zlib: \(String(cString: problem))",
+                hint: "install the package zlib1g")
+        }
+        self.functions = functions
+    }
+}
