@@ -6,6 +6,7 @@ struct Option: Sendable {
     enum Group: String, Sendable, CaseIterable {
         case output = "Output"
         case requests = "Requests"
+        case refs = "References (refs)"
         case http = "HTTP"
         case limits = "Limits"
         case connection = "Connection and trust"

@@ -5,7 +5,7 @@ internal import SmallWebTransport
 
 extension Option {
     /// All options, in the order in which they are described.
-    static let all: [Option] = output + requests + http + limits + connection + messages
+    static let all: [Option] = output + requests + refs + http + limits + connection + messages
 
     private static let output: [Option] = [
         Option(

@@ -48,6 +48,10 @@ struct Settings: Sendable {
     /// `nil` for the default, which depends on where the body goes.
     var bodyBytesMax: Int?
 
+    /// For `refs`.
+    var refs = RefQuery()
+    var failsWithoutMatch = false
+
     var http = HTTPOptions()
     var connection = {
         var settings = HTTPSettings()
