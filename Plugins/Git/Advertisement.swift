@@ -8,6 +8,8 @@ struct Advertisement: Sendable {
     private(set) var format = ObjectFormat.sha1
     private(set) var capabilities: [Substring] = []
     private var isFirst = true
+    /// Whether the flush comes that ends HTTP's preface.
+    private var isPrefaced = false
 
     /// What a packet of the advertisement is.
     enum Step {
@@ -21,7 +23,12 @@ struct Advertisement: Sendable {
     mutating func take(_ packet: PktLine) throws(FetchError) -> Step {
         guard let text = packet.text else {
             guard packet == .flush else { throw Self.malformed("a packet without text") }
-            return .end
+            defer { isPrefaced = false }
+            return isPrefaced ? .more : .end
+        }
+        if isFirst && !isPrefaced && text.starts(with: "# service=".utf8) {
+            isPrefaced = true
+            return .more
         }
         let wasFirst = isFirst
         isFirst = false

@@ -12,6 +12,8 @@ final class ContentReader {
     private let address: GitAddress
     private let cache: ObjectCache
     private let limits: Limits
+    /// What the version's name stands for.
+    private var start: ObjectID?
     /// Everything, when it came at once.
     private var snapshot: PackReader?
 
@@ -34,6 +36,7 @@ final class ContentReader {
         _ path: [[UInt8]], refs: [String: ObjectID], _ emit: Emit
     ) async throws(FetchError) {
         let start = try await resolve(refs)
+        self.start = start
         var object = try await load(start)
         var hops = 0
         while object.type == .tag || object.type == .commit {
@@ -93,14 +96,16 @@ final class ContentReader {
         if server.version == 2 {
             let request = try RefList.request(prefixes: candidates, symrefs: false, server)
             let format = server.format
-            try await conversation.exchange(request) { packet async throws(FetchError) in
-                guard let text = packet.text else { return true }
-                let line = try RefLine(attributed: text, format)
-                let name = String(decoding: line.name, as: UTF8.self)
-                guard candidates.contains(name), let oid = line.oid else { return false }
-                refs[name] = ObjectID(hex: line.peeled ?? oid)
+            try await conversation.exchange(request) { decoder async throws(FetchError) in
+                while let packet = try decoder.nextOfReply() {
+                    guard let text = packet.text else { return true }
+                    let ref = try RefLine(attributed: text, format)
+                    let name = String(decoding: ref.name, as: UTF8.self)
+                    if candidates.contains(name), let oid = ref.oid {
+                        refs[name] = ObjectID(hex: ref.peeled ?? oid)
+                    }
+                }
                 return false
-            } _: { () async throws(FetchError) in
             }
         }
         guard let id = candidates.lazy.compactMap({ refs[$0] }).first else {
@@ -142,7 +147,9 @@ final class ContentReader {
             heldBytesMax: canFilter ? Self.heldBytesMax : Self.snapshotBytesMax)
         let pack = try PackReader(server.format, limits: limits, keeping: true)
         do throws(FetchError) {
-            try await fetch(id, canFilter ? .objectAlone : .snapshot, pack) { _ in }
+            let (wanted, depth): (ObjectID, GitCommand.Depth) =
+                canFilter ? (id, .objectAlone) : (start ?? id, .snapshot)
+            try await fetch(wanted, depth, pack) { _ in }
         } catch  where error.outcome == .tooLarge && !canFilter {
             throw FetchError(
                 .tooLarge, .body,
@@ -165,19 +172,18 @@ final class ContentReader {
     ) async throws(FetchError) {
         var reply = FetchReply(server)
         let request = try GitCommand.fetch(id, depth, server)
-        try await conversation.exchange(request) { packet async throws(FetchError) in
-            switch try reply.take(packet) {
-            case .more: return false
-            case .end: return true
-            case .fatal(let text):
-                throw FetchError(
-                    .permanentFailure, .body, "the server gave up: \(text)")
-            case .pack(let bytes):
-                pack.add(bytes)
-                while let event = try pack.next() { try await take(event) }
-                return false
+        try await conversation.exchange(request) { decoder async throws(FetchError) in
+            while let packet = try decoder.nextOfReply() {
+                switch try reply.take(packet) {
+                case .more: break
+                case .end: return true
+                case .fatal(let text): throw .refused(text)
+                case .pack(let bytes):
+                    pack.add(bytes)
+                    while let event = try pack.next() { try await take(event) }
+                }
             }
-        } _: { () async throws(FetchError) in
+            return false
         }
         try pack.finish()
     }
@@ -187,10 +193,9 @@ final class ContentReader {
     private func deliverFile(
         _ id: ObjectID, name: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
-        if let object = snapshot?.object(id) {
-            return try await deliver(object.content[...], name: name, emit)
+        guard canFilter else {
+            return try await deliver(load(id).content[...], name: name, emit)
         }
-        guard canFilter else { throw missing([name]) }
         let largest = limits.bodyBytesMax
         let pack = try PackReader(
             server.format, limits: PackLimits(objectBytesMax: .max), keeping: false)

@@ -48,12 +48,13 @@ struct GitAddress: Hashable, Sendable {
 
     /// The first packet of a git:// connection (gitprotocol-pack(5)). What follows the host comes
     /// after a second NUL: servers from before protocol version 1 stop there.
-    func daemonRequest() throws(FetchError) -> [UInt8] {
+    func daemonRequest(_ version: Int) throws(FetchError) -> [UInt8] {
         var path = try Self.decoded(repository.path)
         if path.starts(with: "/~".utf8) { path.removeFirst() }
         let host = repository.hostAndPort ?? ""
         return try PktLine.encode(
-            Array("git-upload-pack ".utf8) + path + Array("\0host=\(host)\0\0version=2\0".utf8))
+            Array("git-upload-pack ".utf8) + path + Array("\0host=\(host)\0".utf8)
+                + Array((version > 0 ? "\0version=\(version)\0" : "").utf8))
     }
 
     /// The URL of something else in the same version of the repository.

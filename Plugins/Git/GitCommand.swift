@@ -46,7 +46,7 @@ enum GitCommand {
     ) throws(FetchError) -> [UInt8] {
         guard server.value("side-band-64k") != nil, server.value("shallow") != nil else {
             throw FetchError(
-                .permanentFailure, .header,
+                .permanentFailure, .body,
                 "the server can send no single version: it lacks side-band-64k or shallow",
                 hint: "clone the repository with git")
         }

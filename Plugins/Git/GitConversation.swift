@@ -2,28 +2,25 @@
 internal import SmallWebCore
 
 /// A server of one repository, whatever carries its packets: it greets, then answers requests.
-///
-/// Replies are pushed: `take` gets each packet and says whether it was the last one; `pause` is
-/// called when all packets that have arrived were taken.
 protocol GitConversation: AnyObject {
-    typealias Take = (PktLine) async throws(FetchError) -> Bool
-    typealias Pause = () async throws(FetchError) -> Void
+    /// Called whenever packets have arrived: takes all that are there, and says whether the last
+    /// one of the reply was among them.
+    typealias Take = (inout PktLineDecoder) async throws(FetchError) -> Bool
 
-    /// What the server refused with, once an exchange has thrown for that reason.
+    /// The reply by which an HTTP server refused, once an exchange has thrown for that reason.
     var refusal: Head? { get }
 
-    /// - Throws: `empty-reply`, `truncated`, and what the transport, `take` and `pause` throw.
-    func greet(_ take: Take, _ pause: Pause) async throws(FetchError)
-    func exchange(
-        _ request: [UInt8], _ take: Take, _ pause: Pause
-    ) async throws(FetchError)
+    /// - Parameter version: What is asked for; the server answers with that or an older one.
+    /// - Throws: `empty-reply`, `truncated`, and what the transport and `take` throw.
+    func greet(_ version: Int, _ take: Take) async throws(FetchError)
+    func exchange(_ request: [UInt8], _ take: Take) async throws(FetchError)
 
     /// Says goodbye.
     func finish() async
 }
 
 extension FetchError {
-    /// Thrown to leave a conversation whose `refusal` has the rest.
+    /// Why the server refuses, in its own words: no failure, but a reply.
     static func refused(_ text: String) -> FetchError {
         FetchError(.permanentFailure, .header, text)
     }
@@ -34,30 +31,20 @@ final class DaemonConversation: GitConversation {
     private let stream: ByteStream
     private let address: GitAddress
     private var decoder = PktLineDecoder()
-    private(set) var refusal: Head?
+    let refusal: Head? = nil
 
     init(_ stream: ByteStream, _ address: GitAddress) {
         self.stream = stream
         self.address = address
     }
 
-    func greet(_ take: Take, _ pause: Pause) async throws(FetchError) {
-        try await exchange(address.daemonRequest(), take, pause)
+    func greet(_ version: Int, _ take: Take) async throws(FetchError) {
+        try await exchange(address.daemonRequest(version), take)
     }
 
-    func exchange(
-        _ request: [UInt8], _ take: Take, _ pause: Pause
-    ) async throws(FetchError) {
+    func exchange(_ request: [UInt8], _ take: Take) async throws(FetchError) {
         try await stream.writeAll(request)
-        while true {
-            while let packet = try decoder.next() {
-                if let text = packet.serverError {
-                    refusal = Head(.permanentFailure, meta: text)
-                    throw .refused(text)
-                }
-                if try await take(packet) { return try await pause() }
-            }
-            try await pause()
+        while try await !take(&decoder) {
             let bytes = try await stream.readSome()
             guard !bytes.isEmpty else { throw endedTooSoon }
             decoder.add(bytes)
@@ -85,6 +72,7 @@ final class DaemonConversation: GitConversation {
 /// Smart HTTP (gitprotocol-http(5)): each exchange is a request by itself.
 final class HTTPConversation: GitConversation {
     private let client: any HTTPClient
+    private var version = 0
     private let request: Request
     private let address: GitAddress
     private(set) var refusal: Head?
@@ -95,31 +83,18 @@ final class HTTPConversation: GitConversation {
         self.address = address
     }
 
-    func greet(_ take: Take, _ pause: Pause) async throws(FetchError) {
+    func greet(_ version: Int, _ take: Take) async throws(FetchError) {
+        self.version = version
         var uri = address.repository
         uri.path += "/info/refs"
         uri.query = Self.service
-        // The reply may begin with a preface of its own: a comment and a flush.
-        var preface = 0
-        try await perform(
-            uri, body: nil, "advertisement",
-            { packet async throws(FetchError) in
-                if preface == 0 && packet.text?.starts(with: "# service=".utf8) == true {
-                    preface = 1
-                    return false
-                }
-                defer { preface = 2 }
-                if preface == 1 && packet == .flush { return false }
-                return try await take(packet)
-            }, pause)
+        try await perform(uri, body: nil, "advertisement", take)
     }
 
-    func exchange(
-        _ bytes: [UInt8], _ take: Take, _ pause: Pause
-    ) async throws(FetchError) {
+    func exchange(_ bytes: [UInt8], _ take: Take) async throws(FetchError) {
         var uri = address.repository
         uri.path += "/git-upload-pack"
-        try await perform(uri, body: bytes, "result", take, pause)
+        try await perform(uri, body: bytes, "result", take)
     }
 
     func finish() async {}
@@ -127,11 +102,11 @@ final class HTTPConversation: GitConversation {
     private static let service = "service=git-upload-pack"
 
     private func perform(
-        _ uri: URI, body: [UInt8]?, _ kind: String, _ take: Take, _ pause: Pause
+        _ uri: URI, body: [UInt8]?, _ kind: String, _ take: Take
     ) async throws(FetchError) {
         var options = request.http
         let type = "application/x-git-upload-pack-"
-        options.fields.append(HTTPField("Git-Protocol", "version=2"))
+        if version > 0 { options.fields.append(HTTPField("Git-Protocol", "version=\(version)")) }
         options.fields.append(HTTPField("Accept", type + kind))
         if body != nil { options.fields.append(HTTPField("Content-Type", type + "request")) }
         options.body = body
@@ -142,15 +117,9 @@ final class HTTPConversation: GitConversation {
         ) { reply async throws(FetchError) in
             try check(reply, type + kind, at: uri)
         } onBody: { bytes async throws(FetchError) in
+            guard !isDone else { return }
             decoder.add(bytes)
-            while !isDone, let packet = try decoder.next() {
-                if let text = packet.serverError {
-                    refusal = Head(status: 200, .permanentFailure, meta: text)
-                    throw .refused(text)
-                }
-                isDone = try await take(packet)
-            }
-            try await pause()
+            isDone = try await take(&decoder)
         }
         guard isDone else {
             throw FetchError(.truncated, .body, "the server's reply ended in the middle")

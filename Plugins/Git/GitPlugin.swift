@@ -39,11 +39,17 @@ public struct GitPlugin: ProtocolHandler {
         } else {
             conversation = HTTPConversation(try dialer.httpClient(), request, address)
         }
+        var hasHead = false
         do throws(FetchError) {
-            try await read(address, request, conversation, emit)
+            try await read(address, request, conversation) { event async throws(FetchError) in
+                if case .head = event { hasHead = true }
+                try await emit(event)
+            }
         } catch {
-            guard let refusal = conversation.refusal else { throw error }
-            try await emit(.head(refusal))
+            let isRefusal = error.outcome == .permanentFailure && error.phase == .header
+            guard isRefusal && !hasHead else { throw error }
+            try await emit(
+                .head(conversation.refusal ?? Head(.permanentFailure, meta: error.message)))
         }
         await conversation.finish()
         return .complete
@@ -70,23 +76,27 @@ public struct GitPlugin: ProtocolHandler {
             head.suggestedName = "refs"
             try await emit(.head(head))
         }
-        try await conversation.greet { packet async throws(FetchError) in
-            switch try server.take(packet) {
-            case .more: return false
-            case .end: return true
-            case .ref(let line) where address.path != nil:
-                let ref = try RefLine(plain: line, server.format)
-                let name = String(decoding: ref.name, as: UTF8.self)
-                let tag = name.hasSuffix("^{}") ? String(name.dropLast(3)) : name
-                if candidates.contains(tag), let oid = ref.oid { refs[tag] = ObjectID(hex: oid) }
-                return false
-            case .ref(let line):
-                try await begin()
-                try list?.add(plain: line)
-                return false
+        // A list of everything is there sooner the old way: it comes with the greeting.
+        let isWholeList = address.path == nil && RefList.prefixes(request.refs).isEmpty
+        try await conversation.greet(isWholeList ? 0 : 2) { decoder async throws(FetchError) in
+            while let packet = try decoder.nextOfReply() {
+                switch try server.take(packet) {
+                case .more: break
+                case .end: return true
+                case .ref(let line) where address.path != nil:
+                    let ref = try RefLine(plain: line, server.format)
+                    let name = String(decoding: ref.name, as: UTF8.self)
+                    let tag = name.hasSuffix("^{}") ? String(name.dropLast(3)) : name
+                    if candidates.contains(tag), let oid = ref.oid {
+                        refs[tag] = ObjectID(hex: oid)
+                    }
+                case .ref(let line):
+                    try await begin()
+                    try list?.add(plain: line)
+                }
             }
-        } _: { () async throws(FetchError) in
             try await deliver()
+            return false
         }
         if let path = address.path {
             let reader = ContentReader(
@@ -94,15 +104,17 @@ public struct GitPlugin: ProtocolHandler {
             return try await reader.read(path, refs: refs, emit)
         }
         try await begin()
-        if server.version == 2, let prefixes = list?.prefixes {
+        if server.version == 2 {
+            let prefixes = RefList.prefixes(request.refs)
             let symrefs = request.refs.showsSymrefs || request.wantsItems
             let command = try RefList.request(prefixes: prefixes, symrefs: symrefs, server)
-            try await conversation.exchange(command) { packet async throws(FetchError) in
-                guard let text = packet.text else { return true }
-                try list?.add(attributed: text)
-                return false
-            } _: { () async throws(FetchError) in
+            try await conversation.exchange(command) { decoder async throws(FetchError) in
+                while let packet = try decoder.nextOfReply() {
+                    guard let text = packet.text else { return true }
+                    try list?.add(attributed: text)
+                }
                 try await deliver()
+                return false
             }
         }
         list?.finish()

@@ -11,21 +11,19 @@ struct RefList {
     private let wantsRefs: Bool
     private let format: ObjectFormat
     /// Before version 2: what references stand for.
-    private let symrefs: [Substring: Substring]
+    private let symrefs: [(name: [UInt8], target: ArraySlice<UInt8>)]
     /// Before version 2, what an annotated tag points to comes after the tag.
-    private var pending: (name: ArraySlice<UInt8>, oid: ArraySlice<UInt8>)?
+    private var pending: RefLine?
 
     init(_ query: RefQuery, wantsRefs: Bool, _ server: Advertisement) {
         self.query = query
         self.wantsRefs = wantsRefs
         patterns = query.patterns.map { RefPattern($0) }
         format = server.format
-        var symrefs: [Substring: Substring] = [:]
-        for value in server.values("symref") {
+        symrefs = server.values("symref").compactMap { value in
             let pair = value.split(separator: ":", maxSplits: 1)
-            if pair.count == 2 { symrefs[pair[0]] = pair[1] }
+            return pair.count == 2 ? (Array(pair[0].utf8), Array(pair[1].utf8)[...]) : nil
         }
-        self.symrefs = symrefs
     }
 
     /// The request of version 2 (gitprotocol-v2(5)).
@@ -40,7 +38,7 @@ struct RefList {
     }
 
     /// What the server may leave out; it need not.
-    var prefixes: [String] {
+    static func prefixes(_ query: RefQuery) -> [String] {
         (query.onlyHeads ? ["refs/heads/"] : []) + (query.onlyTags ? ["refs/tags/"] : [])
     }
 
@@ -54,24 +52,22 @@ struct RefList {
     /// Before version 2: `oid SP name`.
     mutating func add(plain line: ArraySlice<UInt8>) throws(FetchError) {
         let ref = try RefLine(plain: line, format)
-        guard let oid = ref.oid else { return }
-        if ref.name.suffix(3).elementsEqual("^{}".utf8) {
-            let name = ref.name.dropLast(3)
-            if let tag = pending, tag.name == name {
-                pending = nil
-                return add(name, tag.oid, symref: nil, peeled: oid)
-            }
+        if let tag = pending, let tagOID = tag.oid, ref.name.suffix(3).elementsEqual("^{}".utf8),
+            ref.name.dropLast(3) == tag.name
+        {
+            pending = nil
+            return add(tag.name, tagOID, symref: nil, peeled: ref.oid)
         }
         finish()
-        pending = (ref.name, oid)
+        pending = ref
     }
 
     /// After the last plain line.
     mutating func finish() {
-        guard let (name, oid) = pending else { return }
+        guard let ref = pending, let oid = ref.oid else { return }
         pending = nil
-        let symref = symrefs.isEmpty ? nil : symrefs[Substring(decoding: name, as: UTF8.self)]
-        add(name, oid, symref: symref.map { Array($0.utf8)[...] }, peeled: nil)
+        let symref = symrefs.first { ref.name.elementsEqual($0.name) }
+        add(ref.name, oid, symref: symref?.target, peeled: nil)
     }
 
     /// Hands over what there is.
@@ -132,36 +128,49 @@ struct RefList {
 
 /// One line about a reference, taken apart.
 struct RefLine {
+    private let line: ArraySlice<UInt8>
+    private let isUnborn: Bool
+    private let nameRange: Range<Int>
+    private var symrefRange: Range<Int>?
+    private var peeledRange: Range<Int>?
+
     /// Hexadecimal, as long as the repository's ids are; `nil` for a branch without a commit.
-    let oid: ArraySlice<UInt8>?
-    let name: ArraySlice<UInt8>
-    private(set) var symref: ArraySlice<UInt8>?
-    private(set) var peeled: ArraySlice<UInt8>?
+    var oid: ArraySlice<UInt8>? { isUnborn ? nil : line[..<(nameRange.lowerBound - 1)] }
+    var name: ArraySlice<UInt8> { line[nameRange] }
+    var symref: ArraySlice<UInt8>? { symrefRange.map { line[$0] } }
+    var peeled: ArraySlice<UInt8>? { peeledRange.map { line[$0] } }
 
     /// - Throws: `protocol-error` for a malformed id or a name that cannot be one.
     init(plain line: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
-        let space = line.firstIndex(of: ASCII.space) ?? line.startIndex
-        let (oid, name) = (line[..<space], line[(space + 1)...])
-        let isUnborn = oid.elementsEqual("unborn".utf8)
-        guard isUnborn || Self.isID(oid, format), Self.isName(name) else {
-            throw Self.malformed(line)
-        }
-        self.oid = isUnborn ? nil : oid
-        self.name = name
+        try self.init(line, nameEnd: line.endIndex, format)
     }
 
     init(attributed line: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
-        let space = line.firstIndex(of: ASCII.space) ?? line.startIndex
-        let end = line[(space + 1)...].firstIndex(of: ASCII.space) ?? line.endIndex
-        try self.init(plain: line[..<end], format)
+        let idEnd = line.firstIndex(of: ASCII.space) ?? line.startIndex
+        let end = line[min(idEnd + 1, line.endIndex)...].firstIndex(of: ASCII.space)
+        try self.init(line, nameEnd: end ?? line.endIndex, format)
+        guard let end else { return }
         for attribute in line[end...].split(separator: ASCII.space) {
             if attribute.starts(with: "peeled:".utf8) {
-                peeled = attribute.dropFirst(7)
+                peeledRange = attribute.dropFirst(7).indices
             } else if attribute.starts(with: "symref-target:".utf8) {
-                symref = attribute.dropFirst(14)
+                symrefRange = attribute.dropFirst(14).indices
             }
         }
         guard peeled.map({ Self.isID($0, format) }) ?? true, symref.map(Self.isName) ?? true else {
+            throw Self.malformed(line)
+        }
+    }
+
+    private init(
+        _ line: ArraySlice<UInt8>, nameEnd: Int, _ format: ObjectFormat
+    ) throws(FetchError) {
+        let space = line.firstIndex(of: ASCII.space) ?? line.startIndex
+        guard space < nameEnd else { throw Self.malformed(line) }
+        self.line = line
+        nameRange = (space + 1)..<nameEnd
+        isUnborn = line[..<space].elementsEqual("unborn".utf8)
+        guard isUnborn || Self.isID(line[..<space], format), Self.isName(line[nameRange]) else {
             throw Self.malformed(line)
         }
     }
