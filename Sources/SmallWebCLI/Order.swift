@@ -7,6 +7,8 @@ struct Order: Sendable {
     var n = 0
     /// As written; `nil` when the line has none that can be read.
     var url: String?
+    /// The same as it came, when it is not UTF-8.
+    private(set) var rawURL: [UInt8]?
     /// JSON text, echoed untouched.
     var id: [UInt8] = Array("null".utf8)
     var tag: [UInt8]?
@@ -48,6 +50,7 @@ extension Order {
                 url = text
             } else {
                 url = String(decoding: bytes, as: UTF8.self)
+                rawURL = Array(bytes)
                 throw FetchError(.badURL, .input, "the URL is not UTF-8")
             }
         } catch {

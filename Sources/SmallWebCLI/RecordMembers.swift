@@ -171,7 +171,7 @@ enum RecordFields {
                     hint: "the fields are \(all.joined(separator: ","))")
             }
             names.insert(name)
-            if name == "meta" || name == "headers" { names.insert(name + "_base64") }
+            if ["headers", "meta", "url"].contains(name) { names.insert(name + "_base64") }
         }
         return names
     }

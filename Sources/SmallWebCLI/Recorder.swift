@@ -246,6 +246,7 @@ final class Recorder {
         writer.member("outcome", outcome.rawValue)
         let url = request?.uri.description ?? order.url
         writer.member("url", url)
+        if let raw = order.rawURL { writer.member("url_base64") { $0.value(base64: raw) } }
         if let input = order.url, input != url { writer.member("url_input", input) }
     }
 

@@ -248,7 +248,7 @@ final class Run: @unchecked Sendable {
     private func retryDelay(_ one: OneURL, _ result: Result<Ending, FetchError>) -> Double? {
         let isRetryable =
             switch result {
-            case .success(let ending): ending.outcome == .temporaryFailure
+            case .success(let ending): ending.outcome.isRetryable
             case .failure(let error): error.isRetryable
             }
         guard isRetryable, one.attempts <= settings.retriesMax, one.canBeRepeated,

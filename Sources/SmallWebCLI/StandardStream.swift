@@ -12,7 +12,7 @@ struct StandardStream {
 
     /// A reader that went away ends the process quietly, as SIGPIPE does.
     ///
-    /// - Parameter isWhole: Whether half of it is of no use: then the first signal does not stop it.
+    /// - Parameter isWhole: Whether half of it is of no use: the first signal does not stop it.
     /// - Throws: `write`, and `interrupted` when a signal asks to stop while the reader is slow.
     func write(_ bytes: ArraySlice<UInt8>, isWhole: Bool = false) throws(FetchError) {
         var rest = bytes
