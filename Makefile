@@ -42,9 +42,11 @@ static-libs:
 
 install: build
 	install -s -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/smallweb
+	install -Dm644 docs/schema/v1.json $(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb
+	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
+		$(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
 
 # The debug build runs the suite; the release binary is what the real servers meet.
 test: unit real

@@ -49,7 +49,10 @@ var targets: [Target] = [
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     .executableTarget(
         name: "SmallWebCLI",
-        dependencies: ["SmallWeb", "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX"],
+        dependencies: [
+            "SmallWeb", "SmallWebLibraries", "SmallWebPlugins", "SmallWebTransport",
+            "CSmallWebPOSIX",
+        ],
         swiftSettings: strict),
 
     // The other end of the wire, for tests, `make demo` and `make bench`.

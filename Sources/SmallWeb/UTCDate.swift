@@ -12,6 +12,13 @@ public enum UTCDate {
         return "\(parts.tm_year + 1900)-\(pad(parts.tm_mon + 1))-\(pad(parts.tm_mday))"
     }
 
+    /// `2026-11-20T22:17:13Z` (RFC 3339).
+    public static func second(_ unixSeconds: Int) -> String {
+        let time = ((unixSeconds % 86_400) + 86_400) % 86_400
+        let pad = { (number: Int) in number < 10 ? "0\(number)" : "\(number)" }
+        return day(unixSeconds) + "T\(pad(time / 3600)):\(pad(time / 60 % 60)):\(pad(time % 60))Z"
+    }
+
     /// The present moment in Unix seconds.
     public static var now: Int { time(nil) }
 }

@@ -10,10 +10,12 @@ final class BodySink {
         case file(String)
         /// `-O`: a name from the URL, in a directory.
         case remoteName(directory: String?)
+        /// The record has it, or nobody wants it.
+        case nowhere
 
         var isFile: Bool {
             switch self {
-            case .standardOutput, .rawStandardOutput: false
+            case .standardOutput, .rawStandardOutput, .nowhere: false
             case .file, .remoteName: true
             }
         }
@@ -29,6 +31,8 @@ final class BodySink {
     private let target: BodyTarget
     private let settings: Settings
     private var open: Open?
+    /// Where the body is, once it is in a file: absolute.
+    private(set) var path: String?
 
     /// - Parameter target: What standard output means.
     init(_ destination: Destination, target: BodyTarget, settings: Settings) {
@@ -39,12 +43,14 @@ final class BodySink {
 
     /// Writes to standard output, before the body.
     func writeHeader(_ bytes: [UInt8]) throws(FetchError) {
+        if destination == .nowhere || settings.writesJSON { return }
         let isShown = destination == .standardOutput && Environment.isTerminal(1)
         try target.write((isShown ? TerminalText.escape(bytes) : bytes)[...])
     }
 
     func begin(_ head: Head, uri: URI) throws(FetchError) {
         switch destination {
+        case .nowhere: break
         case .rawStandardOutput:
             open = .stream
         case .standardOutput:
@@ -61,7 +67,13 @@ final class BodySink {
                     createsDirectories: settings.createsDirectories))
         case .remoteName(let directory):
             let name = FileName.name(for: uri, head: head)
-            let path = directory.map { "\($0)/\(name)" } ?? name
+            let path: String
+            if settings.keepsTree {
+                let place = try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".")
+                path = "\(place)/\(name)"
+            } else {
+                path = directory.map { "\($0)/\(name)" } ?? name
+            }
             open = .file(
                 try FileOutput(
                     path, clash: .number, createsDirectories: settings.createsDirectories))
@@ -84,7 +96,9 @@ final class BodySink {
     /// Makes the body permanent; without it a file is discarded.
     func commit() throws(FetchError) {
         switch open {
-        case .file(let file): try file.commit()
+        case .file(let file):
+            try file.commit()
+            path = FileOutput.absolute(file.path)
         case .terminal(let body): try body.finish()
         case .stream, nil: break
         }

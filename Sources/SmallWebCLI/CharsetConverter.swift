@@ -5,6 +5,8 @@ internal import Glibc
 final class CharsetConverter {
     private let descriptor: iconv_t
     private var carry: [CChar] = []
+    /// Whether something was invalid.
+    private var hasReplaced = false
 
     /// `nil` when the charset is UTF-8 already or unknown to the system.
     init?(from charset: String) {
@@ -40,6 +42,7 @@ final class CharsetConverter {
                 output += piece.prefix(written).map { UInt8(bitPattern: $0) }
                 if number == EINVAL { break }
                 if number == EILSEQ {
+                    hasReplaced = true
                     output += Array("\u{FFFD}".utf8)
                     next = next.map { $0 + 1 }
                     left -= 1
@@ -49,5 +52,11 @@ final class CharsetConverter {
         }
         carry = Array(input[used...])
         return output
+    }
+
+    /// Converts a whole text; `nil` when it is not in the charset.
+    func convertAll(_ bytes: [UInt8]) -> [UInt8]? {
+        let text = convert(bytes[...])
+        return carry.isEmpty && !hasReplaced ? text : nil
     }
 }

@@ -15,7 +15,7 @@ struct Command: Sendable {
     static let get = Command(
         name: "get", synopsis: "get URL…", summary: "fetch, print or save bodies"
     ) { settings, operands throws(FetchError) in
-        try GetCommand(settings: settings, urls: operands).run()
+        try GetCommand(settings: settings, operands: operands).run()
     }
 
     static let refs = Command(
@@ -37,6 +37,12 @@ struct Command: Sendable {
     ) { settings, operands throws(FetchError) in
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
         for scheme in try settings.registry().schemes {
+            if settings.writesJSON {
+                var writer = JSONWriter()
+                writer.object { $0.members(of: scheme) }
+                try StandardStream.output.write(writer.line[...])
+                continue
+            }
             let isBuiltIn = Registry.builtIn[scheme.name] != nil
             let fields = [
                 isBuiltIn ? scheme.name : "curl:\(scheme.name)", "\(scheme.defaultPort)",

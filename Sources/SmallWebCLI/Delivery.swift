@@ -8,15 +8,17 @@ final class Delivery {
     private let headers: HeaderFile?
     private let sink: BodySink
     private let meter: ProgressMeter
+    private let recorder: Recorder?
     private let url: String
     /// As the user gave it: a redirect does not choose the name of a file.
     private let uri: URI
     private var isDelivering = false
 
     init(
-        _ request: Request, url: String, sink: BodySink, settings: Settings, messages: Messages,
-        headers: HeaderFile?, meter: ProgressMeter
+        _ request: Request, url: String, sink: BodySink, recorder: Recorder?, settings: Settings,
+        messages: Messages, headers: HeaderFile?, meter: ProgressMeter
     ) {
+        self.recorder = recorder
         uri = request.uri
         self.url = url
         self.sink = sink
@@ -33,6 +35,8 @@ final class Delivery {
                 messages.trace(mark, line)
             }
         }
+        if case .head(let head) = event { isDelivering = isWanted(head) }
+        try recorder?.take(event, isDelivered: isDelivering, hidesInput: hidesInput)
         switch event {
         case .connecting(_, let address): meter.connecting(to: address)
         case .connected, .sent, .redirect, .end: break
@@ -47,12 +51,14 @@ final class Delivery {
         }
     }
 
+    private func isWanted(_ head: Head) -> Bool {
+        // An error page must not be added to what an earlier attempt has saved.
+        head.replyClass == .success
+            || settings.refusal != .fail && settings.resume == .fromStart
+    }
+
     private func begin(_ head: Head) throws(FetchError) {
         try headers?.write(head.header)
-        // An error page must not be added to what an earlier attempt has saved.
-        isDelivering =
-            head.replyClass == .success
-            || settings.refusal != .fail && settings.resume == .fromStart
         guard isDelivering else { return }
         if settings.showsHeader { try sink.writeHeader(head.header) }
         messages.showTransient("")
@@ -81,11 +87,24 @@ enum Trace {
             + (bytes == ASCII.crlf ? ["(empty line)"] : [])
     }
 
+    private static let secrets = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
+
     /// A trace is shown to others; a secret in it is not.
     private static func masked(_ line: String) -> String {
         let name = line.prefix { $0 != ":" }
-        let secrets = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
         return secrets.contains(name.lowercased()) ? "\(name): ***" : line
+    }
+
+    /// The same for a request as it went out.
+    static func masked(_ bytes: [UInt8]) -> [UInt8] {
+        let lines = bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+        return Array(
+            lines.map { line -> [UInt8] in
+                let name = line.prefix { $0 != ASCII.colon }
+                let text = String(decoding: name, as: UTF8.self)
+                guard secrets.contains(text.lowercased()) else { return Array(line) }
+                return name + Array(": ***\r".utf8)
+            }.joined(separator: [ASCII.lineFeed]))
     }
 
     private static func lines(_ connection: Connection) -> [String] {

@@ -16,6 +16,14 @@ enum FileName {
         return safe.isEmpty ? index(head?.mediaType) : safe
     }
 
+    /// `host/path` without the last part, as harmless names.
+    static func tree(for uri: URI) -> [String] {
+        let place = (uri.host ?? "") + (uri.port.map { ":\($0)" } ?? "")
+        let segments = uri.path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        let names = segments.map { String(decoding: PercentEncoding.decode($0), as: UTF8.self) }
+        return ([place] + names).map(sanitise).filter { !$0.isEmpty }
+    }
+
     /// Without slashes, control characters and leading dots or dashes, and not too long.
     static func sanitise(_ name: String) -> String {
         var safe = String.UnicodeScalarView()

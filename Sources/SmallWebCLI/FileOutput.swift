@@ -149,6 +149,39 @@ final class FileOutput {
         }
     }
 
+    /// Makes directories one below the other; a name that a file has gets .1, .2 and so on.
+    ///
+    /// - Returns: The innermost.
+    /// - Throws: `write`.
+    static func makeTree(_ names: [String], in root: String) throws(FetchError) -> String {
+        var path = root
+        makeDirectories(of: root + "/")
+        for name in names {
+            let wanted = "\(path)/\(name)"
+            path = wanted
+            for number in 1...1000 where mkdir(path, 0o777) != 0 {
+                let error = SystemError(number: errno)
+                var status = stat()
+                let isThere = error.number == EEXIST && stat(path, &status) == 0
+                if isThere && status.st_mode & S_IFMT == S_IFDIR { break }
+                guard isThere && number < 1000 else {
+                    throw FetchError(
+                        .write, .output, "cannot make \(path): \(error.sentence)",
+                        errnoName: error.name)
+                }
+                path = "\(wanted).\(number)"
+            }
+        }
+        return path
+    }
+
+    /// The same file from anywhere.
+    static func absolute(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
     private func failure(_ what: String, _ error: SystemError) -> FetchError {
         FetchError(
             .write, .output, "\(what) \(path): \(error.sentence)", errnoName: error.name,

@@ -6,19 +6,26 @@ internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// `smallweb get URL…`: bodies to standard output, back to back in the order of the URLs, or to
-/// files.
+/// files; with `--json` records.
 struct GetCommand: Sendable {
     let settings: Settings
-    let urls: [String]
+    /// URLs and lists.
+    let operands: [String]
+
+    init(settings: Settings, operands: [String]) {
+        self.operands = operands + settings.lists
+        var settings = settings
+        let isSimple = self.operands.count == 1 && !OrderSource.isList(self.operands[0])
+        // Nobody can tell who asks, nor when.
+        if settings.writesJSON || settings.jobs > 1 || !isSimple && Self.hasList(self.operands) {
+            settings.promptsAllowed = false
+        }
+        self.settings = settings
+    }
 
     /// - Returns: The exit status: the first failing URL's.
     func run() throws(FetchError) -> Int32 {
-        guard !urls.isEmpty else {
-            throw usageError("no URL", hint: "smallweb get gemini://geminiprotocol.net/")
-        }
-        guard settings.outputs.count <= urls.count else {
-            throw usageError("more --output than URLs")
-        }
+        try check()
         let loop = try EventLoop()
         let fetcher = Fetcher(
             registry: try settings.registry(), options: try options(), loop: loop)
@@ -26,6 +33,30 @@ struct GetCommand: Sendable {
         let signal = swposix_pending_signal()
         if signal != 0 { swposix_die_of(signal) }
         return status
+    }
+
+    private static func hasList(_ operands: [String]) -> Bool {
+        operands.contains(where: OrderSource.isList)
+    }
+
+    private func check() throws(FetchError) {
+        guard !operands.isEmpty else {
+            throw usageError("no URL", hint: "smallweb get gemini://geminiprotocol.net/")
+        }
+        guard settings.outputs.count <= operands.count || Self.hasList(operands) else {
+            throw usageError("more --output than URLs")
+        }
+        let readers = operands.count { $0 == "-" } + (settings.inputIsStandardInput ? 1 : 0)
+        guard readers <= 1 else { throw usageError("standard input can be read only once") }
+        if readers == 1 && !settings.inputIsStandardInput && Environment.isTerminal(0) {
+            Messages(settings: settings).hint("type one URL per line, and Ctrl-D at the end")
+        }
+        if settings.writesJSON, settings.outputs.contains("-") || settings.headerFile == "-" {
+            throw usageError("with --json standard output carries records alone")
+        }
+        if settings.ledgerOutcomes != nil && settings.ledger == nil {
+            throw usageError("--only needs a --ledger")
+        }
     }
 
     private func options() throws(FetchError) -> Fetcher.Options {
@@ -38,18 +69,21 @@ struct GetCommand: Sendable {
         options.resolver.overrides = settings.resolverOverrides
         options.resolver.family = settings.family
         options.http = settings.connection
-        options.http.reportsRequests = settings.isVerbose
+        options.http.reportsRequests = settings.isVerbose || settings.writesEvents
         options.http.authorityFile = Environment.variable("SSL_CERT_FILE")
         options.http.authorityDirectory = Environment.variable("SSL_CERT_DIR")
         return options
     }
 
-    /// Stops cleanly at a signal if there is something to clean up: a file, a terminal.
+    /// Stops cleanly at a signal if there is something to clean up or to say: a file, a terminal,
+    /// records.
     private func fetchInterruptibly(_ fetcher: Fetcher, _ loop: EventLoop) async -> Int32 {
-        let writesFiles = settings.usesRemoteName || settings.headerFile != nil
-        guard writesFiles || !settings.outputs.isEmpty || Environment.isTerminal(2) else {
-            return await fetchAll(fetcher, loop)
-        }
+        let writesFiles =
+            settings.usesRemoteName || settings.bodyForm == .file || settings.headerFile != nil
+        guard
+            writesFiles || !settings.outputs.isEmpty || settings.writesJSON
+                || settings.ledger != nil || Self.hasList(operands) || Environment.isTerminal(2)
+        else { return await fetchAll(fetcher, loop) }
         let job = Task(executorPreference: loop) { await fetchAll(fetcher, loop) }
         let watch = Task(executorPreference: loop) {
             if await loop.firstSignal(of: [SIGINT, SIGTERM, SIGHUP]) != 0 { job.cancel() }
@@ -62,27 +96,16 @@ struct GetCommand: Sendable {
         let messages = Messages(settings: settings)
         var status: Int32 = 0
         do throws(FetchError) {
+            var settings = settings
+            if settings.jobs > 1 { settings.jobs = min(settings.jobs, Self.jobsMax()) }
             let headers = try settings.headerFile.map { name throws(FetchError) in
                 try HeaderFile(name)
             }
-            let jobs = urls.enumerated().map { index, url in
-                OneURL(
-                    url: url, destination: destination(index),
-                    target: settings.jobs > 1
-                        ? .held(Spool(memoryMax: ParallelRun.heldBytesMax)) : .standardOutput,
-                    settings: settings, fetcher: fetcher, loop: loop, messages: messages,
-                    headers: headers)
-            }
-            if settings.jobs > 1 {
-                var run = ParallelRun(jobs, settings)
-                status = try await run.run()
-            } else {
-                for job in jobs {
-                    let outcome = await job.run()
-                    if status == 0 { status = outcome.exitStatus }
-                    if outcome == .interrupted { break }
-                }
-            }
+            let context = RunContext(
+                settings: settings, fetcher: fetcher, loop: loop, messages: messages,
+                headers: headers,
+                ledger: try settings.ledger.map { path throws(FetchError) in try Ledger(path) })
+            status = try await Run(OrderSource(operands), context).run()
             try headers?.commit()
         } catch {
             if error.outcome != .interrupted { messages.error(nil, error) }
@@ -91,12 +114,18 @@ struct GetCommand: Sendable {
         return status
     }
 
-    private func destination(_ index: Int) -> BodySink.Destination {
-        if index < settings.outputs.count {
-            let name = settings.outputs[index]
-            return name == "-" ? .rawStandardOutput : .file(name)
+    /// As many as there are descriptors for: a socket each, and a file for a large body. Takes all
+    /// that the system allows.
+    private static func jobsMax() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return 100
         }
-        return settings.usesRemoteName
-            ? .remoteName(directory: settings.outputDirectory) : .standardOutput
+        if limit.rlim_cur < limit.rlim_max {
+            limit.rlim_cur = limit.rlim_max
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+        return max(1, (Int(clamping: limit.rlim_cur) - 32) / 2)
     }
 }

@@ -7,6 +7,19 @@ enum InputSource {
     /// Held in memory until it is sent.
     private static let bytesMax = 64 << 20
 
+    /// Where a request's data is until it is sent.
+    enum Origin: Sendable {
+        case bytes([UInt8])
+        case file(String)
+
+        func read() throws(FetchError) -> [UInt8] {
+            switch self {
+            case .bytes(let bytes): bytes
+            case .file(let path): try InputSource.readFile(path)
+            }
+        }
+    }
+
     /// The text itself, or the lines of `@FILE` that are not empty.
     static func lines(_ value: String) throws(FetchError) -> [String] {
         guard value.hasPrefix("@") else { return [value] }
@@ -17,10 +30,15 @@ enum InputSource {
     /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`.
     static func read(_ value: String) throws(FetchError) -> [UInt8] {
         guard value.hasPrefix("@") else { return Array(value.utf8) }
-        let name = String(value.dropFirst())
+        return try readFile(String(value.dropFirst()), mayBeStandardInput: true)
+    }
+
+    private static func readFile(
+        _ name: String, mayBeStandardInput: Bool = false
+    ) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
             let file = try systemCall {
-                name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
+                name == "-" && mayBeStandardInput ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
             }
             defer { close(file) }
             let bytes = try readAll(file, limit: bytesMax)

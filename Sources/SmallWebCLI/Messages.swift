@@ -29,6 +29,11 @@ final class Messages {
         self.error(url, error.message, hint: error.hint)
     }
 
+    /// Help for a person at the terminal.
+    func hint(_ text: String) {
+        if isTerminal && settings.showsNotes { line("hint: " + text) }
+    }
+
     /// A remark, for a person or in the trace: a script has no use for it.
     func note(_ url: String, _ note: Note) {
         guard settings.showsNotes, isTerminal || settings.isVerbose else { return }

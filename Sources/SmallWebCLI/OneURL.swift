@@ -3,64 +3,137 @@ internal import CSmallWebPOSIX
 internal import SmallWeb
 internal import SmallWebTransport
 
-/// One URL of a run, with the prompts that its server asks for.
+/// What the URLs of a run share.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
-final class OneURL: @unchecked Sendable {
-    let url: String
-    /// What standard output means for this URL.
-    let target: BodyTarget
-    private var destination: BodySink.Destination
-    private let settings: Settings
-    private let fetcher: Fetcher
-    private let loop: EventLoop
-    private let messages: Messages
-    private let headers: HeaderFile?
+final class RunContext: @unchecked Sendable {
+    let settings: Settings
+    let fetcher: Fetcher
+    let loop: EventLoop
+    let messages: Messages
+    let headers: HeaderFile?
+    let ledger: Ledger?
+    /// Whether what belongs on standard output waits for its turn.
+    let holdsOutput: Bool
 
     init(
-        url: String, destination: BodySink.Destination, target: BodyTarget, settings: Settings,
-        fetcher: Fetcher, loop: EventLoop, messages: Messages, headers: HeaderFile?
+        settings: Settings, fetcher: Fetcher, loop: EventLoop, messages: Messages,
+        headers: HeaderFile?, ledger: Ledger?
     ) {
-        self.url = url
-        self.destination = destination
-        self.target = target
         self.settings = settings
         self.fetcher = fetcher
         self.loop = loop
         self.messages = messages
         self.headers = headers
+        self.ledger = ledger
+        // A second attempt must find nothing of the first one there.
+        holdsOutput =
+            settings.writesJSON
+            ? settings.keepsInputOrder : settings.jobs > 1 || settings.retriesMax > 0
+    }
+}
+
+/// One URL of a run, with its attempts and the prompts that its server asks for.
+//
+// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
+final class OneURL: @unchecked Sendable {
+    let order: Order
+    let host: Host
+    /// What standard output means for this URL.
+    private(set) var target = BodyTarget.standardOutput
+    private(set) var attempts = 0
+    /// After ``finish(_:)``.
+    private(set) var outcome = Outcome.ok
+    /// When it may be tried again.
+    var notBefore = Deadline(nanoseconds: 0)
+    /// Its terminal record, for the ledger.
+    private(set) var record: Spool?
+    private let request: Result<Request, FetchError>
+    private var destination: BodySink.Destination
+    private let context: RunContext
+    private var settings: Settings
+    private let arrived = Deadline.now
+    private(set) var started: Deadline?
+    private var recorder: Recorder?
+    /// The file that holds the body.
+    private var path: String?
+
+    /// - Parameter request: Why there is none, for an order that makes no sense.
+    init(
+        _ order: Order, _ request: Result<Request, FetchError>, host: Host,
+        destination: BodySink.Destination, context: RunContext
+    ) {
+        self.order = order
+        self.request = request
+        self.host = host
+        self.destination = destination
+        self.context = context
+        settings = context.settings
     }
 
-    /// Fetches, delivers and reports.
-    func run() async -> Outcome {
+    private var url: String { order.url ?? "" }
+
+    /// Why it cannot be tried at all.
+    func refusal(_ now: Deadline) -> FetchError? {
+        if case .failure(let error) = request { return error }
+        return host.refusal(now)
+    }
+
+    // MARK: An attempt
+
+    /// Fetches and delivers.
+    func attempt() async -> Result<Ending, FetchError> {
+        attempts += 1
+        started = started ?? .now
         do throws(FetchError) {
+            settings = try order.settings(context.settings)
+            prepare()
             var request = try makeRequest()
             var hidesInput = false
             while true {
                 let ending = try await exchange(request, hidesInput: hidesInput)
                 guard ending.outcome == .needsInput, request.input == nil || hidesInput,
-                    let head = ending.head, settings.promptsAllowed, settings.jobs == 1,
-                    Prompt.isPossible
-                else { return report(ending) }
+                    let head = ending.head, settings.promptsAllowed, Prompt.isPossible
+                else { return .success(ending) }
                 let asker = ending.uri.hostAndPort ?? url
                 let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"
                 guard
                     let answer = Prompt.read(
-                        question, isSensitive: head.wantsSensitiveInput, messages: messages)
-                else { return swposix_pending_signal() != 0 ? .interrupted : report(ending) }
-                request = try fetcher.request(ending.uri.description)
+                        question, isSensitive: head.wantsSensitiveInput,
+                        messages: context.messages)
+                else {
+                    return swposix_pending_signal() != 0 ? .failure(.cancelled) : .success(ending)
+                }
+                request = try context.fetcher.request(ending.uri.description)
                 try configure(&request)
                 request.input = answer
                 hidesInput = head.wantsSensitiveInput
             }
         } catch {
-            if error.outcome != .interrupted { messages.error(url, error) }
-            return error.outcome
+            return .failure(error)
         }
     }
 
+    /// A place for the output, and a record to be, with nothing of an earlier attempt in them.
+    private func prepare() {
+        if context.holdsOutput { target = .held(Spool(memoryMax: Run.heldBytesMax)) }
+        guard settings.writesJSON || context.ledger != nil else { return }
+        let request = try? request.get()
+        recorder = Recorder(
+            order, settings: settings, request: request,
+            plugin: request.flatMap { context.fetcher.registry[$0.scheme.name] }.map(Self.name),
+            target: target, attempts: attempts,
+            queueSeconds: (started ?? .now).seconds(since: arrived))
+    }
+
+    /// `builtin:gemini` for `GeminiPlugin`.
+    private static func name(_ entry: Registry.Entry) -> String {
+        let type = "\(Swift.type(of: entry.handler))".lowercased()
+        return "builtin:" + (type.hasSuffix("plugin") ? String(type.dropLast(6)) : type)
+    }
+
     private func makeRequest() throws(FetchError) -> Request {
-        var request = try fetcher.request(url)
+        var request = try request.get()
         let isHTTP = request.scheme.transport == .own
         let hasHTTPOptions =
             !settings.http.isEmpty || settings.resume != .fromStart
@@ -113,28 +186,67 @@ final class OneURL: @unchecked Sendable {
     private func exchange(
         _ request: Request, hidesInput: Bool
     ) async throws(FetchError) -> Ending {
+        let (loop, messages) = (context.loop, context.messages)
         let sink = BodySink(destination, target: target, settings: settings)
         let goesToTerminal = !destination.isFile && Environment.isTerminal(1)
         let meter = ProgressMeter(messages: messages, drawsTransfer: !goesToTerminal)
         let delivery = Delivery(
-            request, url: url, sink: sink, settings: settings, messages: messages,
-            headers: headers, meter: meter)
-        let isShown = messages.showsProgress && settings.jobs == 1
+            request, url: url, sink: sink, recorder: recorder, settings: settings,
+            messages: messages, headers: context.headers, meter: meter)
+        let isShown = messages.showsProgress && settings.jobs == 1 && !settings.writesJSON
         let drawing = Drawing(meter, isOn: isShown, loop: loop)
         defer {
             drawing.stop()
             sink.discard()
         }
-        let ending = try await fetcher.runHere(request) { event throws(FetchError) in
+        let ending = try await context.fetcher.runHere(request) { event throws(FetchError) in
             try delivery.take(event, hidesInput: hidesInput)
         }
         drawing.stop()
         // What is cut off never gets a file's final name.
         if !(destination.isFile && ending.outcome == .truncated) { try sink.commit() }
+        path = sink.path
         return ending
     }
 
-    /// Says what went wrong, if anything did.
+    // MARK: The end
+
+    /// Whether another attempt may find the place as it was before this one.
+    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) }
+
+    /// A remark in the records of `--events`.
+    func note(_ note: Note) throws(FetchError) { try recorder?.writeNotice(note) }
+
+    /// Says what went wrong, if anything did, and writes the terminal record.
+    ///
+    /// - Throws: `write` when standard output fails.
+    func finish(_ result: Result<Ending, FetchError>) async throws(FetchError) -> Outcome {
+        if attempts == 0 { prepare() }
+        var outcome = report(result)
+        if let recorder {
+            let (line, problem) = try await recorder.finish(result, outcome, path: path)
+            if let problem { outcome = report(.failure(problem)) }
+            if settings.writesJSON { try target.writeRecord(line) }
+            // What was given up is not done: the ledger keeps what it knows.
+            if context.ledger != nil && outcome != .interrupted {
+                let spool = Spool(memoryMax: Run.heldBytesMax)
+                try spool.append(line[...])
+                record = spool
+            }
+        }
+        self.outcome = outcome
+        return outcome
+    }
+
+    private func report(_ result: Result<Ending, FetchError>) -> Outcome {
+        switch result {
+        case .success(let ending): return report(ending)
+        case .failure(let error):
+            if error.outcome != .interrupted { context.messages.error(order.url, error) }
+            return error.outcome
+        }
+    }
+
     private func report(_ ending: Ending) -> Outcome {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.refusal == .accept { return .ok }
@@ -150,7 +262,7 @@ final class OneURL: @unchecked Sendable {
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }
-        messages.error(url, message, hint: hint)
+        context.messages.error(url, message, hint: hint)
         return ending.outcome
     }
 }

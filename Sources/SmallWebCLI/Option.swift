@@ -5,7 +5,9 @@ internal import SmallWeb
 struct Option: Sendable {
     enum Group: String, Sendable, CaseIterable {
         case output = "Output"
+        case json = "JSON records"
         case requests = "Requests"
+        case bulk = "Many URLs"
         case refs = "References (refs)"
         case http = "HTTP"
         case limits = "Limits"

@@ -30,11 +30,7 @@ extension Option {
             manual: "Sends METHOD instead of GET, or of POST when there is --data.",
             example: "smallweb get -X DELETE https://example.org/item",
             .value("METHOD") { settings, value throws(FetchError) in
-                let isToken =
-                    !value.isEmpty
-                    && value.utf8.allSatisfy { ASCII.isLetter($0) || $0 == UInt8(ascii: "-") }
-                guard isToken else { throw usageError("\"\(value)\" is no HTTP method") }
-                settings.http.method = value
+                settings.http.method = try OptionValue.method(value)
             }),
         Option(
             "user-agent", short: "A", .http, "introduce ourselves as NAME",

@@ -5,7 +5,8 @@ internal import SmallWebTransport
 
 extension Option {
     /// All options, in the order in which they are described.
-    static let all: [Option] = output + requests + refs + http + limits + connection + messages
+    static let all: [Option] =
+        output + json + requests + bulk + refs + http + limits + connection + messages
 
     private static let output: [Option] = [
         Option(
@@ -27,6 +28,15 @@ extension Option {
             example:
                 "smallweb get -O --output-dir /tmp gopher://gopher.floodgap.com/0/gopher/welcome",
             .value("DIR") { settings, value in settings.outputDirectory = value }),
+        Option(
+            "tree", .output, "with -O, keep host and path below the directory",
+            manual: "Writes each body below a directory for its host and the directories of its "
+                + "path, which are made.",
+            example: "smallweb get --tree --output-dir mirror gemini://geminiprotocol.net/docs/",
+            .flag { settings, isOn in
+                settings.keepsTree = isOn
+                if isOn { settings.usesRemoteName = true }
+            }),
         Option(
             "create-dirs", .output, "make missing directories",
             manual: "Makes the directories that --output and --output-dir name.",
@@ -71,6 +81,7 @@ extension Option {
             example: "smallweb get -d 'small web' gopher://gopher.floodgap.com/7/v2/vs",
             .value("TEXT") { settings, value throws(FetchError) in
                 settings.input = try InputSource.read(value)
+                settings.inputIsStandardInput = value == "@-"
             }),
         Option(
             "input", .requests, "prompt for input on a terminal (default)",
@@ -90,26 +101,6 @@ extension Option {
             example: "smallweb get --max-redirs 1 gemini://geminiprotocol.net/",
             .value("N") { settings, value throws(FetchError) in
                 settings.redirects.limit = try OptionValue.count(value, "--max-redirs")
-            }),
-        Option(
-            "parallel", short: "Z", .requests, "fetch eight URLs at a time",
-            manual: "Fetches several URLs at a time, eight unless --jobs says otherwise. Standard "
-                + "output gets the bodies whole and in the order of the URLs, as without it.",
-            example: "smallweb get -Z gemini://example.org/a gopher://example.net/0/b",
-            .flag { settings, isOn in settings.jobs = isOn ? max(settings.jobs, 8) : 1 }),
-        Option(
-            "jobs", short: "j", .requests, "fetch N URLs at a time (1)",
-            manual: "How many URLs are fetched at a time.",
-            example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
-            .value("N") { settings, value throws(FetchError) in
-                settings.jobs = max(1, try OptionValue.count(value, "--jobs"))
-            }),
-        Option(
-            "per-host", .requests, "with -j, at most N of them from one host (2)",
-            manual: "How many URLs of one host are fetched at a time.",
-            example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
-            .value("N") { settings, value throws(FetchError) in
-                settings.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
             }),
         Option(
             "proto", .requests, "allow only these schemes",

@@ -20,6 +20,30 @@ enum OptionValue {
         return value
     }
 
+    /// Seconds between two of `N`, `N/s`, `N/m` or `N/h`.
+    static func interval(_ text: String, _ option: String) throws(FetchError) -> Double {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        let units = ["s": 1.0, "m": 60, "h": 3600]
+        guard let count = Double(parts[0]), count > 0, count <= 1e9, parts.count <= 2,
+            let unit = parts.count == 2 ? units[String(parts[1])] : 1
+        else { throw usageError("\(option) wants N, N/s, N/m or N/h, not \"\(text)\"") }
+        return unit / count
+    }
+
+    /// Outcome words, separated by commas.
+    static func outcomes(_ text: String, _ option: String) throws(FetchError) -> Set<Outcome> {
+        var outcomes: Set<Outcome> = []
+        for word in text.split(separator: ",") {
+            guard let outcome = Outcome(rawValue: String(word)) else {
+                throw usageError(
+                    "\(option): no outcome is called \"\(word)\"",
+                    hint: "'smallweb help exit-status' lists them")
+            }
+            outcomes.insert(outcome)
+        }
+        return outcomes
+    }
+
     /// Bytes; k, M and G are powers of 1024.
     static func size(_ text: String, _ option: String) throws(FetchError) -> Int {
         let factor: Int
@@ -43,6 +67,14 @@ enum OptionValue {
         }
         let value = text[text.index(after: colon)...].drop { $0 == " " }
         return HTTPField(String(text[..<colon]), String(value))
+    }
+
+    static func method(_ text: String) throws(FetchError) -> String {
+        let isToken =
+            !text.isEmpty
+            && text.utf8.allSatisfy { ASCII.isLetter($0) || $0 == UInt8(ascii: "-") }
+        guard isToken else { throw usageError("\"\(text)\" is no HTTP method") }
+        return text
     }
 
     /// `sha256:` and 64 hexadecimal digits.

@@ -33,14 +33,50 @@ struct Settings: Sendable {
     var headerFile: String?
     var wantsRawBody = false
 
+    /// With -O: `host/path` below the directory.
+    var keepsTree = false
+
+    /// How a body goes into its record.
+    enum BodyForm: String, Sendable, CaseIterable {
+        case auto, text, base64, file, none
+    }
+    var writesJSON = false
+    /// The members of terminal records; `nil` for all.
+    var recordFields: Set<String>?
+    var bodyForm = BodyForm.auto
+    var inlineBytesMax = 8 << 20
+    var streamsBodies = false
+    var writesEvents = false
+    var keepsInputOrder = false
+    var wantsSummary = false
+
     var redirects = RedirectPolicy()
     var allowedSchemes: Set<String>?
 
     var input: [UInt8]?
+    /// Whether `--data` took standard input.
+    var inputIsStandardInput = false
     var promptsAllowed = true
+    /// Lists, as operands.
+    var lists: [String] = []
     /// URLs at the same time, and of them at the same host.
     var jobs = 1
     var jobsPerHost = 2
+    /// Least seconds between the starts of two requests: of all, and of those to one host.
+    var startSeconds = 0.0
+    var hostSeconds = 0.0
+    var failsEarly = false
+
+    /// Further attempts after the first.
+    var retriesMax = 0
+    /// `nil` to begin with one second and double it.
+    var retryDelaySeconds: Double?
+    /// From the first attempt to the start of the last one; 0 for no limit.
+    var retrySecondsMax = 0.0
+
+    var ledger: String?
+    /// The outcomes that are fetched again; `nil` for all but `ok`.
+    var ledgerOutcomes: Set<Outcome>?
 
     var connectSeconds = 15.0
     var readSeconds = 60.0

@@ -12,8 +12,9 @@ struct StandardStream {
 
     /// A reader that went away ends the process quietly, as SIGPIPE does.
     ///
+    /// - Parameter isWhole: Whether half of it is of no use: the first signal does not stop it.
     /// - Throws: `write`, and `interrupted` when a signal asks to stop while the reader is slow.
-    func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+    func write(_ bytes: ArraySlice<UInt8>, isWhole: Bool = false) throws(FetchError) {
         var rest = bytes
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -24,7 +25,7 @@ struct StandardStream {
                 // SIGPIPE was inherited as ignored.
                 swposix_die_of(SIGPIPE)
             } else if number == EINTR {
-                if swposix_pending_signal() != 0 { throw .cancelled }
+                if swposix_pending_signal() != 0 && !isWhole { throw .cancelled }
             } else if number == EAGAIN {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&ready, 1, -1)
@@ -60,4 +61,12 @@ enum BodyTarget {
     }
 
     func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
+
+    /// One line of JSON, with one call when the system takes it whole.
+    func writeRecord(_ line: [UInt8]) throws(FetchError) {
+        switch self {
+        case .standardOutput: try StandardStream.output.write(line[...], isWhole: true)
+        case .held(let spool): try spool.append(line[...])
+        }
+    }
 }

@@ -69,6 +69,13 @@ public struct CertificateFacts: Sendable, Hashable {
     public let notAfter: Int?
     /// Whether the certificate is for the host that was asked for.
     public let matchesHost: Bool
+    /// Big-endian; `nil` when it cannot be read.
+    public var serial: [UInt8]?
+    /// The names that the certificate is for; `nil` when they cannot be read.
+    public var dnsNames: [String]?
+    public var ipNames: [String]?
+    /// `ecdsa-p256`, `rsa-2048`, `ed25519` and the like.
+    public var keyName: String?
 
     public init(
         sha256: [UInt8], spkiSHA256: [UInt8], subject: String, issuer: String, notBefore: Int?,

@@ -24,15 +24,7 @@ public struct FetchError: Error, Sendable, Hashable {
     public var expected: String?
     public var actual: String?
     /// Whether the same request may succeed later.
-    public var isRetryable: Bool {
-        switch outcome {
-        case .resolve, .connect, .timeout, .temporaryFailure, .emptyReply, .send, .receive,
-            .truncated, .proxyResolve:
-            true
-        default:
-            false
-        }
-    }
+    public var isRetryable: Bool { outcome.isRetryable }
 
     public init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,

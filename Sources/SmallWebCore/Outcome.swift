@@ -78,6 +78,17 @@ extension Outcome {
         }
     }
 
+    /// Whether the same request may succeed later.
+    public var isRetryable: Bool {
+        switch self {
+        case .resolve, .connect, .timeout, .temporaryFailure, .emptyReply, .send, .receive,
+            .truncated, .proxyResolve:
+            true
+        default:
+            false
+        }
+    }
+
     /// When this outcome is reported, in one sentence without a full stop.
     public var summary: String {
         switch self {

@@ -77,7 +77,8 @@ public enum TerminalText {
         }
     }
 
-    private static func isDangerous(_ scalar: Unicode.Scalar) -> Bool {
+    /// Whether a terminal might obey it, or show a line in another order because of it.
+    public static func isDangerous(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true
         // Bidirectional marks, embeddings, overrides and isolates; line and paragraph separators.

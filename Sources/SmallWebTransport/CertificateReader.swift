@@ -12,7 +12,7 @@ struct CertificateReader {
 
     func facts(host: String) throws(FetchError) -> CertificateFacts {
         let key = functions.X509_get_X509_PUBKEY(certificate)
-        return CertificateFacts(
+        var facts = CertificateFacts(
             sha256: try sha256 { functions.i2d_X509(certificate, $0) },
             spkiSHA256: try sha256 { functions.i2d_X509_PUBKEY(key, $0) },
             subject: name(functions.X509_get_subject_name(certificate)),
@@ -20,6 +20,70 @@ struct CertificateReader {
             notBefore: unixTime(functions.X509_get0_notBefore(certificate)),
             notAfter: unixTime(functions.X509_get0_notAfter(certificate)),
             matchesHost: matches(host))
+        facts.serial = bytes(functions.X509_get0_serialNumber(certificate))
+        (facts.dnsNames, facts.ipNames) = alternativeNames()
+        facts.keyName = keyName(functions.X509_get0_pubkey(certificate))
+        return facts
+    }
+
+    private func bytes(_ string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
+        guard let string, let data = functions.ASN1_STRING_get0_data(string) else { return [] }
+        let count = Int(functions.ASN1_STRING_length(string))
+        return Array(UnsafeBufferPointer(start: data, count: max(0, count)))
+    }
+
+    /// The subjectAltName (RFC 5280 §4.2.1.6).
+    private func alternativeNames() -> (dns: [String], ip: [String]) {
+        guard let names = functions.X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil)
+        else { return ([], []) }
+        let stack = OpaquePointer(names)
+        defer { functions.GENERAL_NAMES_free(stack) }
+        var (dns, ip): ([String], [String]) = ([], [])
+        for index in 0..<max(0, functions.OPENSSL_sk_num(stack)) {
+            guard let entry = functions.OPENSSL_sk_value(stack, index) else { continue }
+            var kind: Int32 = 0
+            let name = entry.assumingMemoryBound(to: GENERAL_NAME.self)
+            let value = functions.GENERAL_NAME_get0_value(name, &kind)
+            guard let value, kind == GEN_DNS || kind == GEN_IPADD else { continue }
+            let text = bytes(value.assumingMemoryBound(to: ASN1_STRING.self))
+            if kind == GEN_DNS {
+                dns.append(String(decoding: text, as: UTF8.self))
+            } else if let address = Self.address(text) {
+                ip.append(address)
+            }
+        }
+        return (dns, ip)
+    }
+
+    /// 4 or 16 bytes as a person writes them.
+    private static func address(_ bytes: [UInt8]) -> String? {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let family = bytes.count == 4 ? AF_INET : AF_INET6
+        guard inet_ntop(family, bytes, &text, socklen_t(text.count)) != nil else { return nil }
+        return Self.text(text)
+    }
+
+    private static func text(_ characters: [CChar]) -> String {
+        String(
+            decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// `ecdsa-p256`, `rsa-2048`, `ed25519`.
+    private func keyName(_ key: OpaquePointer?) -> String? {
+        guard let key, let name = functions.EVP_PKEY_get0_type_name(key) else { return nil }
+        switch String(cString: name) {
+        case "RSA": return "rsa-\(functions.EVP_PKEY_get_bits(key))"
+        case "EC":
+            var group = [CChar](repeating: 0, count: 64)
+            guard functions.EVP_PKEY_get_group_name(key, &group, group.count, nil) == 1 else {
+                return "ecdsa-\(functions.EVP_PKEY_get_bits(key))"
+            }
+            let name = Self.text(group)
+            let known = ["prime256v1": "p256", "secp384r1": "p384", "secp521r1": "p521"]
+            return "ecdsa-" + (known[name] ?? name)
+        case let name: return name.lowercased()
+        }
     }
 
     /// The digest of what an `i2d` function writes.

@@ -308,6 +308,20 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         _ = await wait(for: [], by: deadline)
     }
 
+    /// Suspends until `descriptor`, which may block, has something to read or is at its end; or
+    /// returns early when the task is cancelled. Never waits for a regular file.
+    public func untilReadable(_ descriptor: Int32) async {
+        precondition(isCurrent)
+        var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard Glibc.poll(&event, 1, 0) == 0 else { return }
+        let waiter = Waiter(deadline: .never)
+        watch(descriptor, readable: true, writable: false) { _, _, _ in
+            self.finish(waiter, .ready)
+        }
+        _ = await wait(waiter)
+        unwatch(descriptor)
+    }
+
     /// Ends a wait, once; later calls do nothing.
     func finish(_ waiter: Waiter, _ result: WaitResult) {
         precondition(isCurrent)

@@ -4,12 +4,12 @@ internal import Glibc
 /// A lock with a condition: state that blocking threads share and wait on.
 //
 // @unchecked: `state` is touched only between lock and unlock of `mutex`.
-final class Monitor<State>: @unchecked Sendable {
+public final class Monitor<State>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var state: State
 
-    init(_ state: State) {
+    public init(_ state: State) {
         self.state = state
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
@@ -23,7 +23,7 @@ final class Monitor<State>: @unchecked Sendable {
     }
 
     /// Runs `body` under the lock, then wakes all who wait.
-    func update<Result>(_ body: (inout State) -> Result) -> Result {
+    public func update<Result>(_ body: (inout State) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer {
             pthread_cond_broadcast(condition)
@@ -33,7 +33,7 @@ final class Monitor<State>: @unchecked Sendable {
     }
 
     /// Blocks until `body` returns a value.
-    func wait<Result>(_ body: (State) -> Result?) -> Result {
+    public func wait<Result>(_ body: (State) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while true {

@@ -26,7 +26,11 @@
     X(EVP_Digest) X(EVP_sha256) X(i2d_X509) X(i2d_X509_PUBKEY) X(X509_get_X509_PUBKEY)            \
     X(X509_free) X(X509_get_subject_name) X(X509_get_issuer_name) X(X509_NAME_print_ex)           \
     X(X509_get0_notBefore) X(X509_get0_notAfter) X(ASN1_TIME_to_tm)                               \
-    X(X509_check_host) X(X509_check_ip_asc) X(CRYPTO_free)
+    X(X509_check_host) X(X509_check_ip_asc) X(CRYPTO_free)                                        \
+    X(X509_get0_serialNumber) X(X509_get_ext_d2i) X(X509_get0_pubkey)                             \
+    X(ASN1_STRING_get0_data) X(ASN1_STRING_length)                                                \
+    X(OPENSSL_sk_num) X(OPENSSL_sk_value) X(GENERAL_NAME_get0_value) X(GENERAL_NAMES_free)        \
+    X(EVP_PKEY_get0_type_name) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name)
 
 struct swtls_functions {
 #define SWTLS_MEMBER(name) __typeof__(&name) _Null_unspecified name;

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// A JSON value as it was read. Numbers stay text, so that none loses a digit.
+indirect enum JSONValue {
+    case null
+    case bool(Bool)
+    case number(String)
+    case string(String)
+    case array([JSONValue])
+    case object([Member])
+
+    struct Member {
+        let name: String
+        let value: JSONValue
+        /// The value's own text, made harmless: for an echo.
+        let text: [UInt8]
+    }
+
+    var string: String? { if case .string(let text) = self { text } else { nil } }
+    var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
+
+    /// The value of an object's member.
+    subscript(name: String) -> JSONValue? {
+        guard case .object(let members) = self else { return nil }
+        return members.first { $0.name == name }?.value
+    }
+
+    /// Parses a whole text (RFC 8259), strictly: duplicate names, lone surrogates and bytes that
+    /// are not UTF-8 are refused.
+    ///
+    /// - Throws: `usage` with the rule that is broken and where.
+    static func parse(_ text: ArraySlice<UInt8>) throws(FetchError) -> JSONValue {
+        var parser = JSONParser(text)
+        return try parser.parse()
+    }
+}
+
+private struct JSONParser {
+    private let text: ArraySlice<UInt8>
+    private var index: Int
+
+    /// Each level is a level of the stack.
+    private static let depthMax = 64
+
+    init(_ text: ArraySlice<UInt8>) {
+        self.text = text
+        index = text.startIndex
+    }
+
+    mutating func parse() throws(FetchError) -> JSONValue {
+        let value = try value(depth: 0)
+        skipSpace()
+        guard index == text.endIndex else { throw problem("more text after the value") }
+        return value
+    }
+
+    private var next: UInt8? { index < text.endIndex ? text[index] : nil }
+
+    private mutating func value(depth: Int) throws(FetchError) -> JSONValue {
+        guard depth < Self.depthMax else { throw problem("nested too deeply") }
+        skipSpace()
+        switch next {
+        case UInt8(ascii: "{"): return .object(try members(depth: depth))
+        case UInt8(ascii: "["): return .array(try elements(depth: depth))
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
+        default: return .number(try number())
+        }
+    }
+
+    private mutating func members(depth: Int) throws(FetchError) -> [JSONValue.Member] {
+        var members: [JSONValue.Member] = []
+        var names: Set<String> = []
+        try list(until: UInt8(ascii: "}")) { parser throws(FetchError) in
+            guard parser.next == UInt8(ascii: "\"") else { throw parser.problem("a name expected") }
+            let name = try parser.string()
+            guard names.insert(name).inserted else {
+                throw parser.problem("the name \"\(name)\" is there twice")
+            }
+            parser.skipSpace()
+            try parser.expect(ASCII.colon)
+            parser.skipSpace()
+            let start = parser.index
+            let value = try parser.value(depth: depth + 1)
+            let echo = depth == 0 ? Self.harmless(parser.text[start..<parser.index]) : []
+            members.append(JSONValue.Member(name: name, value: value, text: echo))
+        }
+        return members
+    }
+
+    private mutating func elements(depth: Int) throws(FetchError) -> [JSONValue] {
+        var elements: [JSONValue] = []
+        try list(until: UInt8(ascii: "]")) { parser throws(FetchError) in
+            elements.append(try parser.value(depth: depth + 1))
+        }
+        return elements
+    }
+
+    /// Entries between the present bracket and `close`, separated by commas.
+    private mutating func list(
+        until close: UInt8, _ entry: (inout JSONParser) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        index += 1
+        skipSpace()
+        if next == close {
+            index += 1
+            return
+        }
+        while true {
+            skipSpace()
+            try entry(&self)
+            skipSpace()
+            if next == close { break }
+            try expect(UInt8(ascii: ","))
+        }
+        index += 1
+    }
+
+    private mutating func string() throws(FetchError) -> String {
+        index += 1
+        var bytes: [UInt8] = []
+        while let byte = next {
+            index += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let text = String(validating: bytes, as: UTF8.self) else {
+                    throw problem("a string that is not UTF-8")
+                }
+                return text
+            case UInt8(ascii: "\\"): bytes += String(try escape()).utf8
+            case 0..<0x20: throw problem("a control character in a string")
+            default: bytes.append(byte)
+            }
+        }
+        throw problem("a string without its end")
+    }
+
+    private mutating func escape() throws(FetchError) -> Character {
+        guard let byte = next else { throw problem("a string without its end") }
+        index += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), ASCII.slash:
+            return Character(Unicode.Scalar(byte))
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"): break
+        default: throw problem("an unknown escape in a string")
+        }
+        var value = try codeUnit()
+        if value & 0xFC00 == 0xD800 && text[index...].starts(with: "\\u".utf8) {
+            index += 2
+            let low = try codeUnit()
+            guard low & 0xFC00 == 0xDC00 else { throw problem("a lone surrogate in a string") }
+            value = 0x10000 + (value & 0x3FF) << 10 + low & 0x3FF
+        }
+        guard let scalar = Unicode.Scalar(value) else {
+            throw problem("a lone surrogate in a string")
+        }
+        return Character(scalar)
+    }
+
+    private mutating func codeUnit() throws(FetchError) -> UInt32 {
+        let digits = text[index...].prefix(4).compactMap(ASCII.hexValue)
+        guard digits.count == 4 else { throw problem("an escape without four digits") }
+        index += 4
+        return digits.reduce(0) { $0 << 4 | UInt32($1) }
+    }
+
+    /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`
+    private mutating func number() throws(FetchError) -> String {
+        let start = index
+        if next == UInt8(ascii: "-") { index += 1 }
+        if next == UInt8(ascii: "0") { index += 1 } else { try digits() }
+        if next == ASCII.dot {
+            index += 1
+            try digits()
+        }
+        if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
+            index += 1
+            if next == UInt8(ascii: "+") || next == UInt8(ascii: "-") { index += 1 }
+            try digits()
+        }
+        return String(decoding: text[start..<index], as: UTF8.self)
+    }
+
+    private mutating func digits() throws(FetchError) {
+        let start = index
+        while let byte = next, ASCII.isDigit(byte) { index += 1 }
+        if index == start { throw problem("a value expected") }
+    }
+
+    private mutating func word(
+        _ word: String, _ value: JSONValue
+    ) throws(FetchError) -> JSONValue {
+        guard text[index...].starts(with: word.utf8) else { throw problem("a value expected") }
+        index += word.utf8.count
+        return value
+    }
+
+    private mutating func expect(_ byte: UInt8) throws(FetchError) {
+        guard next == byte else {
+            throw problem("\"\(Character(Unicode.Scalar(byte)))\" expected")
+        }
+        index += 1
+    }
+
+    private mutating func skipSpace() {
+        while let byte = next, Self.isSpace(byte) { index += 1 }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == ASCII.space || byte == ASCII.tab || byte == ASCII.lineFeed
+            || byte == ASCII.carriageReturn
+    }
+
+    /// A valid text again, on one line and with what is dangerous in its strings escaped.
+    private static func harmless(_ value: ArraySlice<UInt8>) -> [UInt8] {
+        var (isString, isEscaped) = (false, false)
+        let compact = value.filter { byte in
+            if isString {
+                if byte == UInt8(ascii: "\"") && !isEscaped { isString = false }
+                isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+                return true
+            }
+            isString = byte == UInt8(ascii: "\"")
+            return !isSpace(byte)
+        }
+        // JSON's own marks are no dangerous characters, so only those in strings are touched.
+        guard compact.contains(where: { $0 >= 0x7F }) else { return compact }
+        return String(decoding: compact, as: UTF8.self).unicodeScalars.reduce(into: []) {
+            if TerminalText.isDangerous($1) {
+                let digits = String($1.value, radix: 16)
+                $0 += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+            } else {
+                $0 += String($1).utf8
+            }
+        }
+    }
+
+    private func problem(_ what: String) -> FetchError {
+        usageError("not JSON: \(what) (byte \(index - text.startIndex + 1))")
+    }
+}

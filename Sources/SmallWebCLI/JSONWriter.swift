@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// Builds one line of JSON. Keys come out in the order in which they are written, and nothing in
+/// the line can drive a terminal: what ``TerminalText`` calls dangerous is escaped.
+struct JSONWriter {
+    private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+    private var depth = 0
+    /// Of the outermost object, the members that are wanted; `nil` for all.
+    private let wanted: Set<String>?
+
+    init(wanted: Set<String>? = nil) { self.wanted = wanted }
+
+    /// The line, with its end.
+    var line: [UInt8] { bytes + [ASCII.lineFeed] }
+
+    // MARK: Structure
+
+    mutating func object(_ body: (inout JSONWriter) -> Void) {
+        nest(UInt8(ascii: "{"), UInt8(ascii: "}"), body)
+    }
+
+    mutating func array<Element>(
+        _ elements: some Sequence<Element>, _ body: (inout JSONWriter, Element) -> Void
+    ) {
+        nest(UInt8(ascii: "["), UInt8(ascii: "]")) { writer in
+            for element in elements { body(&writer, element) }
+        }
+    }
+
+    /// A member of the present object; `body` writes its value.
+    mutating func member(_ name: String, _ body: (inout JSONWriter) -> Void) {
+        guard depth > 1 || wanted?.contains(name) ?? true else { return }
+        separate()
+        // Names are ours: nothing to escape.
+        bytes.append(UInt8(ascii: "\""))
+        bytes += name.utf8
+        bytes += "\":".utf8
+        needsComma = false
+        body(&self)
+        needsComma = true
+    }
+
+    /// The same for a name that somebody else chose.
+    mutating func member(foreign name: String, _ body: (inout JSONWriter) -> Void) {
+        value(name)
+        bytes.append(ASCII.colon)
+        needsComma = false
+        body(&self)
+        needsComma = true
+    }
+
+    mutating func member(_ name: String, _ value: String?) { member(name) { $0.value(value) } }
+    mutating func member(_ name: String, _ value: Int?) { member(name) { $0.value(value) } }
+    mutating func member(_ name: String, _ value: Bool?) { member(name) { $0.value(value) } }
+    mutating func member(_ name: String, seconds: Double?) {
+        member(name) { $0.value(seconds: seconds) }
+    }
+
+    // MARK: Values
+
+    mutating func value(_ text: String?) {
+        guard var text else { return null() }
+        separate()
+        _ = text.withUTF8 { quoted($0) }
+    }
+
+    /// Beyond 2^53 a string, since readers keep numbers as doubles.
+    mutating func value(_ number: Int?) {
+        guard let number else { return null() }
+        if number.magnitude >= 1 << 53 { return value("\(number)") }
+        raw("\(number)")
+    }
+
+    mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
+
+    /// With six decimals.
+    mutating func value(seconds: Double?) {
+        guard let seconds else { return null() }
+        let micros = Int((seconds * 1e6).rounded())
+        let fraction = "\(micros % 1_000_000)"
+        raw("\(micros / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count) + fraction)
+    }
+
+    mutating func value(base64 bytes: some Sequence<UInt8>) { value(Base64.encode(Array(bytes))) }
+
+    mutating func null() { raw("null") }
+
+    /// JSON text that is valid and harmless already.
+    mutating func raw(_ text: some Sequence<UInt8>) {
+        separate()
+        bytes += text
+    }
+
+    mutating func raw(_ text: String) { raw(text.utf8) }
+
+    /// The text of `bytes`, if they are UTF-8.
+    ///
+    /// - Returns: Whether they are; otherwise nothing is written.
+    mutating func value(utf8 text: ArraySlice<UInt8>, allowsNUL: Bool = true) -> Bool {
+        let (count, hadComma) = (bytes.count, needsComma)
+        separate()
+        if quoted(text), allowsNUL || !text.contains(ASCII.nul) { return true }
+        bytes.removeSubrange(count...)
+        needsComma = hadComma
+        return false
+    }
+
+    /// `name` with the text of `bytes`; what is not UTF-8 is also there as it came.
+    mutating func member(_ name: String, bytes: [UInt8]) {
+        var isText = true
+        member(name) { writer in
+            isText = writer.value(utf8: bytes[...])
+            if !isText { writer.value(String(decoding: bytes, as: UTF8.self)) }
+        }
+        if !isText { member(name + "_base64") { $0.value(base64: bytes) } }
+    }
+
+    // MARK: Text
+
+    private mutating func nest(
+        _ open: UInt8, _ close: UInt8, _ body: (inout JSONWriter) -> Void
+    ) {
+        separate()
+        bytes.append(open)
+        needsComma = false
+        depth += 1
+        body(&self)
+        depth -= 1
+        bytes.append(close)
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = depth > 0
+    }
+
+    @discardableResult
+    private mutating func quoted(_ text: ArraySlice<UInt8>) -> Bool {
+        text.withUnsafeBufferPointer { quoted($0) }
+    }
+
+    /// Writes a string, unless it is not UTF-8: then what has been written is of no use.
+    @discardableResult
+    private mutating func quoted(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        bytes.reserveCapacity(bytes.count + text.count + 2)
+        bytes.append(UInt8(ascii: "\""))
+        let isValid = JSONText.escape(text, into: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+        return isValid
+    }
+}
+
+/// The inside of JSON strings.
+enum JSONText {
+    /// Appends `text`, escaped.
+    ///
+    /// - Returns: False when it is not UTF-8; it has then been appended up to there.
+    static func escape(_ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]) -> Bool {
+        var index = 0
+        /// Where the bytes begin that can be copied as they are.
+        var start = 0
+        while index < text.count {
+            let byte = text[index]
+            if byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
+                && byte != UInt8(ascii: "\\")
+            {
+                index += 1
+                continue
+            }
+            guard let (scalar, length) = scalar(in: text, at: index) else { return false }
+            if byte >= 0x80 && !TerminalText.isDangerous(scalar) {
+                index += length
+                continue
+            }
+            bytes += UnsafeBufferPointer(rebasing: text[start..<index])
+            append(scalar, to: &bytes)
+            index += length
+            start = index
+        }
+        bytes += UnsafeBufferPointer(rebasing: text[start...])
+        return true
+    }
+
+    /// One character that must not be there as it is.
+    private static func append(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
+        switch scalar {
+        case "\"": bytes += Array("\\\"".utf8)
+        case "\\": bytes += Array("\\\\".utf8)
+        case "\n": bytes += Array("\\n".utf8)
+        case "\r": bytes += Array("\\r".utf8)
+        case "\t": bytes += Array("\\t".utf8)
+        default:
+            // All of them are below U+10000.
+            let digits = Array("0123456789abcdef".utf8)
+            bytes += Array("\\u".utf8)
+            for shift in [12, 8, 4, 0] { bytes.append(digits[Int(scalar.value >> shift) & 15]) }
+        }
+    }
+
+    /// The character at `index` and its length, unless that is not UTF-8 (RFC 3629).
+    private static func scalar(
+        in text: UnsafeBufferPointer<UInt8>, at index: Int
+    ) -> (Unicode.Scalar, Int)? {
+        let first = text[index]
+        if first < 0x80 { return (Unicode.Scalar(first), 1) }
+        let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
+        guard first >= 0xC2, first <= 0xF4, index + length <= text.count else { return nil }
+        var value = UInt32(first) & (0x7F >> UInt32(length))
+        for offset in 1..<length {
+            let byte = text[index + offset]
+            guard byte & 0xC0 == 0x80 else { return nil }
+            value = value << 6 | UInt32(byte & 0x3F)
+        }
+        // Overlong forms; surrogates and what is beyond Unicode are no scalars.
+        guard value >= [0x80, 0x800, 0x10000][length - 2], let scalar = Unicode.Scalar(value)
+        else { return nil }
+        return (scalar, length)
+    }
+}

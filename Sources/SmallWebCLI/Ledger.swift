@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// A file of terminal records, one per URL that is done, to go on from after a stop of any kind.
+///
+/// A line counts once its line feed is there: what a kill has left of the last one is cut off. One
+/// process at a time has the file.
+final class Ledger {
+    private let path: String
+    private let file: Int32
+    /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
+    private var outcomes: [Key: Outcome] = [:]
+
+    private struct Key: Hashable {
+        let first: Int
+        let second: Int
+
+        init(_ url: String) {
+            var (first, second) = (Hasher(), Hasher())
+            first.combine(0)
+            second.combine(1)
+            first.combine(url)
+            second.combine(url)
+            (self.first, self.second) = (first.finalize(), second.finalize())
+        }
+    }
+
+    /// Longest record: the largest body, every byte of it escaped.
+    private static let lineBytesMax = 1 << 30
+
+    /// - Throws: `write` when the file cannot be used, or another process uses it.
+    init(_ path: String) throws(FetchError) {
+        self.path = path
+        do throws(SystemError) {
+            file = try systemCall { open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o666) }
+        } catch {
+            throw Self.failure("cannot open", path, error)
+        }
+        if flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK {
+            throw FetchError(.write, .output, "another process is using the ledger \(path)")
+        }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        try cutTornLine(size: Int(status.st_size))
+        try read()
+    }
+
+    deinit { close(file) }
+
+    /// How `url` ended the last time; `nil` when it has not been fetched.
+    func outcome(_ url: String) -> Outcome? { outcomes[Key(url)] }
+
+    /// Adds a record, with one call.
+    ///
+    /// - Throws: `write`.
+    func append(_ record: [UInt8]) throws(FetchError) {
+        do throws(SystemError) {
+            try writeAll(record[...], to: file)
+        } catch {
+            throw Self.failure("cannot write to", path, error)
+        }
+    }
+
+    private func cutTornLine(size: Int) throws(FetchError) {
+        var (end, piece) = (size, [UInt8](repeating: 0, count: 65_536))
+        do throws(SystemError) {
+            while end > 0 {
+                let start = max(0, end - piece.count)
+                let count = try systemCall { pread(file, &piece, end - start, off_t(start)) }
+                if let last = piece[..<count].lastIndex(of: ASCII.lineFeed) {
+                    end = start + last + 1
+                    break
+                }
+                end = start
+            }
+            if end < size { _ = try systemCall { ftruncate(file, off_t(end)) } }
+        } catch {
+            throw Self.failure("cannot mend", path, error)
+        }
+    }
+
+    private func read() throws(FetchError) {
+        let reader = try ListReader(path, lineBytesMax: Self.lineBytesMax)
+        while case .line(let line, _) = reader.take() {
+            // Foreign lines and other records are none of our business.
+            guard let record = try? JSONValue.parse(line), let url = record["url"]?.string,
+                let type = record["type"]?.string, type == "response" || type == "error",
+                let outcome = record["outcome"]?.string.flatMap(Outcome.init(rawValue:))
+            else { continue }
+            outcomes[Key(url)] = outcome
+        }
+    }
+
+    private static func failure(
+        _ what: String, _ path: String, _ error: SystemError
+    ) -> FetchError {
+        FetchError(
+            .write, .output, "\(what) the ledger \(path): \(error.sentence)",
+            errnoName: error.name)
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+extension Option {
+    /// Records instead of bodies.
+    static let json: [Option] = [
+        Option(
+            "json", .json, "write one JSON record per URL",
+            manual: "Writes one line of JSON per URL to standard output, with the body in it, "
+                + "instead of the body. docs/json.md describes the records.",
+            example: "smallweb get --json gemini://geminiprotocol.net/ | jq .status",
+            .flag { settings, isOn in settings.writesJSON = isOn }),
+        Option(
+            "fields", .json, "only these fields of a record, separated by commas",
+            manual: "Leaves out the other fields of terminal records. type, v, n, id and tag are "
+                + "always there.",
+            example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
+            .value("LIST") { settings, value throws(FetchError) in
+                settings.recordFields = try RecordFields.parse(value)
+            }),
+        Option(
+            "body", .json, "auto, text, base64, file or none",
+            manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "
+                + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
+            example: "smallweb get --json --body none gemini://geminiprotocol.net/",
+            .value("FORM") { settings, value throws(FetchError) in
+                settings.bodyForm = try OptionValue.choice(value, "--body")
+            }),
+        Option(
+            "inline-max", .json, "largest body in a record (8M)",
+            manual: "The largest body that a record has in it. A larger one goes to --output-dir "
+                + "if there is one, and is left out otherwise; its size and hash are still there.",
+            example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
+            .value("SIZE") { settings, value throws(FetchError) in
+                settings.inlineBytesMax = try OptionValue.size(value, "--inline-max")
+            }),
+        Option(
+            "stream", .json, "bodies in chunk records, as they arrive",
+            manual: "Writes a body as chunk records while it arrives, before the URL's own record. "
+                + "What has been written is not tried again.",
+            example: "smallweb get --json --stream gopher://example.org/9/disk.img",
+            .flag { settings, isOn in settings.streamsBodies = isOn }),
+        Option(
+            "events", .json, "also records of requests, redirects and notices",
+            manual: "Writes records of what happens on the way: request, redirect, notice.",
+            example: "smallweb get --json --events gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.writesEvents = isOn }),
+        Option(
+            "ordered", .json, "records in the order of the URLs",
+            manual: "Holds records back until those of all earlier URLs are written.",
+            example: "smallweb get --json -Z --ordered - < urls.txt",
+            .flag { settings, isOn in settings.keepsInputOrder = isOn }),
+        Option(
+            "summary", .json, "a summary record even for one URL",
+            manual: "Ends with a summary record. Without it there is one for several URLs.",
+            example: "smallweb get --json --summary gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.wantsSummary = isOn }),
+    ]
+
+    /// Many URLs.
+    static let bulk: [Option] = [
+        Option(
+            "input-file", .bulk, "read URLs from FILE, - for stdin",
+            manual: "Reads URLs from a file, one per line; - is standard input. Blank lines and "
+                + "lines that begin with # do not count. A line that begins with { is a request "
+                + "in JSON. The operands - and @FILE do the same.",
+            example: "smallweb get --json --input-file urls.txt",
+            .value("FILE") { settings, value in
+                settings.lists.append(value == "-" ? "-" : "@" + value)
+            }),
+        Option(
+            "parallel", short: "Z", .bulk, "fetch eight URLs at a time",
+            manual: "Fetches several URLs at a time, eight unless --jobs says otherwise. Standard "
+                + "output gets the bodies whole and in the order of the URLs, as without it.",
+            example: "smallweb get -Z gemini://example.org/a gopher://example.net/0/b",
+            .flag { settings, isOn in settings.jobs = isOn ? max(settings.jobs, 8) : 1 }),
+        Option(
+            "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
+            manual: "How many URLs are fetched at a time.",
+            example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
+            .value("N") { settings, value throws(FetchError) in
+                settings.jobs = max(1, try OptionValue.count(value, "--jobs"))
+            }),
+        Option(
+            "per-host", .bulk, "with -j, at most N of them from one host (2)",
+            manual: "How many URLs of one host are fetched at a time.",
+            example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
+            .value("N") { settings, value throws(FetchError) in
+                settings.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
+            }),
+        Option(
+            "rate", .bulk, "at most N requests a second, or N/m, N/h",
+            manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
+            example: "smallweb get --rate 30/m - < urls.txt",
+            .value("N") { settings, value throws(FetchError) in
+                settings.startSeconds = try OptionValue.interval(value, "--rate")
+            }),
+        Option(
+            "per-host-delay", .bulk, "seconds between two requests to one host",
+            manual: "The least time between the starts of two requests to one host.",
+            example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
+            .value("SEC") { settings, value throws(FetchError) in
+                settings.hostSeconds = try OptionValue.seconds(value, "--per-host-delay")
+            }),
+        Option(
+            "retry", .bulk, "try up to N times more when that may help (0)",
+            manual: "Tries again after a failure that may pass: no connection, a time limit, a "
+                + "temporary refusal. The first wait is about a second, each further one twice as "
+                + "long. A server that names the wait is obeyed, for all requests to its host.",
+            example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
+            .value("N") { settings, value throws(FetchError) in
+                settings.retriesMax = try OptionValue.count(value, "--retry")
+            }),
+        Option(
+            "retry-delay", .bulk, "wait so many seconds before each retry",
+            manual: "The wait before each retry, instead of one that grows.",
+            example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
+            .value("SEC") { settings, value throws(FetchError) in
+                settings.retryDelaySeconds = try OptionValue.seconds(value, "--retry-delay")
+            }),
+        Option(
+            "retry-max-time", .bulk, "no retry later than so many seconds",
+            manual: "The time from the first attempt after which there is no further one. It also "
+                + "bounds how long a server may make its other requests wait; that is ten minutes "
+                + "without it.",
+            example: "smallweb get --retry 9 --retry-max-time 60 gemini://geminiprotocol.net/",
+            .value("SEC") { settings, value throws(FetchError) in
+                settings.retrySecondsMax = try OptionValue.seconds(value, "--retry-max-time")
+            }),
+        Option(
+            "fail-early", .bulk, "stop after the first URL that fails",
+            manual: "Stops after the first URL that fails, retries included. Those under way are "
+                + "given up.",
+            example: "smallweb get --fail-early gemini://example.org/a gemini://example.org/b",
+            .flag { settings, isOn in settings.failsEarly = isOn }),
+        Option(
+            "ledger", .bulk, "note results in FILE, and skip what is done",
+            manual: "Adds the record of each URL to FILE when it is done. URLs whose last record "
+                + "there is ok are skipped, so a run that was stopped goes on where it was.",
+            example: "smallweb get -Z -O --ledger done.jsonl - < urls.txt",
+            .value("FILE") { settings, value in settings.ledger = value }),
+        Option(
+            "only", .bulk, "with --ledger, only what ended with these outcomes",
+            manual: "Fetches only URLs whose last record in the ledger has one of these outcomes.",
+            example: "smallweb get --ledger done.jsonl --only timeout,connect - < urls.txt",
+            .value("OUTCOME") { settings, value throws(FetchError) in
+                settings.ledgerOutcomes = try OptionValue.outcomes(value, "--only")
+            }),
+    ]
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// What one operand or one line of a list asks for.
+struct Order: Sendable {
+    /// Position among all of the run, from 0.
+    var n = 0
+    /// As written; `nil` when the line has none that can be read.
+    var url: String?
+    /// The same as it came, when it is not UTF-8.
+    private(set) var rawURL: [UInt8]?
+    /// JSON text, echoed untouched.
+    var id: [UInt8] = Array("null".utf8)
+    var tag: [UInt8]?
+    var input: InputSource.Origin?
+    var fields: [HTTPField] = []
+    var method: String?
+    var output: String?
+    var secondsMax: Double?
+    var bodyBytesMax: Int?
+    /// Of the list, from 1; `nil` for an operand.
+    var line: Int?
+    /// Why nothing can be fetched.
+    var problem: FetchError?
+
+    init(url: String?) { self.url = url }
+
+    /// The settings of the run with what this order changes.
+    func settings(_ settings: Settings) throws(FetchError) -> Settings {
+        var settings = settings
+        if let input { settings.input = try input.read() }
+        settings.http.fields += fields
+        if let method { settings.http.method = method }
+        if let secondsMax { settings.totalSeconds = secondsMax }
+        if let bodyBytesMax { settings.bodyBytesMax = bodyBytesMax }
+        return settings
+    }
+}
+
+extension Order {
+    /// A line of a list: a URL, or a request as a JSON object. Bad ones become orders with a
+    /// ``problem``.
+    init(line bytes: ArraySlice<UInt8>, number: Int) {
+        self.init(url: nil)
+        line = number
+        do throws(FetchError) {
+            if bytes.first == UInt8(ascii: "{") {
+                try read(JSONValue.parse(bytes))
+            } else if let text = String(validating: bytes, as: UTF8.self) {
+                url = text
+            } else {
+                url = String(decoding: bytes, as: UTF8.self)
+                rawURL = Array(bytes)
+                throw FetchError(.badURL, .input, "the URL is not UTF-8")
+            }
+        } catch {
+            problem = FetchError(
+                error.outcome, .input, "line \(number): \(error.message)", hint: error.hint)
+        }
+    }
+
+    private static let names = [
+        "data", "headers", "id", "identity", "max_filesize", "max_time", "method", "output", "tag",
+        "type", "url",
+    ]
+
+    private mutating func read(_ request: JSONValue) throws(FetchError) {
+        guard case .object(let members) = request else { return }
+        // First what an answer must carry, so that even a refusal has it.
+        if let member = members.first(where: { $0.name == "id" }) {
+            switch member.value {
+            case .array, .object: throw usageError("\"id\" must be a string or a number")
+            default: id = member.text
+            }
+        }
+        tag = members.first { $0.name == "tag" }?.text
+        url = request["url"]?.string
+        if let type = request["type"], type.string != "request" {
+            throw usageError(
+                "this is a record, not a request",
+                hint: "take the URLs out of it, for example with jq -r .url")
+        }
+        for member in members {
+            switch member.name {
+            case "id", "tag", "type", "url": break
+            case "data": input = try Self.input(member.value)
+            case "headers": fields = try Self.fields(member.value)
+            case "method": method = try OptionValue.method(try Self.string(member))
+            case "output": output = try Self.output(member)
+            case "max_time":
+                secondsMax = try OptionValue.seconds(try Self.number(member), "\"max_time\"")
+            case "max_filesize":
+                bodyBytesMax = try OptionValue.size(try Self.number(member), "\"max_filesize\"")
+            case "identity":
+                throw FetchError(.notBuiltIn, .input, "identities are not there yet")
+            case let name where name.hasPrefix("x-"): break
+            case let name:
+                let nearest = Nearest.name(to: name, among: Self.names)
+                throw usageError(
+                    "no request has a \"\(name)\"", hint: nearest.map { "did you mean \"\($0)\"?" })
+            }
+        }
+        guard url != nil else { throw usageError("a request needs a \"url\", a string") }
+    }
+
+    private static func string(_ member: JSONValue.Member) throws(FetchError) -> String {
+        guard let text = member.value.string else {
+            throw usageError("\"\(member.name)\" must be a string")
+        }
+        return text
+    }
+
+    private static func number(_ member: JSONValue.Member) throws(FetchError) -> String {
+        guard case .number(let text) = member.value else {
+            throw usageError("\"\(member.name)\" must be a number")
+        }
+        return text
+    }
+
+    private static func output(_ member: JSONValue.Member) throws(FetchError) -> String {
+        let path = try string(member)
+        guard !path.isEmpty && path != "-" && !path.utf8.contains(0) else {
+            throw usageError("\"output\" must name a file")
+        }
+        return path
+    }
+
+    /// A string, or an object with one of `text`, `base64` and `path`.
+    private static func input(_ value: JSONValue) throws(FetchError) -> InputSource.Origin {
+        if let text = value.string { return .bytes(Array(text.utf8)) }
+        guard case .object(let members) = value, members.count == 1, let member = members.first
+        else { throw usageError("\"data\" must be a string, or have one of text, base64, path") }
+        let text = try string(member)
+        switch member.name {
+        case "text": return .bytes(Array(text.utf8))
+        case "path": return .file(text)
+        case "base64":
+            guard let bytes = Base64.decode(text) else {
+                throw usageError("bad base64 in \"data\"")
+            }
+            return .bytes(bytes)
+        default: throw usageError("\"data\" must have one of text, base64, path")
+        }
+    }
+
+    private static func fields(_ value: JSONValue) throws(FetchError) -> [HTTPField] {
+        guard case .object(let members) = value else {
+            throw usageError("\"headers\" must be an object")
+        }
+        var fields: [HTTPField] = []
+        for member in members {
+            let values =
+                if case .array(let values) = member.value { values } else { [member.value] }
+            for value in values {
+                guard let text = value.string, !member.name.isEmpty else {
+                    throw usageError("a header must be a string, or an array of strings")
+                }
+                fields.append(HTTPField(member.name, text))
+            }
+        }
+        return fields
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// The orders of a run: its operands in turn, and the lines of the lists among them, read when
+/// they are wanted and not before.
+//
+// @unchecked: lives on the event loop of the run alone.
+final class OrderSource: @unchecked Sendable {
+    enum Taken {
+        case order(Order)
+        /// Nothing now: try again when the descriptor has something to read.
+        case nothing(Int32)
+        case end
+    }
+
+    private var operands: ArraySlice<String>
+    private var list: ListReader?
+    private var taken = 0
+
+    /// - Parameter operands: URLs; `-` and `@FILE` are lists.
+    init(_ operands: [String]) { self.operands = operands[...] }
+
+    func take() -> Taken {
+        while true {
+            if let list {
+                switch list.take() {
+                case .line(let bytes, let number):
+                    return .order(numbered(Order(line: bytes, number: number)))
+                case .tooLong(let number):
+                    var order = Order(url: nil)
+                    order.line = number
+                    order.problem = usageError(
+                        "line \(number): longer than \(ListReader.lineBytesMax) bytes",
+                        hint: "give large data by its path")
+                    return .order(numbered(order))
+                case .nothing: return .nothing(list.descriptor)
+                case .failed(let error): return .order(refused(error))
+                case .end: self.list = nil
+                }
+            }
+            guard let operand = operands.popFirst() else { return .end }
+            guard Self.isList(operand) else { return .order(numbered(Order(url: operand))) }
+            do throws(FetchError) {
+                list = try ListReader(operand == "-" ? "-" : String(operand.dropFirst()))
+            } catch {
+                return .order(refused(error))
+            }
+        }
+    }
+
+    /// The operands that are still to come, for a run that ends before them. Lists are not read.
+    func rest() -> [Order] {
+        list = nil
+        defer { operands = [] }
+        return operands.filter { !Self.isList($0) }.map { numbered(Order(url: $0)) }
+    }
+
+    static func isList(_ operand: String) -> Bool { operand == "-" || operand.hasPrefix("@") }
+
+    private func numbered(_ order: Order) -> Order {
+        var order = order
+        order.n = taken
+        taken += 1
+        return order
+    }
+
+    private func refused(_ error: FetchError) -> Order {
+        list = nil
+        var order = Order(url: nil)
+        order.problem = error
+        return numbered(order)
+    }
+}
+
+/// The lines of a file that may be a pipe, with memory for one buffer and one line. Blank lines and
+/// lines that begin with `#` are left out.
+final class ListReader {
+    enum Taken {
+        /// Without white space around it; `number` counts from 1.
+        case line(ArraySlice<UInt8>, number: Int)
+        case tooLong(number: Int)
+        case nothing
+        /// The list is over, or cannot be read on.
+        case failed(FetchError)
+        case end
+    }
+
+    /// Of one line; a longer one is refused.
+    static let lineBytesMax = 1 << 20
+
+    let descriptor: Int32
+    private let name: String
+    private let lineBytesMax: Int
+    private var buffer: [UInt8] = []
+    private var position = 0
+    /// The beginning of a line whose end is still to come.
+    private var pending: [UInt8] = []
+    private var isTooLong = false
+    private var isAtEnd = false
+    private var number = 0
+
+    /// - Parameter name: A file, or `-` for standard input.
+    /// - Throws: `read`.
+    init(_ name: String, lineBytesMax: Int = ListReader.lineBytesMax) throws(FetchError) {
+        self.name = name
+        self.lineBytesMax = lineBytesMax
+        do throws(SystemError) {
+            // Without O_NONBLOCK a pipe that nobody writes to yet would hold up everything.
+            descriptor = try systemCall {
+                name == "-"
+                    ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            }
+        } catch {
+            throw Self.failure(name, error)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    func take() -> Taken {
+        while true {
+            if let end = buffer[position...].firstIndex(of: ASCII.lineFeed) {
+                pend(buffer[position..<end])
+                position = end + 1
+                if let line = finishLine() { return line }
+                continue
+            }
+            pend(buffer[position...])
+            position = buffer.count
+            if isAtEnd {
+                guard !pending.isEmpty || isTooLong else { return .end }
+                return finishLine() ?? .end
+            }
+            do throws(SystemError) {
+                guard try fill() else { return .nothing }
+            } catch {
+                return .failed(Self.failure(name, error))
+            }
+        }
+    }
+
+    /// Reads what is there; false when that is nothing yet.
+    private func fill() throws(SystemError) -> Bool {
+        var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&event, 1, 0) != 0 else { return false }
+        buffer = [UInt8](repeating: 0, count: 65_536)
+        position = 0
+        do throws(SystemError) {
+            let count = try systemCall { read(descriptor, &buffer, buffer.count) }
+            buffer.removeSubrange(count...)
+            isAtEnd = count == 0
+            return true
+        } catch {
+            buffer = []
+            if error.number == EAGAIN { return false }
+            throw error
+        }
+    }
+
+    private func pend(_ bytes: ArraySlice<UInt8>) {
+        guard !isTooLong else { return }
+        isTooLong = pending.count + bytes.count > lineBytesMax
+        if isTooLong { pending = [] } else { pending += bytes }
+    }
+
+    /// The pending line, unless there is nothing in it.
+    private func finishLine() -> Taken? {
+        number += 1
+        defer {
+            pending.removeAll(keepingCapacity: true)
+            isTooLong = false
+        }
+        if isTooLong { return .tooLong(number: number) }
+        if number == 1 && pending.starts(with: [0xEF, 0xBB, 0xBF]) { pending.removeFirst(3) }
+        let isSpace = { (byte: UInt8) in
+            byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn
+        }
+        guard let first = pending.firstIndex(where: { !isSpace($0) }),
+            let last = pending.lastIndex(where: { !isSpace($0) }),
+            pending[first] != UInt8(ascii: "#")
+        else { return nil }
+        return .line(Array(pending[first...last])[...], number: number)
+    }
+
+    private static func failure(_ name: String, _ error: SystemError) -> FetchError {
+        FetchError(
+            .read, .input, "cannot read the list \(name): \(error.sentence)",
+            errnoName: error.name)
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// Parts of records.
+extension JSONWriter {
+    /// What every record begins with.
+    mutating func begin(_ type: String, _ order: Order) {
+        begin(type)
+        member("n", order.n)
+        member("id") { $0.raw(order.id) }
+        if let tag = order.tag { member("tag") { $0.raw(tag) } }
+    }
+
+    /// What a record that belongs to no request begins with.
+    mutating func begin(_ type: String) {
+        member("type", type)
+        member("v", Recorder.version)
+    }
+
+    /// The record `scheme`.
+    mutating func members(of scheme: Scheme) {
+        begin("scheme")
+        member("name", scheme.name)
+        member("port", Int(scheme.defaultPort))
+        member("transport", scheme.transport.rawValue)
+        member("trust", scheme.trust.rawValue)
+        member("takes_input", scheme.takesInput)
+        member("secure_form", scheme.secureForm)
+        member("summary", scheme.summary)
+    }
+
+    mutating func members(of redirect: Redirect) {
+        member("status", redirect.status)
+        member("from", redirect.from.description)
+        member("to", redirect.to.description)
+        member("permanent", redirect.isPermanent)
+    }
+
+    mutating func members(of warnings: [Note]) {
+        member("warnings") { writer in
+            writer.array(warnings) { writer, note in
+                writer.object { writer in
+                    writer.member("code", note.code)
+                    writer.member("message", note.message)
+                }
+            }
+        }
+    }
+
+    /// `headers`: each name once, in lower case, with its values in order.
+    mutating func members(ofHeader reply: HTTPReply) {
+        var names: [String] = []
+        var values: [String: [String]] = [:]
+        for field in reply.fields {
+            let name = field.name.lowercased()
+            if values[name] == nil { names.append(name) }
+            values[name, default: []].append(field.value)
+        }
+        member("headers") { writer in
+            writer.object { writer in
+                for name in names {
+                    // A name, too, can be anything that a server sends.
+                    writer.member(foreign: name) { writer in
+                        writer.array(values[name] ?? []) { $0.value($1) }
+                    }
+                }
+            }
+        }
+        if String(validating: reply.header, as: UTF8.self) == nil {
+            member("headers_base64") { $0.value(base64: reply.header) }
+        }
+    }
+
+    /// `remote`, `tls` and `trust`.
+    ///
+    /// - Parameter change: The refusal of a key that is not the pinned one.
+    mutating func members(
+        of connection: Connection?, scheme: Scheme?, ending: Ending?, change: FetchError?
+    ) {
+        member("remote") { writer in
+            guard let connection else { return writer.null() }
+            writer.object { writer in
+                writer.member("ip", connection.address)
+                writer.member("port", Int(connection.port))
+                writer.member("proxy", String?.none)
+            }
+        }
+        let trust = connection?.trust
+        member("tls") { writer in
+            guard let facts = connection?.tls else { return writer.null() }
+            writer.object { writer in
+                writer.member("version", facts.version)
+                writer.member("cipher", facts.cipher)
+                writer.member("alpn", String?.none)
+                writer.member("sni", facts.serverName)
+                writer.member("resumed", false)
+                writer.member("close_notify", Self.closeNotify(scheme, ending))
+                writer.member("verify", trust.map { Self.verification($0.verdict) })
+                writer.member("cert") { $0.object { $0.members(of: facts.certificate) } }
+                writer.member("chain_length", Int?.none)
+                writer.member("client_cert", String?.none)
+            }
+        }
+        member("trust") { writer in
+            guard trust != nil || change != nil else { return writer.null() }
+            writer.object { writer in
+                let verdict = change == nil ? trust?.verdict.rawValue : "changed"
+                writer.member("policy", verdict == "skipped" ? "none" : scheme?.trust.rawValue)
+                writer.member("verdict", verdict)
+                writer.member("first_seen", trust?.firstSeen.map(UTCDate.second))
+                writer.member("previous", change?.expected)
+            }
+        }
+    }
+
+    private mutating func members(of certificate: CertificateFacts) {
+        member("sha256", certificate.sha256.hex)
+        member("spki_sha256", certificate.spkiSHA256.hex)
+        member("subject", certificate.subject)
+        member("issuer", certificate.issuer)
+        member("serial", certificate.serial?.hex)
+        member("not_before", certificate.notBefore.map(UTCDate.second))
+        member("not_after", certificate.notAfter.map(UTCDate.second))
+        member("dns_names") { $0.list(certificate.dnsNames) }
+        member("ip_names") { $0.list(certificate.ipNames) }
+        member("self_signed", certificate.subject == certificate.issuer)
+        member("key", certificate.keyName)
+    }
+
+    private mutating func list(_ names: [String]?) {
+        guard let names else { return null() }
+        array(names) { $0.value($1) }
+    }
+
+    /// HTTP has lengths, and does not say.
+    private static func closeNotify(_ scheme: Scheme?, _ ending: Ending?) -> Bool? {
+        guard scheme?.transport == .tls, let ending else { return nil }
+        return ending.completeness == .complete ? true : ending.outcome == .truncated ? false : nil
+    }
+
+    private static func verification(_ verdict: TrustFacts.Verdict) -> String {
+        switch verdict {
+        case .firstUse: "tofu-first"
+        case .match: "tofu-match"
+        case .renewed: "tofu-renewed"
+        case .skipped: "skipped"
+        case .ca: "ca"
+        case .pinned: "pinned"
+        }
+    }
+}
+
+/// The members that `--fields` may name.
+enum RecordFields {
+    static let all = [
+        "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
+        "headers", "http", "lang", "meta", "mime", "mime_source", "ok", "outcome", "partial",
+        "plugin", "redirects", "remote", "retry_after", "scheme", "size", "status", "time", "tls",
+        "trust", "url", "url_input", "warnings",
+    ]
+    /// Always there: what a reader tells records apart by.
+    private static let common = ["type", "v", "n", "id", "tag"]
+
+    /// - Throws: `usage` with the nearest name for one that does not exist.
+    static func parse(_ list: String) throws(FetchError) -> Set<String> {
+        var names = Set(common)
+        for name in list.split(separator: ",").map(String.init) {
+            guard all.contains(name) || common.contains(name) else {
+                throw usageError(
+                    "no record has a field \"\(name)\"",
+                    hint: "the fields are \(all.joined(separator: ","))")
+            }
+            names.insert(name)
+            if ["headers", "meta", "url"].contains(name) { names.insert(name + "_base64") }
+        }
+        return names
+    }
+}

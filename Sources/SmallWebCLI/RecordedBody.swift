@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebLibraries
+
+/// The body of one reply, as its record will show it: counted, hashed, and kept as far as it may
+/// go into the record.
+final class RecordedBody {
+    private let settings: Settings
+    private let digest: Digest?
+    private(set) var byteCount = 0
+    /// `nil` when nothing goes into the record, or too much has come.
+    private var kept: Spool?
+    private var converter: CharsetConverter?
+    private var charset: String?
+    /// Why the body is not in the record, when it is not.
+    private(set) var omission: String?
+
+    init(settings: Settings) {
+        self.settings = settings
+        // Without libcrypto there is no hash, which a record can say.
+        digest = try? Digest(.sha256)
+    }
+
+    /// - Parameter isWanted: False for the page of a refusal.
+    func begin(_ head: Head, isWanted: Bool) {
+        if !isWanted {
+            omission = "error-status"
+        } else if settings.http.method == "HEAD" {
+            omission = "head"
+        } else if settings.bodyForm == .none || !settings.writesJSON {
+            omission = "none-requested"
+        } else if !settings.streamsBodies && settings.bodyForm != .file {
+            kept = Spool(memoryMax: 65_536)
+        }
+        charset = head.mediaType?.charset
+        converter = charset.flatMap(CharsetConverter.init(from:))
+    }
+
+    /// Whether chunks are to be written.
+    var isStreamed: Bool { settings.streamsBodies && omission == nil }
+    /// Whether the bytes are in a charset other than UTF-8.
+    var isForeign: Bool { converter != nil }
+
+    func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        byteCount += bytes.count
+        digest?.update(bytes)
+        guard let kept else { return }
+        if byteCount > settings.inlineBytesMax && settings.outputDirectory == nil {
+            self.kept = nil
+            omission = "inline-limit"
+        } else {
+            try kept.append(bytes)
+        }
+    }
+
+    /// What the record's `body` says.
+    enum Form {
+        case null
+        case text([UInt8], from: String?)
+        case base64([UInt8])
+        case path(String)
+        case chunks(Int)
+        case omitted(String)
+    }
+
+    /// Decides how the body is shown. Once, after its last byte.
+    ///
+    /// - Parameters:
+    ///   - path: Where a sink has put it.
+    ///   - name: A file name for what is too large for the record.
+    func form(path: String?, chunks: Int, name: () -> String) async throws(FetchError) -> Form {
+        if let path { return .path(path) }
+        if let omission {
+            return omission == "error-status" && byteCount == 0 ? .null : .omitted(omission)
+        }
+        if isStreamed { return .chunks(chunks) }
+        guard let kept else { return .omitted("truncated") }
+        if byteCount > settings.inlineBytesMax, let directory = settings.outputDirectory {
+            let file = try FileOutput(
+                "\(directory)/\(name())", clash: .number,
+                createsDirectories: settings.createsDirectories)
+            try await kept.drain { bytes throws(FetchError) in try file.write(bytes) }
+            try file.commit()
+            return .path(FileOutput.absolute(file.path))
+        }
+        var bytes: [UInt8] = []
+        try await kept.drain { bytes += $0 }
+        if settings.bodyForm == .base64 { return .base64(bytes) }
+        if let converter, let text = converter.convertAll(bytes) {
+            return .text(text, from: charset)
+        }
+        if settings.bodyForm == .text {
+            return .text(Array(String(decoding: bytes, as: UTF8.self).utf8), from: nil)
+        }
+        return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
+    }
+
+    /// Lower-case hexadecimal; `nil` when there is no libcrypto. Once.
+    func sha256() -> String? { digest?.finish().hex }
+}
+
+extension JSONWriter {
+    /// The member `body`.
+    ///
+    /// - Parameter isComplete: `nil` when the protocol cannot tell.
+    mutating func member(
+        body form: RecordedBody.Form, sha256: String?, isComplete: Bool?, forcesText: Bool
+    ) {
+        member("body") { writer in
+            if case .null = form { return writer.null() }
+            writer.object { writer in
+                var charset: String?
+                switch form {
+                case .null: break
+                case .text(let bytes, let source):
+                    charset = source
+                    writer.member(text: bytes[...], allowsNUL: forcesText)
+                case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
+                case .path(let path): writer.member("path", path)
+                case .chunks(let count): writer.member("chunks", count)
+                case .omitted(let reason): writer.member("omitted", reason)
+                }
+                writer.member("sha256", sha256)
+                writer.member("complete", isComplete)
+                if let charset { writer.member("transcoded", charset) }
+            }
+        }
+    }
+
+    /// `text` if it is UTF-8, otherwise `base64`.
+    mutating func member(text bytes: ArraySlice<UInt8>, allowsNUL: Bool) {
+        let before = self
+        var isText = false
+        member("text") { isText = $0.value(utf8: bytes, allowsNUL: allowsNUL) }
+        if isText { return }
+        self = before
+        member("base64") { $0.value(base64: bytes) }
+    }
+}
+
+/// Cuts a body into `chunk` records.
+struct ChunkWriter {
+    private var carry: [UInt8] = []
+    private(set) var count = 0
+    private var offset = 0
+
+    /// Most bytes of a body in one record.
+    private static let bytesMax = 65_536
+
+    /// Gives the next records' payloads to `body`: text that ends between two characters, or bytes.
+    mutating func add(
+        _ bytes: ArraySlice<UInt8>, isLast: Bool = false,
+        _ body: (_ number: Int, _ offset: Int, ArraySlice<UInt8>) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        var rest = (carry + bytes)[...]
+        carry = []
+        while !rest.isEmpty {
+            var piece = rest.prefix(Self.bytesMax)
+            if !(isLast && piece.count == rest.count) {
+                let cut = Self.incompleteSuffix(of: piece)
+                // Four bytes of which none begins a character are no text anyway.
+                if cut < piece.count { piece.removeLast(cut) }
+                if cut == piece.count && piece.count == rest.count {
+                    carry = Array(piece)
+                    return
+                }
+            }
+            try body(count, offset, piece)
+            count += 1
+            offset += piece.count
+            rest = rest.dropFirst(piece.count)
+            if !isLast && rest.count < 4 && Self.incompleteSuffix(of: rest) == rest.count {
+                carry = Array(rest)
+                return
+            }
+        }
+    }
+
+    /// How many bytes at the end may be the beginning of a character.
+    private static func incompleteSuffix(of bytes: ArraySlice<UInt8>) -> Int {
+        for (back, byte) in zip(1...3, bytes.reversed()) where byte & 0xC0 != 0x80 {
+            let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
+            return length > back ? back : 0
+        }
+        return 0
+    }
+}

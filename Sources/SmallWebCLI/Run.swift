@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import SmallWeb
+internal import SmallWebTransport
+
+/// A run over any number of URLs: reads them as there is room, starts them when their hosts allow
+/// it, tries again what may pass, and delivers.
+///
+/// What goes to standard output and must keep the order of the URLs is held back until those
+/// before it are done.
+//
+// @unchecked: lives on the event loop of the run alone; its tasks are pinned there.
+final class Run: @unchecked Sendable {
+    /// What one URL may hold in memory; more goes to a temporary file.
+    static let heldBytesMax = 65_536
+    /// Longest pause that a server may impose, unless `--retry-max-time` says otherwise.
+    private static let pauseSecondsMax = 600.0
+    /// Most orders that have been read and not been started.
+    private static let waitingMax = 1024
+
+    /// How late a start may be and still count for the pace of the next ones.
+    private static let lateSecondsMax = 0.01
+
+    private enum Happening: Sendable {
+        case attempted(OneURL, Result<Ending, FetchError>)
+        /// There may be more to read.
+        case readable
+        /// Somebody may start now.
+        case due
+    }
+
+    private let context: RunContext
+    private let settings: Settings
+    private let source: OrderSource
+    private var hosts = HostTable()
+    private var isAtEnd = false
+    private var isAwaitingInput = false
+    private var isStopping = false
+    private var waiting: [OneURL] = []
+    private var active = 0
+    /// When the next request of all may start.
+    private var notBefore = Deadline(nanoseconds: 0)
+    /// The soonest moment that a task waits for.
+    private var alarm = Deadline.never
+    /// Read so far.
+    private var taken = 0
+    /// Done, and waiting for those before them; `nil` for what the ledger had.
+    private var finished: [Int: OneURL?] = [:]
+    /// The first that has not been delivered.
+    private var next = 0
+    /// Whether standard output has got all that it shall get.
+    private var isClosed = false
+    private var tally = Tally()
+    /// Why the run itself cannot go on.
+    private var failure: FetchError?
+
+    init(_ source: OrderSource, _ context: RunContext) {
+        self.source = source
+        self.context = context
+        settings = context.settings
+    }
+
+    /// - Returns: The exit status: the first failing URL's, in the order given.
+    /// - Throws: `write` when standard output or the ledger fails; `interrupted`.
+    func run() async throws(FetchError) -> Int32 {
+        await withTaskGroup(of: Happening.self) { group in
+            while true {
+                await advance(&group)
+                if isStopping || isAtEnd && waiting.isEmpty, active == 0 { break }
+                guard let happening = await group.next() else { break }
+                switch happening {
+                case .attempted(let one, let result):
+                    active -= 1
+                    one.host.running -= 1
+                    await settle(one, result)
+                case .readable: isAwaitingInput = false
+                case .due: alarm = .never
+                }
+                if !isStopping && (Task.isCancelled || failure != nil) { stop() }
+                if isStopping { group.cancelAll() }
+            }
+            group.cancelAll()
+        }
+        if isStopping { await abandon() }
+        if settings.writesJSON && (settings.wantsSummary || tally.requests + tally.skipped > 1) {
+            do throws(FetchError) {
+                try StandardStream.output.write(
+                    tally.record(exit: exitStatus)[...], isWhole: true)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        return exitStatus
+    }
+
+    private var exitStatus: Int32 {
+        let signal = swposix_pending_signal()
+        return signal != 0 ? 128 + signal : failure?.outcome.exitStatus ?? tally.exitStatus
+    }
+
+    // MARK: Reading and starting
+
+    /// Reads what there is room for and starts what may start.
+    private func advance(_ group: inout TaskGroup<Happening>) async {
+        var count = 0
+        while !isStopping {
+            await startDue(&group)
+            guard hasRoom, !isAtEnd, !isAwaitingInput else { break }
+            switch source.take() {
+            case .order(let order): await accept(order)
+            case .nothing(let descriptor):
+                isAwaitingInput = true
+                let loop = context.loop
+                group.addTask {
+                    await loop.untilReadable(descriptor)
+                    return .readable
+                }
+            case .end: isAtEnd = true
+            }
+            count += 1
+            // Bad lines need no waiting, so nothing else would let the loop look at its sockets.
+            if count % 256 == 0 { await context.loop.sleep(until: .now) }
+            if Task.isCancelled || failure != nil { stop() }
+        }
+    }
+
+    /// What is held back is bounded, and so is what waits. Without a place to hold output, one URL
+    /// after the other has standard output.
+    private var hasRoom: Bool {
+        if !keepsOrder { return waiting.count < Self.waitingMax }
+        return taken < next + (context.holdsOutput ? max(4 * settings.jobs, 64) : 1)
+    }
+
+    private var keepsOrder: Bool { context.holdsOutput || !settings.writesJSON }
+
+    private func accept(_ order: Order) async {
+        taken += 1
+        let request = Result { () throws(FetchError) in
+            if let problem = order.problem { throw problem }
+            return try context.fetcher.request(order.url ?? "")
+        }
+        if let ledger = context.ledger, isDone(order, request, in: ledger) {
+            tally.skipped += 1
+            await deliver(order.n, nil)
+            return
+        }
+        let place = try? request.get().endpoint.description
+        let host = hosts.host(place ?? "")
+        host.orders += 1
+        waiting.append(
+            OneURL(order, request, host: host, destination: destination(order), context: context))
+    }
+
+    private func isDone(
+        _ order: Order, _ request: Result<Request, FetchError>, in ledger: Ledger
+    ) -> Bool {
+        guard let url = (try? request.get().uri.description) ?? order.url else { return false }
+        let last = ledger.outcome(url)
+        if let wanted = settings.ledgerOutcomes { return !(last.map(wanted.contains) ?? false) }
+        return last == .ok
+    }
+
+    private func destination(_ order: Order) -> BodySink.Destination {
+        if let output = order.output { return .file(output) }
+        if order.n < settings.outputs.count {
+            let name = settings.outputs[order.n]
+            return name == "-" ? .rawStandardOutput : .file(name)
+        }
+        if settings.usesRemoteName || settings.bodyForm == .file {
+            return .remoteName(directory: settings.outputDirectory)
+        }
+        return settings.writesJSON || settings.bodyForm == .none ? .nowhere : .standardOutput
+    }
+
+    private func startDue(_ group: inout TaskGroup<Happening>) async {
+        while active < settings.jobs && !isStopping {
+            let now = Deadline.now
+            var soonest = Deadline.never
+            let index = waiting.firstIndex { one in
+                if one.refusal(now) != nil { return true }
+                guard one.host.running < settings.jobsPerHost else { return false }
+                let due = max(one.notBefore, one.host.notBefore, notBefore)
+                if due > now { soonest = min(soonest, due) }
+                return due <= now
+            }
+            if let index {
+                let one = waiting.remove(at: index)
+                if let error = one.refusal(now) {
+                    await complete(one, .failure(error))
+                } else {
+                    start(one, &group)
+                }
+                continue
+            }
+            if soonest < alarm {
+                alarm = soonest
+                let loop = context.loop
+                group.addTask {
+                    await loop.sleep(until: soonest)
+                    return .due
+                }
+            }
+            return
+        }
+    }
+
+    private func start(_ one: OneURL, _ group: inout TaskGroup<Happening>) {
+        active += 1
+        one.host.running += 1
+        let now = Deadline.now
+        if settings.startSeconds > 0 {
+            // A start that was a little late does not make all later ones late.
+            notBefore = max(notBefore, now.advanced(seconds: -Self.lateSecondsMax))
+                .advanced(seconds: settings.startSeconds)
+        }
+        if settings.hostSeconds > 0 {
+            one.host.notBefore = now.advanced(seconds: settings.hostSeconds)
+        }
+        group.addTask { .attempted(one, await one.attempt()) }
+    }
+
+    // MARK: After an attempt
+
+    private func settle(_ one: OneURL, _ result: Result<Ending, FetchError>) async {
+        if case .success(let ending) = result, let seconds = ending.head?.retryAfter, seconds > 0 {
+            one.host.pause(seconds: seconds, longest: pauseSecondsMax)
+        }
+        if !isStopping, failure == nil, let delay = retryDelay(one, result) {
+            one.notBefore = Deadline.now.advanced(seconds: delay)
+            do throws(FetchError) {
+                try one.note(Note("retry", "attempt \(one.attempts) failed, trying again"))
+            } catch {
+                failure = error
+            }
+            // It has waited longer than those that have not been started.
+            waiting.insert(one, at: 0)
+        } else {
+            await complete(one, result)
+        }
+    }
+
+    private var pauseSecondsMax: Double {
+        settings.retrySecondsMax > 0 ? settings.retrySecondsMax : Self.pauseSecondsMax
+    }
+
+    /// Seconds until the next attempt; `nil` when there is none.
+    private func retryDelay(_ one: OneURL, _ result: Result<Ending, FetchError>) -> Double? {
+        let isRetryable =
+            switch result {
+            case .success(let ending): ending.outcome.isRetryable
+            case .failure(let error): error.isRetryable
+            }
+        guard isRetryable, one.attempts <= settings.retriesMax, one.canBeRepeated,
+            one.host.refusal(.now) == nil
+        else { return nil }
+        // Half of the growing wait is chance, so that many clients do not come back at once.
+        let grown = min(600, Double(1 << min(one.attempts - 1, 20)))
+        let delay = settings.retryDelaySeconds ?? grown * .random(in: 0.5...1)
+        let end = max(Deadline.now.advanced(seconds: delay), one.host.notBefore)
+        if settings.retrySecondsMax > 0, let started = one.started,
+            end.seconds(since: started) > settings.retrySecondsMax
+        {
+            return nil
+        }
+        return delay
+    }
+
+    private func complete(_ one: OneURL, _ result: Result<Ending, FetchError>) async {
+        one.host.orders -= 1
+        do throws(FetchError) {
+            let outcome = try await one.finish(result)
+            self.tally.count(outcome, one.order.n, bytes: (try? result.get())?.bodyBytes ?? 0)
+            if settings.failsEarly && outcome != .ok { stop() }
+            if outcome == .interrupted && !isStopping { stop() }
+        } catch {
+            failure = failure ?? error
+        }
+        await deliver(one.order.n, one)
+    }
+
+    /// Hands out what was held back, if its turn has come, and then notes it in the ledger: what
+    /// the ledger has is delivered.
+    private func deliver(_ n: Int, _ one: OneURL?) async {
+        do throws(FetchError) {
+            guard keepsOrder else {
+                next += 1
+                if let one { try await hand(out: one) }
+                return
+            }
+            finished[n] = .some(one)
+            while let entry = finished.removeValue(forKey: next) {
+                next += 1
+                if let one = entry { try await hand(out: one) }
+            }
+        } catch {
+            failure = failure ?? error
+        }
+    }
+
+    private func hand(out one: OneURL) async throws(FetchError) {
+        // Where a serial run would have stopped, this one stops too.
+        if !settings.writesJSON && one.outcome == .interrupted { isClosed = true }
+        if failure == nil, !isClosed, case .held(let spool) = one.target {
+            // Records come in whole lines; half of one must not stay behind at a signal.
+            let isWhole = settings.writesJSON
+            try await spool.drain { bytes throws(FetchError) in
+                try StandardStream.output.write(bytes, isWhole: isWhole)
+            }
+        }
+        if !settings.writesJSON && settings.failsEarly && one.outcome != .ok { isClosed = true }
+        guard failure == nil, let record = one.record, let ledger = context.ledger else { return }
+        var line: [UInt8] = []
+        try await record.drain { line += $0 }
+        try ledger.append(line)
+    }
+
+    // MARK: Stopping
+
+    private func stop() { isStopping = true }
+
+    /// Answers what has been asked and not been tried.
+    private func abandon() async {
+        let rest = source.rest().map { order in
+            taken += 1
+            return OneURL(
+                order, .failure(.cancelled), host: hosts.host(""), destination: .nowhere,
+                context: context)
+        }
+        for one in waiting + rest {
+            one.host.orders += 1
+            await complete(one, .failure(.cancelled))
+        }
+        waiting = []
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// What became of the URLs of a run.
+struct Tally {
+    private(set) var requests = 0
+    /// Done already, as the ledger said.
+    var skipped = 0
+    private var ok = 0
+    private var bytes = 0
+    private var exits: [Int32: Int] = [:]
+    private var firstFailure: (n: Int, exit: Int32)?
+    private let started = Deadline.now
+
+    mutating func count(_ outcome: Outcome, _ n: Int, bytes: Int) {
+        requests += 1
+        self.bytes += bytes
+        exits[outcome.exitStatus, default: 0] += 1
+        if outcome == .ok {
+            ok += 1
+        } else if outcome != .interrupted, n < firstFailure?.n ?? .max {
+            // What was given up because of a failure does not hide it.
+            firstFailure = (n, outcome.exitStatus)
+        }
+    }
+
+    /// The first failing URL's, in the order given.
+    var exitStatus: Int32 { firstFailure?.exit ?? 0 }
+
+    /// The record `summary`.
+    func record(exit: Int32) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.begin("summary")
+            writer.member("requests", requests)
+            writer.member("ok", ok)
+            writer.member("failed", requests - ok)
+            writer.member("skipped", skipped)
+            writer.member("bytes", bytes)
+            writer.member("time") { writer in
+                writer.object {
+                    $0.member("total", seconds: Deadline.now.seconds(since: started))
+                }
+            }
+            writer.member("exit", Int(exit))
+            writer.member("by_exit") { writer in
+                writer.object { writer in
+                    for (exit, count) in exits.sorted(by: { $0.key < $1.key }) {
+                        writer.member("\(exit)", count)
+                    }
+                }
+            }
+        }
+        return writer.line
+    }
+}
