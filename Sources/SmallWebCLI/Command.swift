@@ -27,9 +27,12 @@ struct Command: Sendable {
         }
         var settings = settings
         settings.refs.patterns = Array(operands.dropFirst())
+        settings.listing = .refs
+        // The records have all that the body would say.
+        if settings.writesJSON { settings.bodyForm = .none }
         // A repository is there under the URL that people copy from their browser.
         let isWeb = ["http", "https"].contains(URI.scheme(of: url))
-        return try GetCommand(settings: settings, urls: [isWeb ? "git+" + url : url]).run()
+        return try GetCommand(settings: settings, operands: [isWeb ? "git+" + url : url]).run()
     }
 
     static let schemes = Command(

@@ -156,7 +156,9 @@ final class OneURL: @unchecked Sendable {
         request.wantsRawBody = settings.wantsRawBody
         request.http = settings.http
         request.refs = settings.refs
-        request.wantsItems = !destination.isFile && Environment.isTerminal(1)
+        request.wantsItems =
+            settings.writesJSON && settings.listing != nil
+            || !destination.isFile && Environment.isTerminal(1)
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds
@@ -251,7 +253,8 @@ final class OneURL: @unchecked Sendable {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.refusal == .accept { return .ok }
         if settings.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
-            messages.error(url, "no reference matches", hint: "without a pattern all are listed")
+            context.messages.error(
+                url, "no reference matches", hint: "without a pattern all are listed")
             return .permanentFailure
         }
         guard let message = ending.message else { return ending.outcome }
