@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: MIT
 # Compares smallweb with curl and with the least that C can do, over servers on this machine.
 #
-#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git; all by default
+#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk; all
+#                                                   by default
 #
 # Both are paths of release builds. All commands of a case take turns (see ratio.c).
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git]..." >&2
+    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk]..." >&2
     exit 2
 fi
 smallweb=$1
 loopback=$2
 shift 2
-cases=${*:-small split large http git}
+cases=${*:-small split large http git bulk}
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 server=
@@ -215,6 +216,45 @@ received() {
     awk '/TCP/ { sum += $NF } END { print sum + 0 }' "$scratch/trace"
 }
 
+# Requests per second are the count divided by the time; curl has no gemini, and the floor is a
+# process per request.
+compare_bulk() {
+    local count=10000 number
+    for number in $(seq $count); do
+        echo "$gopher_url/0/1k" >&4
+        echo "$gemini_url/1k" >&5
+        echo /1k >&6
+        printf 'url="%s"\noutput=/dev/null\n' "$gopher_url/0/1k" >&7
+    done 4>"$scratch/gopher" 5>"$scratch/gemini" 6>"$scratch/paths" 7>"$scratch/curl.conf"
+    bulk=("$smallweb" get -s --json -j 64 --per-host 64)
+    echo "$count URLs of 1 KiB over gopher, 64 at a time, as records"
+    "$ratio" 5 smallweb "${bulk[@]}" "@$scratch/gopher" \
+        -- curl curl -q -s --no-progress-meter --parallel --parallel-max 64 \
+        --parallel-immediate -K "$scratch/curl.conf" \
+        -- floor xargs -a "$scratch/paths" -P 8 -n 1 \
+        "$floor-gopher" gopher 127.0.0.1 "$gopher" | bounded
+    echo "$count URLs of 1 KiB over gemini, 64 at a time, as records"
+    "$ratio" 3 smallweb "${bulk[@]}" "@$scratch/gemini" \
+        -- floor xargs -a "$scratch/paths" -P 8 -n 1 \
+        "$floor-gemini" gemini 127.0.0.1 "$gemini" | bounded
+    # No server bears a million requests: a scheme that nobody serves measures the way in and out.
+    echo "1,000,000 lines of a scheme that nobody serves, without bodies"
+    seq 1000000 | sed 's|^|nosuch://x/|' >"$scratch/million"
+    "$ratio" 1 smallweb sh -c '"$@"; [ $? -eq 1 ]' sh \
+        "${bulk[@]}" --body none "@$scratch/million" | bounded
+    echo "1,000 connections at once to a slow server, from a soft limit of 256 descriptors"
+    for number in $(seq 1000); do echo "$gopher_url/0/slow"; done >"$scratch/slow"
+    (
+        ulimit -Sn 256
+        "$smallweb" get -s --json --body none -j 1000 --per-host 1000 "@$scratch/slow"
+    ) | tail -n 1 | grep -o '"requests":1000,"ok":1000' | sed 's/^/  /'
+}
+
+# Passes the lines through and fails when the first command took more than 64 MiB.
+bounded() {
+    awk '{ print } NR == 1 && $6 > 64 { print "  more than 64 MiB"; bad = 1 } END { exit bad }'
+}
+
 for case in $cases; do
     case $case in
         small)
@@ -252,6 +292,7 @@ for case in $cases; do
             compare_refs "100,000 references over git://" 7 refs.git
             compare_file
             ;;
+        bulk) compare_bulk ;;
         *)
             echo "$0: no case is called $case" >&2
             exit 2

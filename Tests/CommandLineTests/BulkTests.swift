@@ -43,10 +43,11 @@ import Testing
 
     @Test func aRequestSaysMoreThanItsURL() throws {
         let capsule = try Capsule()
+        let echo = capsule.place + "/echo"
         let lines = [
-            #"{"url":"\#(capsule.place)/echo","data":"a b","id":"q","tag":{ "x" : [1, null] }}"#,
-            #"{"url":"\#(capsule.place)/echo","data":{"base64":"YyZk"},"id":123456789012345678901}"#,
-            #"{"url":"\#(capsule.place)/echo","data":{"path":"words"},"output":"saved","x-mine":1}"#,
+            #"{"url":"\#(echo)","data":"a b","id":"q","tag":{ "x" : [1, null] }}"#,
+            #"{"url":"\#(echo)","data":{"base64":"YyZk"},"id":123456789012345678901}"#,
+            #"{"url":"\#(echo)","data":{"path":"words"},"output":"saved","x-mine":1}"#,
             #"{"url":"\#(capsule.place)/1k","max_filesize":10,"type":"request","id":null}"#,
             #"{"url":"\#(capsule.place)/silent","max_time":0.2,"id":1.50}"#,
         ]
@@ -139,7 +140,7 @@ import Testing
     @Test func aParallelRunGivesWhatASerialOneGives() throws {
         var random = SeededGenerator(seed: 3)
         let bodies = (0..<40).map { number -> [UInt8] in
-            let count = [0, 10, 5000, 200_000][number % 4]
+            let count = [0, 10, 5000, 70_000][number % 4]
             return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
         }
         let server = try JSONTests.server(bodies)
@@ -179,12 +180,12 @@ import Testing
 
     @Test func startsKeepTheirPace() throws {
         let hole = try Hole()
-        let urls = (0..<6).map { hole.place + "/0/about.txt?\($0)" }
+        let urls = (0..<12).map { hole.place + "/0/about.txt?\($0)" }
         for options in [["--rate", "50"], ["--per-host-delay", "0.02"], ["--rate", "3000/m"]] {
             let (records, _) = try smallweb.records(["-Z", "--per-host", "8"] + options + urls)
             let starts = records.terminal.compactMap { $0["time"]?["start"]?.double }
             let first = try #require(starts.min()), last = try #require(starts.max())
-            #expect(last - first >= 0.085, "\(options)")
+            #expect(last - first >= 0.15, "\(options)")
         }
     }
 

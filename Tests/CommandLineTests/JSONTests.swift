@@ -116,7 +116,7 @@ import Testing
         let url = capsule.place + "/about"
         #expect(
             result.text
-                == "{\"type\":\"response\",\"v\":1,\"n\":0,\"id\":null,\"url\":\"\(url)\",\"status\":20}\n"
+                == #"{"type":"response","v":1,"n":0,"id":null,"url":"\#(url)","status":20}"# + "\n"
         )
         let wrong = try smallweb.run(["get", "--json", "--fields", "url,mimme", url])
         #expect(wrong.status == 2 && wrong.errors.contains("mimme"))
@@ -159,11 +159,11 @@ import Testing
             [], Array("plain\r\n".utf8), [0], Array("a\u{0}b".utf8), [0xFF, 0xFE], [0xC3],
             [0xE2, 0x80],
             Array("\u{1B}[31m\u{85}\u{202E}\u{2028}\"\\/é😀\u{7F}".utf8),
-            Array(String(repeating: "😀é", count: 40_000).utf8), [0xED, 0xA0, 0x80],
+            Array(String(repeating: "😀é", count: 12_000).utf8), [0xED, 0xA0, 0x80],
             [0xF4, 0x90, 0x80, 0x80],
         ]
         for _ in 0..<20 {
-            let count = Int.random(in: 1...70_000, using: &random)
+            let count = Int.random(in: 1...20_000, using: &random)
             bodies.append((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
         }
         let server = try Self.server(bodies)

@@ -4,13 +4,13 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
+private let hasJQ = ["/usr/bin/jq", "/usr/local/bin/jq"].contains {
+    FileManager.default.isExecutableFile(atPath: $0)
+}
+
 /// The recipes of docs/json.md, as they are written there, over records of a run. `link` and `ref`
 /// records are samples: no command writes them yet.
-@Suite(.enabled(if: RecipeTests.hasJQ, "jq is not installed")) struct RecipeTests {
-    static let hasJQ = ["/usr/bin/jq", "/usr/local/bin/jq"].contains {
-        FileManager.default.isExecutableFile(atPath: $0)
-    }
-
+@Suite(.enabled(if: hasJQ, "jq is not installed")) struct RecipeTests {
     private static let recipes: [String] = {
         let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../docs/json.md").path
