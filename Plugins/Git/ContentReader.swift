@@ -3,9 +3,9 @@ internal import SmallWebCore
 
 /// Finds a file or directory in one version of a repository, and asks the server for nothing else.
 ///
-/// With a server that can filter, each step is a request for one object: the commit, a tree for each
-/// part of the path, the file. From any other server the whole version comes in one pack, up to a
-/// limit.
+/// With a server that can filter, each step is a request for one object: the commit, a tree for
+/// each part of the path, the file. From any other server the whole version comes in one pack, up
+/// to a limit.
 final class ContentReader {
     private let conversation: any GitConversation
     private let server: Advertisement
@@ -14,18 +14,20 @@ final class ContentReader {
     private let limits: Limits
     /// What the version's name stands for.
     private var start: ObjectID?
+    private var overhead: Overhead
     /// Everything, when it came at once.
     private var snapshot: PackReader?
 
     init(
         _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
-        _ cache: ObjectCache, _ limits: Limits
+        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead
     ) {
         self.conversation = conversation
         self.server = server
         self.address = address
         self.cache = cache
         self.limits = limits
+        self.overhead = overhead
     }
 
     private var canFilter: Bool { server.version == 2 && server.canFetch(with: "filter") }
@@ -65,7 +67,12 @@ final class ContentReader {
                     .permanentFailure, .body,
                     "\(shown(walked)) is a submodule, at commit \(entry.id) of another repository",
                     hint: "'.gitmodules' of this repository says where that one is")
-            case .directory: object = try await load(entry.id)
+            case .directory:
+                object = try await load(entry.id)
+                guard object.type == .tree else {
+                    throw FetchError(
+                        .protocolError, .body, "the directory \(shown(walked)) is no tree")
+                }
             case .file, .executable, .symbolicLink:
                 guard isLast else { throw missing(Array(path[...(index + 1)])) }
                 if entry.kind == .symbolicLink {
@@ -99,6 +106,7 @@ final class ContentReader {
             try await conversation.exchange(request) { decoder async throws(FetchError) in
                 while let packet = try decoder.nextOfReply() {
                     guard let text = packet.text else { return true }
+                    try overhead.add(packet)
                     let ref = try RefLine(attributed: text, format)
                     let name = String(decoding: ref.name, as: UTF8.self)
                     if candidates.contains(name), let oid = ref.oid {
@@ -121,7 +129,10 @@ final class ContentReader {
 
     /// gitrevisions(7): what a name may be short for, the first first.
     static func candidates(_ name: String) -> [String] {
-        [name, "refs/\(name)", "refs/tags/\(name)", "refs/heads/\(name)", "refs/remotes/\(name)"]
+        [
+            name, "refs/\(name)", "refs/tags/\(name)", "refs/heads/\(name)",
+            "refs/remotes/\(name)", "refs/remotes/\(name)/HEAD",
+        ]
     }
 
     private func missing(_ path: [[UInt8]]) -> FetchError {
@@ -175,7 +186,7 @@ final class ContentReader {
         try await conversation.exchange(request) { decoder async throws(FetchError) in
             while let packet = try decoder.nextOfReply() {
                 switch try reply.take(packet) {
-                case .more: break
+                case .more: try overhead.add(packet)
                 case .end: return true
                 case .fatal(let text): throw .refused(text)
                 case .pack(let bytes):
@@ -194,26 +205,32 @@ final class ContentReader {
         _ id: ObjectID, name: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
         guard canFilter else {
-            return try await deliver(load(id).content[...], name: name, emit)
+            let object = try await load(id)
+            guard object.type == .blob else { throw Self.noFile }
+            return try await deliver(object.content[...], name: name, emit)
         }
         let largest = limits.bodyBytesMax
         let pack = try PackReader(
             server.format, limits: PackLimits(objectBytesMax: .max), keeping: false)
-        var isBegun = false
+        // Held until it is long enough to tell its type.
+        var beginning: [UInt8]? = []
         var found: ObjectID?
+        func begin() async throws(FetchError) {
+            guard let bytes = beginning else { return }
+            beginning = nil
+            try await deliver(bytes[...], name: name, emit)
+        }
         try await fetch(id, .objectAlone, pack) { event async throws(FetchError) in
             switch event {
             case .begin(let type, let size):
-                guard type == .blob, found == nil else {
-                    throw FetchError(.protocolError, .body, "the server sent no file")
-                }
+                guard type == .blob, found == nil else { throw Self.noFile }
                 if let largest, size > largest { throw .tooLarge(largest) }
             case .data(let bytes):
-                if !isBegun { try await emit(.head(Self.head(bytes, name: name))) }
-                isBegun = true
-                try await emit(.body(bytes))
+                guard beginning != nil else { return try await emit(.body(bytes)) }
+                beginning? += bytes
+                if (beginning?.count ?? 0) >= Self.beginningBytes { try await begin() }
             case .end(let computed):
-                if !isBegun { try await emit(.head(Self.head([], name: name))) }
+                try await begin()
                 found = computed
             }
         }
@@ -253,9 +270,12 @@ final class ContentReader {
         if !lines.isEmpty { try await emit(.body(lines[...])) }
     }
 
+    private static let beginningBytes = 8000
+    private static let noFile = FetchError(.protocolError, .body, "the server sent no file")
+
     /// Git's own rule tells text from binary: a NUL near the beginning.
     private static func head(_ beginning: ArraySlice<UInt8>, name: [UInt8]?) -> Head {
-        let isBinary = beginning.prefix(8000).contains(ASCII.nul)
+        let isBinary = beginning.prefix(beginningBytes).contains(ASCII.nul)
         var head = Head(
             .success,
             mediaType: isBinary

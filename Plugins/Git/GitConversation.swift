@@ -72,13 +72,18 @@ final class DaemonConversation: GitConversation {
 /// Smart HTTP (gitprotocol-http(5)): each exchange is a request by itself.
 final class HTTPConversation: GitConversation {
     private let client: any HTTPClient
+    /// What follows replies.
+    private var overhead: Overhead
     private var version = 0
     private let request: Request
     private let address: GitAddress
     private(set) var refusal: Head?
 
-    init(_ client: any HTTPClient, _ request: Request, _ address: GitAddress) {
+    init(
+        _ client: any HTTPClient, _ request: Request, _ address: GitAddress, _ overhead: Overhead
+    ) {
         self.client = client
+        self.overhead = overhead
         self.request = request
         self.address = address
     }
@@ -117,7 +122,7 @@ final class HTTPConversation: GitConversation {
         ) { reply async throws(FetchError) in
             try check(reply, type + kind, at: uri)
         } onBody: { bytes async throws(FetchError) in
-            guard !isDone else { return }
+            guard !isDone else { return try overhead.add(bytes: bytes.count) }
             decoder.add(bytes)
             isDone = try await take(&decoder)
         }
@@ -165,6 +170,11 @@ final class HTTPConversation: GitConversation {
         target.path.removeLast("/info/refs".count)
         target.query = nil
         target.fragment = nil
-        return address.url(at: target)
+        // A server that says "//" would decide which path is asked for.
+        let moved = address.url(at: target)
+        guard let uri = try? URI(parsing: moved), let next = try? GitAddress(uri),
+            next.path == address.path, next.version == address.version
+        else { return nil }
+        return moved
     }
 }

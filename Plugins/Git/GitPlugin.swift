@@ -5,6 +5,7 @@ public import SmallWebCore
 /// over git:// and smart HTTP (gitprotocol-v2(5) and its older forms).
 public struct GitPlugin: ProtocolHandler {
     private let cache = ObjectCache()
+    var overhead = Overhead()
 
     public init() {}
 
@@ -34,10 +35,13 @@ public struct GitPlugin: ProtocolHandler {
         }
         let conversation: any GitConversation
         if request.scheme.transport == .tcp {
+            // Too long a path is found out before anybody is called.
+            _ = try address.daemonRequest(2)
             conversation = DaemonConversation(
                 try await dialer.dial(request.endpoint), address)
         } else {
-            conversation = HTTPConversation(try dialer.httpClient(), request, address)
+            conversation = HTTPConversation(
+                try dialer.httpClient(), request, address, overhead)
         }
         var hasHead = false
         do throws(FetchError) {
@@ -64,10 +68,12 @@ public struct GitPlugin: ProtocolHandler {
         var list: RefList?
         var refs: [String: ObjectID] = [:]
         let candidates = ContentReader.candidates(address.version ?? "HEAD")
+        var overhead = overhead
         func deliver() async throws(FetchError) {
-            guard let (lines, refs) = list?.take() else { return }
+            guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
+            overhead = self.overhead
             for ref in refs { try await emit(.ref(ref)) }
-            if !lines.isEmpty { try await emit(.body(lines[...])) }
+            try await emit(.body(lines[...]))
         }
         func begin() async throws(FetchError) {
             guard address.path == nil && list == nil else { return }
@@ -76,19 +82,23 @@ public struct GitPlugin: ProtocolHandler {
             head.suggestedName = "refs"
             try await emit(.head(head))
         }
-        // A list of everything is there sooner the old way: it comes with the greeting.
-        let isWholeList = address.path == nil && RefList.prefixes(request.refs).isEmpty
+        // A list of everything is there sooner the old way: it comes with the greeting, but for
+        // what the names stand for.
+        let wantsSymrefs = request.refs.showsSymrefs || request.wantsItems
+        let isWholeList =
+            address.path == nil && RefList.prefixes(request.refs).isEmpty && !wantsSymrefs
         try await conversation.greet(isWholeList ? 0 : 2) { decoder async throws(FetchError) in
             while let packet = try decoder.nextOfReply() {
+                try overhead.add(packet)
                 switch try server.take(packet) {
                 case .more: break
                 case .end: return true
                 case .ref(let line) where address.path != nil:
                     let ref = try RefLine(plain: line, server.format)
+                    // Not what a tag points to: a server may give out only what it has listed.
                     let name = String(decoding: ref.name, as: UTF8.self)
-                    let tag = name.hasSuffix("^{}") ? String(name.dropLast(3)) : name
-                    if candidates.contains(tag), let oid = ref.oid {
-                        refs[tag] = ObjectID(hex: oid)
+                    if candidates.contains(name), let oid = ref.oid {
+                        refs[name] = ObjectID(hex: oid)
                     }
                 case .ref(let line):
                     try await begin()
@@ -100,17 +110,17 @@ public struct GitPlugin: ProtocolHandler {
         }
         if let path = address.path {
             let reader = ContentReader(
-                conversation, server, address, cache, request.limits)
+                conversation, server, address, cache, request.limits, overhead)
             return try await reader.read(path, refs: refs, emit)
         }
         try await begin()
         if server.version == 2 {
             let prefixes = RefList.prefixes(request.refs)
-            let symrefs = request.refs.showsSymrefs || request.wantsItems
-            let command = try RefList.request(prefixes: prefixes, symrefs: symrefs, server)
+            let command = try RefList.request(prefixes: prefixes, symrefs: wantsSymrefs, server)
             try await conversation.exchange(command) { decoder async throws(FetchError) in
                 while let packet = try decoder.nextOfReply() {
                     guard let text = packet.text else { return true }
+                    try overhead.add(packet)
                     try list?.add(attributed: text)
                 }
                 try await deliver()

@@ -42,6 +42,25 @@ enum PktLine: Hashable, Sendable {
     }
 }
 
+/// Counts what a server says that leads to nothing: no limit of a body ends that.
+struct Overhead: Sendable {
+    var bytesLeft = 256 << 20
+
+    /// - Throws: `too-large` beyond the limit.
+    mutating func add(bytes count: Int) throws(FetchError) {
+        bytesLeft -= count
+        guard bytesLeft >= 0 else {
+            throw FetchError(
+                .tooLarge, .body, "the server talks on and on and gives no answer")
+        }
+    }
+
+    /// Empty packets cost time as well.
+    mutating func add(_ packet: PktLine) throws(FetchError) {
+        try add(bytes: 64 + (packet.text?.count ?? 0))
+    }
+}
+
 /// Cuts bytes that arrive in any pieces into packets. Pure.
 ///
 /// It holds what was added and one packet at most. Packets that are whole within one piece are

@@ -22,7 +22,9 @@ struct RefList {
         format = server.format
         symrefs = server.values("symref").compactMap { value in
             let pair = value.split(separator: ":", maxSplits: 1)
-            return pair.count == 2 ? (Array(pair[0].utf8), Array(pair[1].utf8)[...]) : nil
+            guard pair.count == 2 else { return nil }
+            let target = Array(pair[1].utf8)[...]
+            return RefLine.isName(target) ? (Array(pair[0].utf8), target) : nil
         }
     }
 
@@ -128,13 +130,13 @@ struct RefList {
 
 /// One line about a reference, taken apart.
 struct RefLine {
-    private let line: ArraySlice<UInt8>
+    private var line: ArraySlice<UInt8>
     private let isUnborn: Bool
     private let nameRange: Range<Int>
     private var symrefRange: Range<Int>?
     private var peeledRange: Range<Int>?
 
-    /// Hexadecimal, as long as the repository's ids are; `nil` for a branch without a commit.
+    /// Lower-case hexadecimal, as long as the repository's ids are; `nil` for an unborn branch.
     var oid: ArraySlice<UInt8>? { isUnborn ? nil : line[..<(nameRange.lowerBound - 1)] }
     var name: ArraySlice<UInt8> { line[nameRange] }
     var symref: ArraySlice<UInt8>? { symrefRange.map { line[$0] } }
@@ -160,6 +162,7 @@ struct RefLine {
         guard peeled.map({ Self.isID($0, format) }) ?? true, symref.map(Self.isName) ?? true else {
             throw Self.malformed(line)
         }
+        if let peeledRange { lower(peeledRange) }
     }
 
     private init(
@@ -173,6 +176,11 @@ struct RefLine {
         guard isUnborn || Self.isID(line[..<space], format), Self.isName(line[nameRange]) else {
             throw Self.malformed(line)
         }
+        if !isUnborn { lower(line.startIndex..<space) }
+    }
+
+    private mutating func lower(_ id: Range<Int>) {
+        for index in id where line[index] &- 0x41 < 6 { line[index] |= 0x20 }
     }
 
     private static func isID(_ text: ArraySlice<UInt8>, _ format: ObjectFormat) -> Bool {
@@ -180,7 +188,7 @@ struct RefLine {
     }
 
     /// Nothing that could end a field, here or in whatever reads our lines.
-    private static func isName(_ text: ArraySlice<UInt8>) -> Bool {
+    fileprivate static func isName(_ text: ArraySlice<UInt8>) -> Bool {
         !text.isEmpty && text.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 
@@ -226,13 +234,14 @@ struct RefPattern {
         switch pattern[at] {
         case UInt8(ascii: "?"): return at + 1
         case UInt8(ascii: "["): return set(at + 1, byte)
-        case UInt8(ascii: "\\") where at + 1 < pattern.count:
-            return pattern[at + 1] == byte ? at + 2 : nil
+        case UInt8(ascii: "\\"):
+            return at + 1 < pattern.count && pattern[at + 1] == byte ? at + 2 : nil
         case byte: return at + 1
         default: return nil
         }
     }
 
+    /// A bracket expression, from behind its `[`.
     private func set(_ start: Int, _ byte: UInt8) -> Int? {
         var at = start
         let isNegated = at < pattern.count && (pattern[at] == 0x21 || pattern[at] == 0x5E)
@@ -240,16 +249,57 @@ struct RefPattern {
         let first = at
         var isFound = false
         while at < pattern.count, pattern[at] != UInt8(ascii: "]") || at == first {
-            if at + 2 < pattern.count, pattern[at + 1] == UInt8(ascii: "-"),
-                pattern[at + 2] != UInt8(ascii: "]")
-            {
-                if pattern[at] <= byte && byte <= pattern[at + 2] { isFound = true }
-                at += 3
-            } else {
-                if pattern[at] == byte { isFound = true }
-                at += 1
+            if let name = className(at) {
+                guard let isMember = Self.isMember(byte, of: name) else { return nil }
+                if isMember { isFound = true }
+                at = name.endIndex + 2
+                continue
             }
+            let low = literal(&at)
+            var high = low
+            if at + 1 < pattern.count, pattern[at] == UInt8(ascii: "-"),
+                pattern[at + 1] != UInt8(ascii: "]")
+            {
+                at += 1
+                high = literal(&at)
+            }
+            if low <= byte && byte <= high { isFound = true }
         }
         return at < pattern.count && isFound != isNegated ? at + 1 : nil
+    }
+
+    /// A byte of a bracket expression, without the backslash that may come before it.
+    private func literal(_ at: inout Int) -> UInt8 {
+        if pattern[at] == UInt8(ascii: "\\") && at + 1 < pattern.count { at += 1 }
+        defer { at += 1 }
+        return pattern[at]
+    }
+
+    /// The name in `[:name:]`.
+    private func className(_ at: Int) -> ArraySlice<UInt8>? {
+        guard pattern[at...].starts(with: "[:".utf8) else { return nil }
+        let name = pattern[(at + 2)...].prefix { ASCII.isLetter($0) }
+        return pattern[name.endIndex...].starts(with: ":]".utf8) ? name : nil
+    }
+
+    /// - Returns: `nil` for a class that does not exist.
+    private static func isMember(_ byte: UInt8, of name: ArraySlice<UInt8>) -> Bool? {
+        let isGraphic = 0x21..<0x7F ~= byte
+        let isAlphanumeric = ASCII.isLetter(byte) || ASCII.isDigit(byte)
+        return switch String(decoding: name, as: UTF8.self) {
+        case "alnum": isAlphanumeric
+        case "alpha": ASCII.isLetter(byte)
+        case "blank": byte == ASCII.space || byte == ASCII.tab
+        case "cntrl": byte < 0x20 || byte == 0x7F
+        case "digit": ASCII.isDigit(byte)
+        case "graph": isGraphic
+        case "lower": 0x61...0x7A ~= byte
+        case "print": isGraphic || byte == ASCII.space
+        case "punct": isGraphic && !isAlphanumeric
+        case "space": byte == ASCII.space || 0x09...0x0D ~= byte
+        case "upper": 0x41...0x5A ~= byte
+        case "xdigit": ASCII.hexValue(byte) != nil
+        default: nil
+        }
     }
 }

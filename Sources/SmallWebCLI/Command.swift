@@ -27,6 +27,7 @@ struct Command: Sendable {
         }
         var settings = settings
         settings.refs.patterns = Array(operands.dropFirst())
+        settings.refs.isRequired = true
         settings.listing = .refs
         // The records have all that the body would say.
         if settings.writesJSON { settings.bodyForm = .none }

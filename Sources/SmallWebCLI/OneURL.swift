@@ -141,6 +141,11 @@ final class OneURL: @unchecked Sendable {
         if !isHTTP && hasHTTPOptions {
             throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
         }
+        if settings.refs.isRequired && !request.scheme.name.hasPrefix("git") {
+            throw usageError(
+                "\(request.scheme.name) has no references",
+                hint: "refs wants git://, git+https:// or the https:// URL of a repository")
+        }
         try configure(&request)
         if let input = settings.input {
             guard request.scheme.takesInput else {

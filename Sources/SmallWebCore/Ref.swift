@@ -26,6 +26,8 @@ public struct RefQuery: Sendable, Hashable {
     public var onlyTags = false
     /// Shell patterns that match the last parts of a name (git-ls-remote(1)); none is all.
     public var patterns: [String] = []
+    /// Whether anything but a list of references is refused.
+    public var isRequired = false
     /// Whether the body says what `HEAD` stands for.
     public var showsSymrefs = false
 

@@ -43,10 +43,12 @@ private let target: @Sendable ([UInt8]) -> Void = {
 
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "delta": delta, "finger": finger, "gemini-header": geminiHeader,
-    "gemini-request": geminiRequest, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
+    "gemini-request": geminiRequest, "git-address": gitAddress, "git-fetch": gitFetch,
+    "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,
     "line-framer": lineFramer, "http-date": httpDate, "media-type": mediaType, "pack": pack,
-    "pack-deltas": packDeltas, "pkt-line": pktLine, "reference": reference,
+    "pack-deltas": packDeltas, "pkt-line": pktLine, "ref-pattern": refPattern,
+    "reference": reference,
     "terminal-text": terminalText, "tree": tree, "uri": uri,
 ]
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import FingerPlugin
 internal import GeminiPlugin
+internal import GitPlugin
 internal import GopherPlugin
 internal import SmallWebCore
 internal import SmallWebTestSupport
@@ -14,7 +15,8 @@ internal import Testing
 
     /// By the folder of their fixtures.
     static let handlers: [Substring: any ProtocolHandler] = [
-        "finger": FingerPlugin(), "gemini": GeminiPlugin(), "gopher": GopherPlugin(),
+        "finger": FingerPlugin(), "gemini": GeminiPlugin(), "git": GitPlugin(),
+        "gopher": GopherPlugin(),
     ]
 
     static func handler(of wire: WireCase) -> any ProtocolHandler {
@@ -78,6 +80,10 @@ internal import Testing
                 wire, handler, step: count < 40 ? 1 : .max, cut: count, close: close)
             let part = Array(wire.reply.prefix(count))
             let how = "cut after \(count) bytes"
+            if handler is GitPlugin {
+                expectGitCut(wire, cut, whole, how)
+                continue
+            }
             #expect(cut.sent == wire.request, "\(how)")
             if handler is GopherPlugin {
                 expectGopherCut(wire, cut, whole, part, close, how)
@@ -95,6 +101,14 @@ internal import Testing
         #expect(whole.body.starts(with: cut.body), "\(how)")
         let isRefusal = part.firstIndex(of: 0x0A) != nil && part.first != UInt8(ascii: "2")
         #expect(cut.error != nil || cut.completeness != .complete || isRefusal, "\(how)")
+    }
+
+    /// Git: every reply says where it ends, and the next request waits for it.
+    private func expectGitCut(_ wire: WireCase, _ cut: Played, _ whole: Played, _ how: String) {
+        #expect(wire.request.starts(with: cut.sent), "\(how)")
+        #expect(whole.events.starts(with: cut.events), "\(how)")
+        #expect(whole.body.starts(with: cut.body), "\(how)")
+        #expect(cut.error != nil && cut.completeness == nil, "\(how)")
     }
 
     /// Gopher cannot tell a cut after a line from an end, so a part that is a whole reply by

@@ -206,6 +206,23 @@ certificate() {
     cat "$file.crt" "$file.key" >"$file.pem"
 }
 
+# authority NAME: $work/NAME.crt and .key, which can sign others.
+authority() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
+        -keyout "$work/$1.key" -out "$work/$1.crt" -subj "/CN=$1" 2>"$work/openssl.log" \
+        || cat "$work/openssl.log" >&2
+}
+
+# signed NAME AUTHORITY SUBJECT-ALTERNATIVE-NAMES: $work/NAME.crt and .key.
+signed() {
+    {
+        openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+            -keyout "$work/$1.key" -out "$work/$1.csr" -subj "/CN=$1" \
+            && openssl x509 -req -in "$work/$1.csr" -CA "$work/$2.crt" -CAkey "$work/$2.key" \
+                -CAcreateserial -days 30 -extfile <(echo "subjectAltName=$3") -out "$work/$1.crt"
+    } 2>"$work/openssl.log" || cat "$work/openssl.log" >&2
+}
+
 # Whether a private network or mount namespace can be had: as root, or by a user namespace.
 find_namespaces() {
     local user

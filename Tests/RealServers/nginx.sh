@@ -3,23 +3,6 @@
 # nginx: HTTP/1.1, HTTP/2 over TLS with a private authority, and a Unix socket. What curl gets is
 # what smallweb must get. Replies that nginx would never send come from a few lines of shell.
 
-# authority NAME: $work/NAME.crt and .key, which can sign others.
-authority() {
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
-        -keyout "$work/$1.key" -out "$work/$1.crt" -subj "/CN=$1" 2>"$work/openssl.log" \
-        || cat "$work/openssl.log" >&2
-}
-
-# signed NAME AUTHORITY SUBJECT-ALTERNATIVE-NAMES: $work/NAME.crt and .key.
-signed() {
-    {
-        openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
-            -keyout "$work/$1.key" -out "$work/$1.csr" -subj "/CN=$1" \
-            && openssl x509 -req -in "$work/$1.csr" -CA "$work/$2.crt" -CAkey "$work/$2.key" \
-                -CAcreateserial -days 30 -extfile <(echo "subjectAltName=$3") -out "$work/$1.crt"
-    } 2>"$work/openssl.log" || cat "$work/openssl.log" >&2
-}
-
 statuses=(400 401 403 404 405 406 408 409 410 412 415 418 422 425 428 429 451 500 501 502 503 504)
 
 nginx_locations() {

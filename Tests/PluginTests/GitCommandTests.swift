@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+@testable internal import GitPlugin
+internal import SmallWebCore
+internal import Testing
+
+/// Requests for objects, and the frame of their replies.
+@Suite struct GitCommandTests {
+    static let hex = "ce013625030ba8dba906f756967f9e9ca394464a"
+
+    static func id() throws -> ObjectID { try #require(ObjectID(hex: hex)) }
+
+    static func server(_ version: Int, _ capabilities: String...) throws -> Advertisement {
+        var server = Advertisement()
+        let lines =
+            version == 2
+            ? ["version 2"] + capabilities
+            : ["\(hex) HEAD\0" + capabilities.joined(separator: " ")]
+        for line in lines { _ = try server.take(.data(Array(line.utf8)[...])) }
+        return server
+    }
+
+    static func request(
+        _ depth: GitCommand.Depth, _ server: Advertisement
+    ) throws -> String {
+        String(decoding: try GitCommand.fetch(id(), depth, server), as: UTF8.self)
+    }
+
+    @Test func version2AsksForOneObject() throws {
+        let server = try Self.server(
+            2, "agent=git/2", "ls-refs=unborn", "fetch=shallow wait-for-done filter",
+            "object-format=sha1")
+        #expect(
+            try Self.request(.objectAlone, server)
+                == "0012command=fetch\n0013agent=smallweb\n0017object-format=sha1\n0001"
+                + "0032want \(Self.hex)\n0010no-progress\n000eofs-delta\n000ddeepen 1\n"
+                + "0012filter tree:0\n0009done\n0000")
+        #expect(
+            try Self.request(.snapshot, server)
+                == "0012command=fetch\n0013agent=smallweb\n0017object-format=sha1\n0001"
+                + "0032want \(Self.hex)\n0010no-progress\n000eofs-delta\n000ddeepen 1\n"
+                + "0009done\n0000")
+    }
+
+    @Test(arguments: ["fetch", "fetch=", "fetch=filtering shallows", "fetch=wait-for-done", "x"])
+    func version2SendsNothingThatIsNotOffered(_ capability: String) throws {
+        let server = try Self.server(2, capability, "filter", "shallow")
+        #expect(
+            try Self.request(.objectAlone, server)
+                == "0012command=fetch\n00010032want \(Self.hex)\n0010no-progress\n000eofs-delta\n"
+                + "0009done\n0000")
+    }
+
+    @Test func version0AsksWithWhatIsOffered() throws {
+        #expect(
+            try Self.request(.snapshot, Self.server(0, "side-band-64k", "shallow"))
+                == "0040want \(Self.hex) side-band-64k\n000ddeepen 1\n00000009done\n")
+        let all = try Self.server(
+            0, "multi_ack", "thin-pack", "side-band", "side-band-64k", "ofs-delta", "shallow",
+            "no-progress", "include-tag", "filter", "symref=HEAD:refs/heads/main",
+            "object-format=sha1", "agent=git/2")
+        #expect(
+            try Self.request(.snapshot, all)
+                == "0078want \(Self.hex) side-band-64k ofs-delta no-progress object-format=sha1"
+                + " agent=smallweb\n000ddeepen 1\n00000009done\n")
+    }
+
+    @Test(arguments: ["", "side-band-64k", "shallow", "side-band shallow", "side-band-64k=1 x"])
+    func version0NeedsTwoCapabilities(_ capabilities: String) throws {
+        let error = #expect(throws: FetchError.self) {
+            try Self.request(.snapshot, Self.server(0, capabilities))
+        }
+        #expect(error?.outcome == .permanentFailure)
+    }
+
+    // MARK: Replies
+
+    /// The bytes of the pack that packets carry, and whether they came to an end.
+    static func read(
+        _ version: Int, _ packets: [PktLine]
+    ) throws -> (pack: String, isOver: Bool, fatal: String?) {
+        var reply = FetchReply(try server(version, "x"))
+        var pack: [UInt8] = []
+        for packet in packets {
+            switch try reply.take(packet) {
+            case .more: break
+            case .pack(let bytes): pack += bytes
+            case .end: return (String(decoding: pack, as: UTF8.self), true, nil)
+            case .fatal(let text): return (String(decoding: pack, as: UTF8.self), false, text)
+            }
+        }
+        return (String(decoding: pack, as: UTF8.self), false, nil)
+    }
+
+    static func data(_ text: String) -> PktLine { .data(Array(text.utf8)[...]) }
+
+    static let pack: [PktLine] = [
+        data("packfile\n"), data("\u{2}Counting objects\r"), data("\u{1}PA"), data("\u{1}"),
+        data("\u{2}"), data("\u{1}CK"), .flush,
+    ]
+
+    @Test(arguments: [
+        [pack],
+        [[data("shallow-info\n"), data("shallow \(hex)"), .delim], pack],
+        [[data("acknowledgments"), data("NAK"), data("ready"), .delim], pack],
+        [
+            [data("wanted-refs\n"), data("\(hex) refs/heads/main"), .delim],
+            [data("shallow-info\n"), data("unshallow \(hex)\n"), .delim], pack,
+        ],
+        [[data("new-section"), data("ERRor"), .delim], pack],
+    ])
+    func sectionsComeInAnyOrder(_ sections: [[PktLine]]) throws {
+        let (pack, isOver, _) = try Self.read(2, Array(sections.joined()))
+        #expect(pack == "PACK")
+        #expect(isOver)
+    }
+
+    @Test(arguments: [0, 1])
+    func shallowLinesComeBeforeTheAnswer(_ version: Int) throws {
+        let head: [PktLine] = [Self.data("shallow \(Self.hex)"), .flush, Self.data("NAK\n")]
+        let (pack, isOver, _) = try Self.read(version, head + Self.pack.dropFirst())
+        #expect(pack == "PACK")
+        #expect(isOver)
+    }
+
+    @Test func aReplyWithoutAPackIsAnError() throws {
+        for packets: [PktLine] in [
+            [.flush], [.responseEnd], [Self.data("acknowledgments"), Self.data("NAK"), .flush],
+        ] {
+            let error = #expect(throws: FetchError.self) { try Self.read(2, packets) }
+            #expect(error?.outcome == .protocolError)
+        }
+    }
+
+    @Test(arguments: [0, 2])
+    func theFatalBandEndsEverything(_ version: Int) throws {
+        let mark = Self.data(version == 2 ? "packfile" : "NAK")
+        let packets = [mark, Self.data("\u{1}PA"), Self.data("\u{3}out of memory\n")]
+        let (pack, isOver, fatal) = try Self.read(version, packets)
+        #expect(pack == "PA")
+        #expect(!isOver)
+        #expect(fatal == "out of memory")
+    }
+
+    @Test(arguments: ["", "\u{0}x", "\u{4}x", "PACK"])
+    func anotherBandIsAnError(_ payload: String) {
+        let error = #expect(throws: FetchError.self) {
+            try Self.read(2, [Self.data("packfile"), Self.data(payload)])
+        }
+        #expect(error?.outcome == .protocolError)
+    }
+}
