@@ -85,9 +85,12 @@ final class OneURL: @unchecked Sendable {
     func attempt() async -> Result<Ending, FetchError> {
         attempts += 1
         started = started ?? .now
+        recorder = nil
+        path = nil
+        openTarget()
         do throws(FetchError) {
             settings = try order.settings(context.settings)
-            prepare()
+            openRecord()
             var request = try makeRequest()
             var hidesInput = false
             while true {
@@ -114,9 +117,13 @@ final class OneURL: @unchecked Sendable {
         }
     }
 
-    /// A place for the output, and a record to be, with nothing of an earlier attempt in them.
-    private func prepare() {
+    /// A place for the output, with nothing of an earlier attempt in it.
+    private func openTarget() {
         if context.holdsOutput { target = .held(Spool(memoryMax: Run.heldBytesMax)) }
+    }
+
+    /// A record to be, if one is wanted.
+    private func openRecord() {
         guard settings.writesJSON || context.ledger != nil else { return }
         let request = try? request.get()
         recorder = Recorder(
@@ -219,7 +226,9 @@ final class OneURL: @unchecked Sendable {
     ///
     /// - Throws: `write` when standard output fails.
     func finish(_ result: Result<Ending, FetchError>) async throws(FetchError) -> Outcome {
-        if attempts == 0 { prepare() }
+        // Nothing has been written for an order that was never tried.
+        if attempts == 0 { openTarget() }
+        if recorder == nil { openRecord() }
         var outcome = report(result)
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)
