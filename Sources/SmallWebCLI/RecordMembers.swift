@@ -93,7 +93,8 @@ extension JSONWriter {
                 writer.member("cipher", facts.cipher)
                 writer.member("alpn", String?.none)
                 writer.member("sni", facts.serverName)
-                writer.member("resumed", false)
+                // libcurl may have, and does not say.
+                writer.member("resumed", scheme?.transport == .tls ? false : nil)
                 writer.member("close_notify", Self.closeNotify(scheme, ending))
                 writer.member("verify", trust.map { Self.verification($0.verdict) })
                 writer.member("cert") { $0.object { $0.members(of: facts.certificate) } }
