@@ -13,7 +13,9 @@ final class RunContext: @unchecked Sendable {
     let messages: Messages
     let headers: HeaderFile?
     let ledger: Ledger?
-    /// Whether what belongs on standard output waits for its turn.
+    /// Whether standard output must have the order of the input.
+    let keepsOrder: Bool
+    /// Whether what belongs there waits for its turn.
     let holdsOutput: Bool
 
     init(
@@ -26,10 +28,14 @@ final class RunContext: @unchecked Sendable {
         self.messages = messages
         self.headers = headers
         self.ledger = ledger
+        let savesAll =
+            settings.usesRemoteName || settings.bodyForm == .file || settings.bodyForm == .none
+        let writesBodies = !savesAll || settings.showsHeader || settings.outputs.contains("-")
+        keepsOrder = settings.writesJSON ? settings.keepsInputOrder : writesBodies
         // A second attempt must find nothing of the first one there.
         holdsOutput =
-            settings.writesJSON
-            ? settings.keepsInputOrder : settings.jobs > 1 || settings.retriesMax > 0
+            keepsOrder
+            && (settings.writesJSON || settings.jobs > 1 || settings.retriesMax > 0)
     }
 }
 

@@ -195,6 +195,23 @@ import Testing
         #expect(ordered.dropLast().map { $0["n"]?.int } == Array(urls.indices))
     }
 
+    @Test func filesNeedNotWaitForEachOther() throws {
+        // The first page is ready when the last one is.
+        let done = Monitor(0)
+        let hole = try Self.hole { selector, peer in
+            if selector.hasSuffix("first") {
+                done.wait { $0 == 200 ? () : nil }
+            } else {
+                done.update { $0 += 1 }
+            }
+            peer.write("a page")
+        }
+        let urls = ["/9/first"] + (0..<200).map { "/9/\($0)" }
+        let list = urls.map { hole.place + $0 }.joined(separator: "\n")
+        let saved = try smallweb.run(["get", "-O", "-j", "4", "--per-host", "4", "-"], stdin: list)
+        #expect(saved.status == 0 && smallweb.home.names.count == 201, "\(saved.errors)")
+    }
+
     @Test func hostsGetNoMoreThanTheirShare() throws {
         let load = Monitor((now: 0, most: 0))
         let hole = try Self.hole { _, peer in
