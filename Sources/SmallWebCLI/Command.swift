@@ -10,12 +10,29 @@ struct Command: Sendable {
     /// Returns the exit status.
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
 
-    static let all = [get, schemes, help]
+    static let all = [get, refs, schemes, help]
 
     static let get = Command(
         name: "get", synopsis: "get URL…", summary: "fetch, print or save bodies"
     ) { settings, operands throws(FetchError) in
         try GetCommand(settings: settings, operands: operands).run()
+    }
+
+    static let refs = Command(
+        name: "refs", synopsis: "refs URL [PATTERN…]",
+        summary: "list the references of a Git repository"
+    ) { settings, operands throws(FetchError) in
+        guard let url = operands.first else {
+            throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
+        }
+        var settings = settings
+        settings.refs.patterns = Array(operands.dropFirst())
+        settings.listing = .refs
+        // The records have all that the body would say.
+        if settings.writesJSON { settings.bodyForm = .none }
+        // A repository is there under the URL that people copy from their browser.
+        let isWeb = ["http", "https"].contains(URI.scheme(of: url))
+        return try GetCommand(settings: settings, operands: [isWeb ? "git+" + url : url]).run()
     }
 
     static let schemes = Command(
@@ -49,7 +66,7 @@ struct Command: Sendable {
         name: "help", synopsis: "help [exit-status]", summary: "show help on a topic"
     ) { settings, operands throws(FetchError) in
         switch operands {
-        case [], ["get"], ["schemes"]: try StandardStream.output.write(Help.summary)
+        case [], ["get"], ["refs"], ["schemes"]: try StandardStream.output.write(Help.summary)
         case ["exit-status"]: try StandardStream.output.write(Help.exitStatus)
         default:
             throw usageError(

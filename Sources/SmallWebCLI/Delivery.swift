@@ -46,6 +46,7 @@ final class Delivery {
             if isDelivering { try sink.write(bytes) }
         case .item(let item):
             if isDelivering { try sink.write(item) }
+        case .ref: break
         case .note(let note): messages.note(url, note)
         }
     }
@@ -76,7 +77,7 @@ enum Trace {
         case .redirect(let redirect):
             [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to.display)")]
         case .head(let head): lines(head.header).map { ("<", masked($0)) }
-        case .body, .item, .note, .end: []
+        case .body, .item, .ref, .note, .end: []
         }
     }
 

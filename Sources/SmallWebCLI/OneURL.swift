@@ -168,6 +168,10 @@ final class OneURL: @unchecked Sendable {
     private func configure(_ request: inout Request) throws(FetchError) {
         request.wantsRawBody = settings.wantsRawBody
         request.http = settings.http
+        request.refs = settings.refs
+        request.wantsItems =
+            settings.writesJSON && settings.listing != nil
+            || !destination.isFile && Environment.isTerminal(1)
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds
@@ -263,6 +267,11 @@ final class OneURL: @unchecked Sendable {
     private func report(_ ending: Ending) -> Outcome {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.refusal == .accept { return .ok }
+        if settings.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
+            context.messages.error(
+                url, "no reference matches", hint: "without a pattern all are listed")
+            return .permanentFailure
+        }
         guard let message = ending.message else { return ending.outcome }
         var hint = ending.hint
         switch ending.outcome {

@@ -8,6 +8,7 @@ struct Option: Sendable {
         case json = "JSON records"
         case requests = "Requests"
         case bulk = "Many URLs"
+        case refs = "References (refs)"
         case http = "HTTP"
         case limits = "Limits"
         case connection = "Connection and trust"

@@ -156,7 +156,8 @@ enum RecordFields {
     static let all = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
         "headers", "http", "lang", "meta", "mime", "mime_source", "ok", "outcome", "partial",
-        "plugin", "redirects", "remote", "retry_after", "scheme", "size", "status", "time", "tls",
+        "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
+        "tls",
         "trust", "url", "url_input", "warnings",
     ]
     /// Always there: what a reader tells records apart by.

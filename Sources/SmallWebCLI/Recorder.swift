@@ -20,6 +20,7 @@ final class Recorder {
     private var head: Head?
     private var warnings: [Note] = []
     private var chunks = ChunkWriter()
+    private var refsCount = 0
     let body: RecordedBody
 
     /// - Parameters:
@@ -71,6 +72,16 @@ final class Recorder {
         case .note(let note):
             warnings.append(note)
             try writeNotice(note)
+        case .ref(let ref):
+            guard settings.listing == .refs else { break }
+            try write("ref") { writer in
+                writer.member("i", self.refsCount)
+                writer.member("name", ref.name)
+                writer.member("oid", ref.oid)
+                writer.member("symref", ref.symref)
+                writer.member("peeled", ref.peeled)
+            }
+            refsCount += 1
         case .connecting, .item, .end: break
         }
     }
@@ -84,7 +95,7 @@ final class Recorder {
     }
 
     /// Whether something has been written that cannot be taken back.
-    var hasWritten: Bool { chunks.count > 0 }
+    var hasWritten: Bool { chunks.count > 0 || refsCount > 0 }
 
     private func stream(_ bytes: ArraySlice<UInt8>, isLast: Bool = false) throws(FetchError) {
         try chunks.add(bytes, isLast: isLast) { number, offset, piece throws(FetchError) in
@@ -288,6 +299,7 @@ final class Recorder {
             }
         }
         writer.member("attempts", attempts)
+        if settings.listing == .refs { writer.member("refs", refsCount) }
     }
 
     private func writeConnection(

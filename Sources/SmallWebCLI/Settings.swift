@@ -84,6 +84,15 @@ struct Settings: Sendable {
     /// `nil` for the default, which depends on where the body goes.
     var bodyBytesMax: Int?
 
+    /// What a command lists instead of delivering bodies, one record for each.
+    enum Listing: Sendable {
+        case refs
+    }
+    var listing: Listing?
+    /// For `refs`.
+    var refs = RefQuery()
+    var failsWithoutMatch = false
+
     var http = HTTPOptions()
     var connection = {
         var settings = HTTPSettings()

@@ -14,6 +14,8 @@ public enum Event: Sendable {
     case redirect(Redirect)
     case head(Head)
     case item(Item)
+    /// A reference of a Git repository.
+    case ref(Ref)
     /// Body bytes. The slice shares the transfer's buffer: keeping it costs a copy later.
     case body(ArraySlice<UInt8>)
     /// Something the user may want to know and that does not fail the fetch.

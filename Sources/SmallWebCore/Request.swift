@@ -12,6 +12,11 @@ public struct Request: Sendable {
     public var wantsRawBody = false
     /// For HTTP alone.
     public var http = HTTPOptions()
+    /// For Git alone.
+    public var refs = RefQuery()
+    /// Whether the consumer has a use for ``Event/item(_:)`` and ``Event/ref(_:)``, which cost time
+    /// where a reply has a hundred thousand of them. Bodies have the same as text.
+    public var wantsItems = true
     public var limits: Limits
 
     public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = Limits()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import FingerPlugin
 internal import GeminiPlugin
+internal import GitPlugin
 internal import GopherPlugin
 internal import HTTPPlugin
 public import SmallWebCore
@@ -13,6 +14,7 @@ extension Registry {
         let handlers: [any ProtocolHandler] = [
             FingerPlugin(),
             GeminiPlugin(),
+            GitPlugin(),
             GopherPlugin(),
             HTTPPlugin(),
         ]

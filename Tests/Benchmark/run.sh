@@ -2,27 +2,32 @@
 # SPDX-License-Identifier: MIT
 # Compares smallweb with curl and with the least that C can do, over servers on this machine.
 #
-#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http bulk; all
+#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk; all
 #                                                   by default
 #
 # Both are paths of release builds. All commands of a case take turns (see ratio.c).
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|bulk]..." >&2
+    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk]..." >&2
     exit 2
 fi
 smallweb=$1
 loopback=$2
 shift 2
-cases=${*:-small split large http bulk}
+cases=${*:-small split large http git bulk}
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 server=
 nginx=
+daemon=
 cleanup() {
     exec 3>&- || true
     if [ -n "$server" ]; then wait "$server" 2>/dev/null || true; fi
+    if [ -n "$daemon" ]; then
+        kill "$daemon" 2>/dev/null || true
+        wait "$daemon" 2>/dev/null || true
+    fi
     if [ -n "$nginx" ]; then
         kill "$nginx" 2>/dev/null || true
         wait "$nginx" 2>/dev/null || true
@@ -139,6 +144,78 @@ compare_parallel() {
         --parallel-immediate -K "$scratch/curl.conf"
 }
 
+# Three repositories, and $git_url of a git daemon that serves them.
+start_git_daemon() {
+    local root=$scratch/git id port
+    mkdir -p "$root"
+    git init -q --bare "$root/files.git"
+    # 10,000 files in 400 directories, and 30 versions of one of them.
+    awk 'BEGIN {
+        print "commit refs/heads/main\ncommitter a <a@b> 1700000000 +0000\ndata 4\none"
+        for (i = 0; i < 10000; i++) {
+            text = sprintf("file %d\n", i); while (length(text) < 200) text = text text
+            printf "M 100644 inline d%d/e%d/f%d.txt\ndata %d\n%s\n", \
+                i % 20, int(i / 20) % 20, i, length(text), text
+        }
+        for (i = 0; i < 30; i++) {
+            text = "changed " i "\n"
+            printf "commit refs/heads/main\ncommitter a <a@b> %d +0000\ndata 4\ntwo\n", \
+                1700000001 + i
+            printf "M 100644 inline d1/e1/f21.txt\ndata %d\n%s\n", length(text), text
+        }
+    }' | git -C "$root/files.git" fast-import --quiet
+    git -C "$root/files.git" symbolic-ref HEAD refs/heads/main
+    git -C "$root/files.git" config uploadpack.allowFilter true
+    git -C "$root/files.git" gc -q
+    id=$(git -C "$root/files.git" rev-parse main)
+    git clone -q --bare "$root/files.git" "$root/small.git"
+    cp -r "$root/small.git" "$root/refs.git"
+    {
+        echo "# pack-refs with: peeled fully-peeled sorted"
+        for number in $(seq 100000 199999); do echo "$id refs/heads/branch-$number"; done
+        echo "$id refs/heads/main"
+    } >"$root/refs.git/packed-refs"
+    port=$(free_port)
+    git daemon --listen=127.0.0.1 --port="$port" --base-path="$root" --export-all 3>&- &
+    daemon=$!
+    git_url=git://127.0.0.1:$port
+    until git ls-remote "$git_url/small.git" >/dev/null 2>&1; do
+        kill -0 "$daemon" || return 1
+        sleep 0.05
+    done
+}
+
+compare_refs() { # TITLE ROUNDS REPOSITORY
+    echo "$1"
+    "$ratio" "$2" smallweb "$smallweb" refs "$git_url/$3" \
+        -- git-v0 git -c protocol.version=0 ls-remote "$git_url/$3" \
+        -- git-v2 git -c protocol.version=2 ls-remote "$git_url/$3"
+}
+
+compare_file() {
+    cat >"$scratch/clone" <<END
+#!/bin/sh
+rm -rf "$scratch/clone.git"
+git clone -q --depth 1 --filter=blob:none --no-checkout "$git_url/files.git" "$scratch/clone.git" \
+    && git -C "$scratch/clone.git" show HEAD:d1/e1/f21.txt
+END
+    chmod +x "$scratch/clone"
+    echo "one file of 10,000 over git://"
+    "$ratio" 10 smallweb "$smallweb" get "$git_url/files.git//d1/e1/f21.txt" \
+        -- git "$scratch/clone"
+    command -v strace >/dev/null || return 0
+    local ours theirs
+    ours=$(received "$smallweb" get "$git_url/files.git//d1/e1/f21.txt")
+    theirs=$(received "$scratch/clone")
+    echo "  bytes received: smallweb $ours, git $theirs"
+}
+
+# What a command's sockets read, by strace.
+received() {
+    strace -f -qq -e trace=read,recvfrom -e status=successful -yy -o "$scratch/trace" "$@" >/dev/null
+    awk '/TCP/ { sum += $NF } END { print sum + 0 }' "$scratch/trace"
+}
+
 # Requests per second are the count divided by the time; curl has no gemini, and the floor is a
 # process per request.
 compare_bulk() {
@@ -208,6 +285,12 @@ for case in $cases; do
             compare_http "1 KiB over http" 30 /1k
             compare_http "256 MiB over http" 5 /256M
             if "$smallweb" get --help | grep -q -e --parallel; then compare_parallel; fi
+            ;;
+        git)
+            start_git_daemon
+            compare_refs "references of a small repository over git://" 30 small.git
+            compare_refs "100,000 references over git://" 7 refs.git
+            compare_file
             ;;
         bulk) compare_bulk ;;
         *)

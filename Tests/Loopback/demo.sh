@@ -37,6 +37,7 @@ show() {
 }
 
 gemini=$(place gemini) gopher=$(place gopher) gophers=$(place gophers) finger=$(place finger)
+git=$(place git) http=$(place http)
 show 0 schemes
 show 0 get "gemini://$gemini/"
 show 0 get -v "gemini://$gemini/redirect/2"
@@ -47,6 +48,12 @@ show 0 get "gopher://$gopher/0/dots.txt"
 show 0 get -d 'small web' "gopher://$gopher/7/search"
 show 0 get "gophers://$gophers/0/about.txt"
 show 0 get "finger://$finger/ada"
+show 0 get -i "http://$http/about"
+show 75 get "http://$http/status/503"
+show 0 refs "git://$git/demo.git"
+show 0 get "git://$git/demo.git//"
+show 0 get "git://$git/demo.git//docs/guide.md?ref=v1"
+show 22 get "git://$git/demo.git//no/such/path"
 show 0 get -o "$work/big" "gopher://$gopher/9/big/1000000"
 printf '%s bytes in the file\n' "$(wc -c <"$work/big")"
 printf '\nEvery scheme answered as it should.\n'

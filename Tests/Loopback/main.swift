@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Small servers on ports that the system picks, until stdin ends or a signal comes:
 //
-//     smallweb-loopback [--only gemini,gopher,gophers,finger]
+//     smallweb-loopback [--only NAME,NAME…]
 //
 // One line per server, `gemini 127.0.0.1 40123`, then `ready`.
 internal import Glibc
@@ -18,7 +18,7 @@ func fail(_ message: String) -> Never {
     exit(2)
 }
 
-let known = ["gemini", "gopher", "gophers", "finger"]
+let known = ["gemini", "gopher", "gophers", "finger", "git", "http"]
 var wanted = known
 var arguments = CommandLine.arguments.dropFirst()
 while let argument = arguments.popFirst() {
@@ -47,6 +47,8 @@ do {
         servers["gemini"] = try LoopbackServer(
             tls: certificate, handler: DemoSites.gemini(elsewhere: elsewhere))
     }
+    if wanted.contains("git") { servers["git"] = try LoopbackServer(handler: DemoSites.git) }
+    if wanted.contains("http") { servers["http"] = try LoopbackServer(handler: DemoSites.web) }
     for name in known {
         if let server = servers[name] { announce("\(name) \(server.address) \(server.port)") }
     }

@@ -12,6 +12,11 @@ public func eventLine(_ event: Event) -> String? {
             ("type", item.type.map(quoted)), ("text", quoted(item.text)),
             ("url", item.url.map(quoted)),
         ])
+    case .ref(let ref):
+        object([
+            ("event", quoted("ref")), ("name", quoted(ref.name)), ("oid", quoted(ref.oid)),
+            ("symref", ref.symref.map(quoted)), ("peeled", ref.peeled.map(quoted)),
+        ])
     case .body(let bytes): bodyLine(bytes)
     case .note(let note): object([("event", quoted("note")), ("code", quoted(note.code))])
     case .connecting, .connected, .sent, .redirect, .end: nil

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Finds a file or directory in one version of a repository, and asks the server for nothing else.
+///
+/// With a server that can filter, each step is a request for one object: the commit, a tree for each
+/// part of the path, the file. From any other server the whole version comes in one pack, up to a
+/// limit.
+final class ContentReader {
+    private let conversation: any GitConversation
+    private let server: Advertisement
+    private let address: GitAddress
+    private let cache: ObjectCache
+    private let limits: Limits
+    /// What the version's name stands for.
+    private var start: ObjectID?
+    /// Everything, when it came at once.
+    private var snapshot: PackReader?
+
+    init(
+        _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
+        _ cache: ObjectCache, _ limits: Limits
+    ) {
+        self.conversation = conversation
+        self.server = server
+        self.address = address
+        self.cache = cache
+        self.limits = limits
+    }
+
+    private var canFilter: Bool { server.version == 2 && server.canFetch(with: "filter") }
+
+    /// - Parameter refs: What the server said before version 2, by name.
+    /// - Throws: `permanent-failure` when there is no such version or path, `too-large`.
+    func read(
+        _ path: [[UInt8]], refs: [String: ObjectID], _ emit: Emit
+    ) async throws(FetchError) {
+        let start = try await resolve(refs)
+        self.start = start
+        var object = try await load(start)
+        var hops = 0
+        while object.type == .tag || object.type == .commit {
+            hops += 1
+            guard hops <= Self.tagsMax else {
+                throw FetchError(.protocolError, .body, "a chain of tags without an end")
+            }
+            let next =
+                object.type == .tag
+                ? try TagHeader.target(object.content[...], server.format).id
+                : try CommitHeader.tree(object.content[...], server.format)
+            object = try await load(next)
+        }
+        var walked: [[UInt8]] = []
+        for (index, name) in path.enumerated() {
+            guard object.type == .tree else { throw missing(walked + [name]) }
+            let entries = try Tree.parse(object.content[...], server.format)
+            walked.append(name)
+            guard let entry = entries.first(where: { $0.name.elementsEqual(name) }) else {
+                throw missing(walked)
+            }
+            let isLast = index == path.count - 1
+            switch entry.kind {
+            case .submodule:
+                throw FetchError(
+                    .permanentFailure, .body,
+                    "\(shown(walked)) is a submodule, at commit \(entry.id) of another repository",
+                    hint: "'.gitmodules' of this repository says where that one is")
+            case .directory: object = try await load(entry.id)
+            case .file, .executable, .symbolicLink:
+                guard isLast else { throw missing(Array(path[...(index + 1)])) }
+                if entry.kind == .symbolicLink {
+                    try await emit(
+                        .note(Note("symbolic-link", "a symbolic link: the body is its target")))
+                }
+                return try await deliverFile(entry.id, name: name, emit)
+            }
+        }
+        switch object.type {
+        case .tree: try await deliverDirectory(object.content[...], at: path, emit)
+        default: try await deliver(object.content[...], name: nil, emit)
+        }
+    }
+
+    private static let tagsMax = 16
+    /// Commits, tags and trees of one request.
+    private static let heldBytesMax = 64 << 20
+    private static let snapshotBytesMax = 256 << 20
+
+    // MARK: Versions
+
+    private func resolve(_ refs: [String: ObjectID]) async throws(FetchError) -> ObjectID {
+        let version = address.version ?? "HEAD"
+        if let id = ObjectID(hex: version), id.format == server.format { return id }
+        let candidates = Self.candidates(version)
+        var refs = refs
+        if server.version == 2 {
+            let request = try RefList.request(prefixes: candidates, symrefs: false, server)
+            let format = server.format
+            try await conversation.exchange(request) { decoder async throws(FetchError) in
+                while let packet = try decoder.nextOfReply() {
+                    guard let text = packet.text else { return true }
+                    let ref = try RefLine(attributed: text, format)
+                    let name = String(decoding: ref.name, as: UTF8.self)
+                    if candidates.contains(name), let oid = ref.oid {
+                        refs[name] = ObjectID(hex: ref.peeled ?? oid)
+                    }
+                }
+                return false
+            }
+        }
+        guard let id = candidates.lazy.compactMap({ refs[$0] }).first else {
+            throw FetchError(
+                .permanentFailure, .body,
+                address.version == nil
+                    ? "the repository has no commit yet, or its HEAD is on none"
+                    : "no branch or tag \"\(version)\"",
+                hint: "'smallweb refs' lists what there is")
+        }
+        return id
+    }
+
+    /// gitrevisions(7): what a name may be short for, the first first.
+    static func candidates(_ name: String) -> [String] {
+        [name, "refs/\(name)", "refs/tags/\(name)", "refs/heads/\(name)", "refs/remotes/\(name)"]
+    }
+
+    private func missing(_ path: [[UInt8]]) -> FetchError {
+        FetchError(
+            .permanentFailure, .body,
+            "no \(shown(path)) in \(address.version ?? "HEAD")",
+            hint: "see what there is: \(address.url(of: path.dropLast().map { $0 }))")
+    }
+
+    private func shown(_ path: [[UInt8]]) -> String {
+        "\"\(path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/"))\""
+    }
+
+    // MARK: Objects
+
+    private func load(_ id: ObjectID) async throws(FetchError) -> PackObject {
+        if let known = cache[id] ?? snapshot?.object(id) { return known }
+        guard snapshot == nil else {
+            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
+        }
+        let limits = PackLimits(
+            objectBytesMax: Self.snapshotBytesMax,
+            heldBytesMax: canFilter ? Self.heldBytesMax : Self.snapshotBytesMax)
+        let pack = try PackReader(server.format, limits: limits, keeping: true)
+        do throws(FetchError) {
+            let (wanted, depth): (ObjectID, GitCommand.Depth) =
+                canFilter ? (id, .objectAlone) : (start ?? id, .snapshot)
+            try await fetch(wanted, depth, pack) { _ in }
+        } catch  where error.outcome == .tooLarge && !canFilter {
+            throw FetchError(
+                .tooLarge, .body,
+                "the server cannot send a part of a version, and all of it is too large",
+                hint: "clone the repository with git", expected: error.expected)
+        }
+        if !canFilter { snapshot = pack }
+        guard let object = pack.object(id) else {
+            throw FetchError(
+                .protocolError, .body, "the server sent another object than \(id)")
+        }
+        if object.type != .blob { cache.add(object) }
+        return object
+    }
+
+    /// Gives the events of a pack to `take`, and checks the pack.
+    private func fetch(
+        _ id: ObjectID, _ depth: GitCommand.Depth, _ pack: PackReader,
+        _ take: (PackReader.Event) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        var reply = FetchReply(server)
+        let request = try GitCommand.fetch(id, depth, server)
+        try await conversation.exchange(request) { decoder async throws(FetchError) in
+            while let packet = try decoder.nextOfReply() {
+                switch try reply.take(packet) {
+                case .more: break
+                case .end: return true
+                case .fatal(let text): throw .refused(text)
+                case .pack(let bytes):
+                    pack.add(bytes)
+                    while let event = try pack.next() { try await take(event) }
+                }
+            }
+            return false
+        }
+        try pack.finish()
+    }
+
+    // MARK: Delivery
+
+    private func deliverFile(
+        _ id: ObjectID, name: [UInt8], _ emit: Emit
+    ) async throws(FetchError) {
+        guard canFilter else {
+            return try await deliver(load(id).content[...], name: name, emit)
+        }
+        let largest = limits.bodyBytesMax
+        let pack = try PackReader(
+            server.format, limits: PackLimits(objectBytesMax: .max), keeping: false)
+        var isBegun = false
+        var found: ObjectID?
+        try await fetch(id, .objectAlone, pack) { event async throws(FetchError) in
+            switch event {
+            case .begin(let type, let size):
+                guard type == .blob, found == nil else {
+                    throw FetchError(.protocolError, .body, "the server sent no file")
+                }
+                if let largest, size > largest { throw .tooLarge(largest) }
+            case .data(let bytes):
+                if !isBegun { try await emit(.head(Self.head(bytes, name: name))) }
+                isBegun = true
+                try await emit(.body(bytes))
+            case .end(let computed):
+                if !isBegun { try await emit(.head(Self.head([], name: name))) }
+                found = computed
+            }
+        }
+        guard found == id else {
+            throw FetchError(
+                .protocolError, .body, "the file's content has not the hash that its tree names",
+                expected: id.description, actual: found?.description)
+        }
+    }
+
+    private func deliver(
+        _ content: ArraySlice<UInt8>, name: [UInt8]?, _ emit: Emit
+    ) async throws(FetchError) {
+        try await emit(.head(Self.head(content, name: name)))
+        if !content.isEmpty { try await emit(.body(content)) }
+    }
+
+    private func deliverDirectory(
+        _ tree: ArraySlice<UInt8>, at path: [[UInt8]], _ emit: Emit
+    ) async throws(FetchError) {
+        var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
+        head.suggestedName = path.last.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        try await emit(.head(head))
+        var lines: [UInt8] = []
+        for entry in try Tree.parse(tree, server.format) {
+            lines += entry.listing
+            let isTree = entry.kind == .directory
+            try await emit(
+                .item(
+                    Item(
+                        kind: isTree ? .menu : entry.kind == .submodule ? .external : .link,
+                        text: String(decoding: entry.name, as: UTF8.self),
+                        url: entry.kind == .submodule
+                            ? nil : address.url(of: path + [Array(entry.name)]),
+                        type: String(entry.mode, radix: 8))))
+        }
+        if !lines.isEmpty { try await emit(.body(lines[...])) }
+    }
+
+    /// Git's own rule tells text from binary: a NUL near the beginning.
+    private static func head(_ beginning: ArraySlice<UInt8>, name: [UInt8]?) -> Head {
+        let isBinary = beginning.prefix(8000).contains(ASCII.nul)
+        var head = Head(
+            .success,
+            mediaType: isBinary
+                ? MediaType("application/octet-stream")
+                : MediaType("text/plain", ["charset": "utf-8"]))
+        head.suggestedName = name.map { String(decoding: $0, as: UTF8.self) }
+        return head
+    }
+}
+
+extension TreeEntry {
+    /// A line of git-ls-tree(1).
+    var listing: [UInt8] {
+        let digits = String(mode, radix: 8)
+        let padded = String(repeating: "0", count: max(0, 6 - digits.count)) + digits
+        let type =
+            switch kind {
+            case .directory: "tree"
+            case .submodule: "commit"
+            case .file, .executable, .symbolicLink: "blob"
+            }
+        return Array("\(padded) \(type) \(id)\t".utf8) + Self.quoted(name) + [ASCII.lineFeed]
+    }
+
+    /// As Git does without core.quotePath: only what could be mistaken is in quotes.
+    private static func quoted(_ name: ArraySlice<UInt8>) -> [UInt8] {
+        let isPlain = name.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x5C }
+        if isPlain { return Array(name) }
+        var text = Array("\"".utf8)
+        for byte in name {
+            switch byte {
+            case 0x22, 0x5C: text += [0x5C, byte]
+            case 0x07...0x0D: text += [0x5C, Array("abtnvfr".utf8)[Int(byte) - 7]]
+            case 0..<0x20, 0x7F:
+                text.append(0x5C)
+                text += [byte >> 6, byte >> 3 & 7, byte & 7].map { $0 + 0x30 }
+            default: text.append(byte)
+            }
+        }
+        return text + Array("\"".utf8)
+    }
+}
+
+/// Commits and trees of a process, so that several paths of one repository share them. They are
+/// what their ids say, wherever they came from.
+final class ObjectCache: Sendable {
+    private let objects = Locked((byID: [ObjectID: PackObject](), bytes: 0))
+    private static let bytesMax = 16 << 20
+
+    subscript(id: ObjectID) -> PackObject? { objects.withLock { $0.byID[id] } }
+
+    func add(_ object: PackObject) {
+        objects.withLock { objects in
+            if objects.bytes + object.content.count > Self.bytesMax { objects = ([:], 0) }
+            guard object.content.count <= Self.bytesMax else { return }
+            if objects.byID.updateValue(object, forKey: object.id) == nil {
+                objects.bytes += object.content.count
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// What a Git URL asks for: a repository, and after `//` a path in it, of which `?ref=` says the
+/// version. Pure.
+struct GitAddress: Hashable, Sendable {
+    /// Without path in the repository, query and fragment; `http` or `https` for smart HTTP.
+    let repository: URI
+    /// The names that lead to a file or directory; `nil` asks for the references.
+    let path: [[UInt8]]?
+    /// A branch, tag, full reference or object id; `nil` is `HEAD`.
+    let version: String?
+    /// The URL up to the path in the repository.
+    private let base: String
+
+    /// - Throws: `bad-url` for what cannot be sent, and for a query that means nothing here.
+    init(_ uri: URI) throws(FetchError) {
+        guard uri.userinfo == nil else {
+            throw .badGitURL("no user name can be given", "leave it out of the URL")
+        }
+        let text = Array(uri.path.utf8)
+        let marks = text.indices.dropFirst(2)
+        let mark = marks.first { text[$0] == ASCII.slash && text[$0 - 1] == ASCII.slash }
+        var repository = uri.withoutFragment
+        repository.query = nil
+        repository.path = String(
+            decoding: text[..<(mark.map { $0 - 1 } ?? text.count)], as: UTF8.self)
+        base = repository.description
+        if uri.scheme.hasPrefix("git+") { repository.scheme = String(uri.scheme.dropFirst(4)) }
+        while repository.path.utf8.count > 1 && repository.path.hasSuffix("/") {
+            repository.path.removeLast()
+        }
+        self.repository = repository
+        guard repository.path.utf8.count > 1 else {
+            throw .badGitURL("no repository in the URL", "write git://host/path/to/repository")
+        }
+        _ = try Self.decoded(repository.path)
+        path = try mark.map { mark throws(FetchError) in
+            try text[mark...].split(separator: ASCII.slash).map { name throws(FetchError) in
+                try Self.name(name)
+            }
+        }
+        version = try uri.query.map { query throws(FetchError) in try Self.version(query) }
+        if version != nil && path == nil {
+            throw .badGitURL("?ref= without a path", "write …/repository//path?ref=version")
+        }
+    }
+
+    /// The first packet of a git:// connection (gitprotocol-pack(5)). What follows the host comes
+    /// after a second NUL: servers from before protocol version 1 stop there.
+    func daemonRequest(_ version: Int) throws(FetchError) -> [UInt8] {
+        var path = try Self.decoded(repository.path)
+        if path.starts(with: "/~".utf8) { path.removeFirst() }
+        let host = repository.hostAndPort ?? ""
+        return try PktLine.encode(
+            Array("git-upload-pack ".utf8) + path + Array("\0host=\(host)\0".utf8)
+                + Array((version > 0 ? "\0version=\(version)\0" : "").utf8))
+    }
+
+    /// The URL of something else in the same version of the repository.
+    func url(of path: [[UInt8]]) -> String { Self.url(base, path, version) }
+
+    /// The same in a repository that has moved to an http(s) URL.
+    func url(at repository: URI) -> String { Self.url("git+\(repository)", path, version) }
+
+    private static func url(_ base: String, _ path: [[UInt8]]?, _ version: String?) -> String {
+        guard let path else { return base }
+        let names = path.map { PercentEncoding.encode($0, also: "!$&'()*+,;=:@") }
+        let query = version.map { "?ref=" + PercentEncoding.encode($0.utf8, also: "/") } ?? ""
+        return base + "//" + names.joined(separator: "/") + query
+    }
+
+    private static func name(_ encoded: ArraySlice<UInt8>) throws(FetchError) -> [UInt8] {
+        let name = PercentEncoding.decode(String(decoding: encoded, as: UTF8.self))
+        let isDots = name.count <= 2 && name.allSatisfy { $0 == ASCII.dot }
+        guard !isDots && !name.contains(ASCII.slash) && !name.contains(ASCII.nul) else {
+            throw .badGitURL("no tree has the name \"\(String(decoding: name, as: UTF8.self))\"")
+        }
+        return name
+    }
+
+    private static func version(_ query: String) throws(FetchError) -> String {
+        guard query.hasPrefix("ref="), !query.contains("&") else {
+            throw .badGitURL("the query \"?\(query)\" means nothing here", "only ?ref=VERSION does")
+        }
+        let bytes = try decoded(String(query.dropFirst(4)))
+        guard !bytes.isEmpty, !bytes.contains(ASCII.space) else {
+            throw .badGitURL("\"\(query)\" names no version")
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Nothing that could end a field on the wire.
+    private static func decoded(_ text: String) throws(FetchError) -> [UInt8] {
+        let bytes = PercentEncoding.decode(text)
+        guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw .badGitURL("a control character in the URL")
+        }
+        return bytes
+    }
+}
+
+extension FetchError {
+    fileprivate static func badGitURL(_ message: String, _ hint: String? = nil) -> FetchError {
+        FetchError(.badURL, .input, message, hint: hint)
+    }
+}

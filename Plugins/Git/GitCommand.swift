@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Requests, and the frame of a reply that carries a pack. Pure.
+enum GitCommand {
+    private static let agent = "agent=smallweb"
+
+    /// Version 2: the command and what it says about us, up to its arguments. Nothing that the
+    /// server has not offered: it would hang up without a word.
+    static func header(
+        _ command: String, _ server: Advertisement
+    ) throws(FetchError) -> [UInt8] {
+        var bytes = try PktLine.encode("command=\(command)\n")
+        if server.value("agent") != nil { bytes += try PktLine.encode("\(agent)\n") }
+        if server.value("object-format") != nil {
+            bytes += try PktLine.encode("object-format=\(server.format.rawValue)\n")
+        }
+        return bytes + PktLine.delimPacket
+    }
+
+    /// What to leave out of a pack.
+    enum Depth {
+        /// The object that is wanted, and nothing that it leads to.
+        case objectAlone
+        /// A commit and all files of its version, without history.
+        case snapshot
+    }
+
+    /// - Throws: `permanent-failure` when the server lacks what this needs.
+    static func fetch(
+        _ id: ObjectID, _ depth: Depth, _ server: Advertisement
+    ) throws(FetchError) -> [UInt8] {
+        guard server.version == 2 else { return try fetchPlain(id, server) }
+        var bytes = try header("fetch", server)
+        var lines = ["want \(id)", "no-progress", "ofs-delta"]
+        if server.canFetch(with: "shallow") { lines.append("deepen 1") }
+        if depth == .objectAlone && server.canFetch(with: "filter") {
+            lines.append("filter tree:0")
+        }
+        for line in lines + ["done"] { bytes += try PktLine.encode(line + "\n") }
+        return bytes + PktLine.flushPacket
+    }
+
+    private static func fetchPlain(
+        _ id: ObjectID, _ server: Advertisement
+    ) throws(FetchError) -> [UInt8] {
+        guard server.value("side-band-64k") != nil, server.value("shallow") != nil else {
+            throw FetchError(
+                .permanentFailure, .body,
+                "the server can send no single version: it lacks side-band-64k or shallow",
+                hint: "clone the repository with git")
+        }
+        var offered = ["side-band-64k", "ofs-delta", "no-progress"].filter {
+            server.value($0) != nil
+        }
+        if server.value("object-format") != nil {
+            offered.append("object-format=\(server.format.rawValue)")
+        }
+        if server.value("agent") != nil { offered.append(agent) }
+        var bytes = try PktLine.encode("want \(id) \(offered.joined(separator: " "))\n")
+        bytes += try PktLine.encode("deepen 1\n")
+        bytes += PktLine.flushPacket
+        return bytes + (try PktLine.encode("done\n"))
+    }
+}
+
+/// Finds the pack in the reply to a fetch. Pure.
+struct FetchReply {
+    private let version: Int
+    private var isPack = false
+
+    enum Step {
+        case more
+        case pack(ArraySlice<UInt8>)
+        case end
+        /// The server gives up, and says why.
+        case fatal(String)
+    }
+
+    init(_ server: Advertisement) { version = server.version }
+
+    mutating func take(_ packet: PktLine) throws(FetchError) -> Step {
+        guard isPack else { return try takeSection(packet) }
+        guard case .data(let payload) = packet else { return .end }
+        return switch try Sideband(payload) {
+        case .data(let bytes): .pack(bytes)
+        case .progress: .more
+        case .fatal(let text): .fatal(text)
+        }
+    }
+
+    /// What comes before the pack: sections by name in version 2, in any order; shallow lines, a
+    /// flush and `NAK` before.
+    private mutating func takeSection(_ packet: PktLine) throws(FetchError) -> Step {
+        if let text = packet.text {
+            let mark = version == 2 ? "packfile" : "NAK"
+            isPack = text.elementsEqual(mark.utf8)
+        } else if version == 2 && packet != .delim {
+            throw FetchError(.protocolError, .body, "the server's reply has no pack")
+        }
+        return .more
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// A server of one repository, whatever carries its packets: it greets, then answers requests.
+protocol GitConversation: AnyObject {
+    /// Called whenever packets have arrived: takes all that are there, and says whether the last
+    /// one of the reply was among them.
+    typealias Take = (inout PktLineDecoder) async throws(FetchError) -> Bool
+
+    /// The reply by which an HTTP server refused, once an exchange has thrown for that reason.
+    var refusal: Head? { get }
+
+    /// - Parameter version: What is asked for; the server answers with that or an older one.
+    /// - Throws: `empty-reply`, `truncated`, and what the transport and `take` throw.
+    func greet(_ version: Int, _ take: Take) async throws(FetchError)
+    func exchange(_ request: [UInt8], _ take: Take) async throws(FetchError)
+
+    /// Says goodbye.
+    func finish() async
+}
+
+extension FetchError {
+    /// Why the server refuses, in its own words: no failure, but a reply.
+    static func refused(_ text: String) -> FetchError {
+        FetchError(.permanentFailure, .header, text)
+    }
+}
+
+/// git:// (gitprotocol-pack(5)): one connection for everything.
+final class DaemonConversation: GitConversation {
+    private let stream: ByteStream
+    private let address: GitAddress
+    private var decoder = PktLineDecoder()
+    let refusal: Head? = nil
+
+    init(_ stream: ByteStream, _ address: GitAddress) {
+        self.stream = stream
+        self.address = address
+    }
+
+    func greet(_ version: Int, _ take: Take) async throws(FetchError) {
+        try await exchange(address.daemonRequest(version), take)
+    }
+
+    func exchange(_ request: [UInt8], _ take: Take) async throws(FetchError) {
+        try await stream.writeAll(request)
+        while try await !take(&decoder) {
+            let bytes = try await stream.readSome()
+            guard !bytes.isEmpty else { throw endedTooSoon }
+            decoder.add(bytes)
+        }
+    }
+
+    func finish() async {
+        // Without it the server would report that the client hung up.
+        try? await stream.writeAll(PktLine.flushPacket)
+        stream.close()
+    }
+
+    private var endedTooSoon: FetchError {
+        guard stream.bytesReceived == 0 else {
+            return FetchError(
+                .truncated, .body,
+                "the server hung up after \(stream.bytesReceived) bytes, in the middle of a reply")
+        }
+        var error = stream.endedTooSoon
+        error.hint = "perhaps it is no Git server, or it refuses the request"
+        return error
+    }
+}
+
+/// Smart HTTP (gitprotocol-http(5)): each exchange is a request by itself.
+final class HTTPConversation: GitConversation {
+    private let client: any HTTPClient
+    private var version = 0
+    private let request: Request
+    private let address: GitAddress
+    private(set) var refusal: Head?
+
+    init(_ client: any HTTPClient, _ request: Request, _ address: GitAddress) {
+        self.client = client
+        self.request = request
+        self.address = address
+    }
+
+    func greet(_ version: Int, _ take: Take) async throws(FetchError) {
+        self.version = version
+        var uri = address.repository
+        uri.path += "/info/refs"
+        uri.query = Self.service
+        try await perform(uri, body: nil, "advertisement", take)
+    }
+
+    func exchange(_ bytes: [UInt8], _ take: Take) async throws(FetchError) {
+        var uri = address.repository
+        uri.path += "/git-upload-pack"
+        try await perform(uri, body: bytes, "result", take)
+    }
+
+    func finish() async {}
+
+    private static let service = "service=git-upload-pack"
+
+    private func perform(
+        _ uri: URI, body: [UInt8]?, _ kind: String, _ take: Take
+    ) async throws(FetchError) {
+        var options = request.http
+        let type = "application/x-git-upload-pack-"
+        if version > 0 { options.fields.append(HTTPField("Git-Protocol", "version=\(version)")) }
+        options.fields.append(HTTPField("Accept", type + kind))
+        if body != nil { options.fields.append(HTTPField("Content-Type", type + "request")) }
+        options.body = body
+        var decoder = PktLineDecoder()
+        var isDone = false
+        _ = try await client.exchange(
+            HTTPRequest(uri: uri, options: options, limits: request.limits)
+        ) { reply async throws(FetchError) in
+            try check(reply, type + kind, at: uri)
+        } onBody: { bytes async throws(FetchError) in
+            guard !isDone else { return }
+            decoder.add(bytes)
+            isDone = try await take(&decoder)
+        }
+        guard isDone else {
+            throw FetchError(.truncated, .body, "the server's reply ended in the middle")
+        }
+    }
+
+    /// - Throws: With a `refusal` for every reply but the one that was asked for.
+    private func check(
+        _ reply: HTTPReply, _ type: String, at uri: URI
+    ) throws(FetchError) {
+        let found = reply["content-type"].flatMap { MediaType(parsing: $0) }
+        switch reply.status {
+        case 200 where found?.essence == type: return
+        case 200:
+            throw FetchError(
+                .protocolError, .header,
+                "no smart Git server: the reply is of the type \(found?.essence ?? "unknown")",
+                hint: "check the path of the repository")
+        case 301, 302, 303, 307, 308:
+            if let target = redirectTarget(reply["location"], from: uri) {
+                var head = Head(status: reply.status, .redirect, meta: reply.reason)
+                head.redirectTarget = target
+                head.isPermanentRedirect = reply.status == 301 || reply.status == 308
+                refusal = head
+            }
+        case 408, 425, 429, 500...:
+            refusal = Head(status: reply.status, .temporaryFailure, meta: reply.reason)
+        default: break
+        }
+        let head = refusal ?? Head(status: reply.status, .permanentFailure, meta: reply.reason)
+        refusal = head
+        refusal?.header = reply.header
+        refusal?.http = reply
+        throw .refused(reply.reason)
+    }
+
+    /// Only the first request is redirected, and what is left without its end is the repository.
+    private func redirectTarget(_ location: String?, from uri: URI) -> String? {
+        guard let location, uri.query == Self.service,
+            var target = try? uri.resolving(location, keepsDotSegments: { _ in true }),
+            ["http", "https"].contains(target.scheme), target.path.hasSuffix("/info/refs")
+        else { return nil }
+        target.path.removeLast("/info/refs".count)
+        target.query = nil
+        target.fragment = nil
+        return address.url(at: target)
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// Git without a clone: the references of a remote repository, and single files and directories,
+/// over git:// and smart HTTP (gitprotocol-v2(5) and its older forms).
+public struct GitPlugin: ProtocolHandler {
+    private let cache = ObjectCache()
+
+    public init() {}
+
+    public let schemes = [
+        Scheme(
+            "git", port: 9418, transport: .tcp, path: .opaque,
+            summary: "Git's own protocol (gitprotocol-pack)"),
+        Scheme(
+            "git+http", port: 80, transport: .own, path: .opaque, secureForm: "git+https",
+            summary: "Git over smart HTTP (gitprotocol-http)"),
+        Scheme(
+            "git+https", port: 443, transport: .own, trust: .ca, path: .opaque,
+            summary: "Git over smart HTTP and TLS"),
+    ]
+
+    public func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        let address = try GitAddress(request.uri)
+        let http = request.http
+        guard http.method == nil, http.body == nil, http.resumeOffset == nil else {
+            throw FetchError(.usage, .input, "Git makes its own requests: no method, body or range")
+        }
+        if address.path != nil && !request.refs.isEmpty {
+            throw FetchError(
+                .usage, .input, "a path in the repository where references are wanted")
+        }
+        let conversation: any GitConversation
+        if request.scheme.transport == .tcp {
+            conversation = DaemonConversation(
+                try await dialer.dial(request.endpoint), address)
+        } else {
+            conversation = HTTPConversation(try dialer.httpClient(), request, address)
+        }
+        var hasHead = false
+        do throws(FetchError) {
+            try await read(address, request, conversation) { event async throws(FetchError) in
+                if case .head = event { hasHead = true }
+                try await emit(event)
+            }
+        } catch {
+            let isRefusal = error.outcome == .permanentFailure && error.phase == .header
+            guard isRefusal && !hasHead else { throw error }
+            try await emit(
+                .head(conversation.refusal ?? Head(.permanentFailure, meta: error.message)))
+        }
+        await conversation.finish()
+        return .complete
+    }
+
+    private func read(
+        _ address: GitAddress, _ request: Request, _ conversation: any GitConversation,
+        _ emit: Emit
+    ) async throws(FetchError) {
+        var server = Advertisement()
+        // Before version 2 the greeting is the list, which need not be held to be passed on.
+        var list: RefList?
+        var refs: [String: ObjectID] = [:]
+        let candidates = ContentReader.candidates(address.version ?? "HEAD")
+        func deliver() async throws(FetchError) {
+            guard let (lines, refs) = list?.take() else { return }
+            for ref in refs { try await emit(.ref(ref)) }
+            if !lines.isEmpty { try await emit(.body(lines[...])) }
+        }
+        func begin() async throws(FetchError) {
+            guard address.path == nil && list == nil else { return }
+            list = RefList(request.refs, wantsRefs: request.wantsItems, server)
+            var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
+            head.suggestedName = "refs"
+            try await emit(.head(head))
+        }
+        // A list of everything is there sooner the old way: it comes with the greeting.
+        let isWholeList = address.path == nil && RefList.prefixes(request.refs).isEmpty
+        try await conversation.greet(isWholeList ? 0 : 2) { decoder async throws(FetchError) in
+            while let packet = try decoder.nextOfReply() {
+                switch try server.take(packet) {
+                case .more: break
+                case .end: return true
+                case .ref(let line) where address.path != nil:
+                    let ref = try RefLine(plain: line, server.format)
+                    let name = String(decoding: ref.name, as: UTF8.self)
+                    let tag = name.hasSuffix("^{}") ? String(name.dropLast(3)) : name
+                    if candidates.contains(tag), let oid = ref.oid {
+                        refs[tag] = ObjectID(hex: oid)
+                    }
+                case .ref(let line):
+                    try await begin()
+                    try list?.add(plain: line)
+                }
+            }
+            try await deliver()
+            return false
+        }
+        if let path = address.path {
+            let reader = ContentReader(
+                conversation, server, address, cache, request.limits)
+            return try await reader.read(path, refs: refs, emit)
+        }
+        try await begin()
+        if server.version == 2 {
+            let prefixes = RefList.prefixes(request.refs)
+            let symrefs = request.refs.showsSymrefs || request.wantsItems
+            let command = try RefList.request(prefixes: prefixes, symrefs: symrefs, server)
+            try await conversation.exchange(command) { decoder async throws(FetchError) in
+                while let packet = try decoder.nextOfReply() {
+                    guard let text = packet.text else { return true }
+                    try list?.add(attributed: text)
+                }
+                try await deliver()
+                return false
+            }
+        }
+        list?.finish()
+        try await deliver()
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Turns a server's references into the lines and columns of git-ls-remote(1). Pure.
+struct RefList {
+    /// Lines that nobody has taken yet.
+    private(set) var lines: [UInt8] = []
+    private(set) var refs: [Ref] = []
+    private let query: RefQuery
+    private let patterns: [RefPattern]
+    private let wantsRefs: Bool
+    private let format: ObjectFormat
+    /// Before version 2: what references stand for.
+    private let symrefs: [(name: [UInt8], target: ArraySlice<UInt8>)]
+    /// Before version 2, what an annotated tag points to comes after the tag.
+    private var pending: RefLine?
+
+    init(_ query: RefQuery, wantsRefs: Bool, _ server: Advertisement) {
+        self.query = query
+        self.wantsRefs = wantsRefs
+        patterns = query.patterns.map { RefPattern($0) }
+        format = server.format
+        symrefs = server.values("symref").compactMap { value in
+            let pair = value.split(separator: ":", maxSplits: 1)
+            return pair.count == 2 ? (Array(pair[0].utf8), Array(pair[1].utf8)[...]) : nil
+        }
+    }
+
+    /// The request of version 2 (gitprotocol-v2(5)).
+    static func request(
+        prefixes: [String], symrefs: Bool, _ server: Advertisement
+    ) throws(FetchError) -> [UInt8] {
+        var request = try GitCommand.header("ls-refs", server)
+        request += try PktLine.encode("peel\n")
+        if symrefs { request += try PktLine.encode("symrefs\n") }
+        for prefix in prefixes { request += try PktLine.encode("ref-prefix \(prefix)\n") }
+        return request + PktLine.flushPacket
+    }
+
+    /// What the server may leave out; it need not.
+    static func prefixes(_ query: RefQuery) -> [String] {
+        (query.onlyHeads ? ["refs/heads/"] : []) + (query.onlyTags ? ["refs/tags/"] : [])
+    }
+
+    /// Version 2: `oid SP name *(SP attribute)`.
+    mutating func add(attributed line: ArraySlice<UInt8>) throws(FetchError) {
+        let ref = try RefLine(attributed: line, format)
+        guard let oid = ref.oid else { return }
+        add(ref.name, oid, symref: ref.symref, peeled: ref.peeled)
+    }
+
+    /// Before version 2: `oid SP name`.
+    mutating func add(plain line: ArraySlice<UInt8>) throws(FetchError) {
+        let ref = try RefLine(plain: line, format)
+        if let tag = pending, let tagOID = tag.oid, ref.name.suffix(3).elementsEqual("^{}".utf8),
+            ref.name.dropLast(3) == tag.name
+        {
+            pending = nil
+            return add(tag.name, tagOID, symref: nil, peeled: ref.oid)
+        }
+        finish()
+        pending = ref
+    }
+
+    /// After the last plain line.
+    mutating func finish() {
+        guard let ref = pending, let oid = ref.oid else { return }
+        pending = nil
+        let symref = symrefs.first { ref.name.elementsEqual($0.name) }
+        add(ref.name, oid, symref: symref?.target, peeled: nil)
+    }
+
+    /// Hands over what there is.
+    mutating func take() -> (lines: [UInt8], refs: [Ref]) {
+        defer {
+            lines.removeAll(keepingCapacity: true)
+            refs.removeAll()
+        }
+        return (lines, refs)
+    }
+
+    private mutating func add(
+        _ name: ArraySlice<UInt8>, _ oid: ArraySlice<UInt8>, symref: ArraySlice<UInt8>?,
+        peeled: ArraySlice<UInt8>?
+    ) {
+        let isNameWanted = isWanted(name, suffix: "")
+        let isPeeledWanted = peeled != nil && isWanted(name, suffix: "^{}")
+        guard isNameWanted || isPeeledWanted else { return }
+        if isNameWanted {
+            if query.showsSymrefs, let symref {
+                lines += "ref: ".utf8
+                lines += symref
+                endLine(name, suffix: "")
+            }
+            lines += oid
+            endLine(name, suffix: "")
+        }
+        if let peeled, isPeeledWanted {
+            lines += peeled
+            endLine(name, suffix: "^{}")
+        }
+        guard wantsRefs else { return }
+        func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+        refs.append(
+            Ref(
+                name: text(name), oid: text(oid), symref: symref.map(text),
+                peeled: peeled.map(text)))
+    }
+
+    private mutating func endLine(_ name: ArraySlice<UInt8>, suffix: String) {
+        lines.append(ASCII.tab)
+        lines += name
+        lines += suffix.utf8
+        lines.append(ASCII.lineFeed)
+    }
+
+    private func isWanted(_ name: ArraySlice<UInt8>, suffix: String) -> Bool {
+        if query.onlyHeads || query.onlyTags {
+            let isHead = query.onlyHeads && name.starts(with: "refs/heads/".utf8)
+            let isTag = query.onlyTags && name.starts(with: "refs/tags/".utf8)
+            guard isHead || isTag else { return false }
+        }
+        guard !patterns.isEmpty else { return true }
+        let full = Array(name) + suffix.utf8
+        return patterns.contains { $0.matches(full) }
+    }
+}
+
+/// One line about a reference, taken apart.
+struct RefLine {
+    private let line: ArraySlice<UInt8>
+    private let isUnborn: Bool
+    private let nameRange: Range<Int>
+    private var symrefRange: Range<Int>?
+    private var peeledRange: Range<Int>?
+
+    /// Hexadecimal, as long as the repository's ids are; `nil` for a branch without a commit.
+    var oid: ArraySlice<UInt8>? { isUnborn ? nil : line[..<(nameRange.lowerBound - 1)] }
+    var name: ArraySlice<UInt8> { line[nameRange] }
+    var symref: ArraySlice<UInt8>? { symrefRange.map { line[$0] } }
+    var peeled: ArraySlice<UInt8>? { peeledRange.map { line[$0] } }
+
+    /// - Throws: `protocol-error` for a malformed id or a name that cannot be one.
+    init(plain line: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
+        try self.init(line, nameEnd: line.endIndex, format)
+    }
+
+    init(attributed line: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
+        let idEnd = line.firstIndex(of: ASCII.space) ?? line.startIndex
+        let end = line[min(idEnd + 1, line.endIndex)...].firstIndex(of: ASCII.space)
+        try self.init(line, nameEnd: end ?? line.endIndex, format)
+        guard let end else { return }
+        for attribute in line[end...].split(separator: ASCII.space) {
+            if attribute.starts(with: "peeled:".utf8) {
+                peeledRange = attribute.dropFirst(7).indices
+            } else if attribute.starts(with: "symref-target:".utf8) {
+                symrefRange = attribute.dropFirst(14).indices
+            }
+        }
+        guard peeled.map({ Self.isID($0, format) }) ?? true, symref.map(Self.isName) ?? true else {
+            throw Self.malformed(line)
+        }
+    }
+
+    private init(
+        _ line: ArraySlice<UInt8>, nameEnd: Int, _ format: ObjectFormat
+    ) throws(FetchError) {
+        let space = line.firstIndex(of: ASCII.space) ?? line.startIndex
+        guard space < nameEnd else { throw Self.malformed(line) }
+        self.line = line
+        nameRange = (space + 1)..<nameEnd
+        isUnborn = line[..<space].elementsEqual("unborn".utf8)
+        guard isUnborn || Self.isID(line[..<space], format), Self.isName(line[nameRange]) else {
+            throw Self.malformed(line)
+        }
+    }
+
+    private static func isID(_ text: ArraySlice<UInt8>, _ format: ObjectFormat) -> Bool {
+        text.count == 2 * format.byteCount && text.allSatisfy { ASCII.hexValue($0) != nil }
+    }
+
+    /// Nothing that could end a field, here or in whatever reads our lines.
+    private static func isName(_ text: ArraySlice<UInt8>) -> Bool {
+        !text.isEmpty && text.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+    }
+
+    private static func malformed(_ line: ArraySlice<UInt8>) -> FetchError {
+        let text = String(decoding: line.prefix(100), as: UTF8.self)
+        return FetchError(.protocolError, .body, "malformed reference: \"\(text)\"")
+    }
+}
+
+/// A pattern of git-ls-remote(1): shell wildcards, of which `*` and `?` also match slashes, against
+/// the last parts of a name.
+struct RefPattern {
+    private let pattern: [UInt8]
+
+    init(_ text: String) { pattern = Array("*/\(text)".utf8) }
+
+    func matches(_ name: [UInt8]) -> Bool {
+        let name = Array("/".utf8) + name
+        var (at, from) = (0, 0)
+        // Where the last star was, and how much of the name it has taken: one step back is enough.
+        var star: (at: Int, from: Int)?
+        while from < name.count {
+            if at < pattern.count && pattern[at] == UInt8(ascii: "*") {
+                star = (at, from)
+                at += 1
+            } else if let next = step(at, name[from]) {
+                at = next
+                from += 1
+            } else if let back = star {
+                star = (back.at, back.from + 1)
+                at = back.at + 1
+                from = back.from + 1
+            } else {
+                return false
+            }
+        }
+        return pattern[at...].allSatisfy { $0 == UInt8(ascii: "*") }
+    }
+
+    /// Where the pattern goes on after matching one byte; `nil` if it does not.
+    private func step(_ at: Int, _ byte: UInt8) -> Int? {
+        guard at < pattern.count else { return nil }
+        switch pattern[at] {
+        case UInt8(ascii: "?"): return at + 1
+        case UInt8(ascii: "["): return set(at + 1, byte)
+        case UInt8(ascii: "\\") where at + 1 < pattern.count:
+            return pattern[at + 1] == byte ? at + 2 : nil
+        case byte: return at + 1
+        default: return nil
+        }
+    }
+
+    private func set(_ start: Int, _ byte: UInt8) -> Int? {
+        var at = start
+        let isNegated = at < pattern.count && (pattern[at] == 0x21 || pattern[at] == 0x5E)
+        if isNegated { at += 1 }
+        let first = at
+        var isFound = false
+        while at < pattern.count, pattern[at] != UInt8(ascii: "]") || at == first {
+            if at + 2 < pattern.count, pattern[at + 1] == UInt8(ascii: "-"),
+                pattern[at + 2] != UInt8(ascii: "]")
+            {
+                if pattern[at] <= byte && byte <= pattern[at + 2] { isFound = true }
+                at += 3
+            } else {
+                if pattern[at] == byte { isFound = true }
+                at += 1
+            }
+        }
+        return at < pattern.count && isFound != isNegated ? at + 1 : nil
+    }
+}

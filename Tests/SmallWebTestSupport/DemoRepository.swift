@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+import CSmallWebTLS
+internal import SmallWebCore
+
+extension DemoSites {
+    /// A Git repository over git://: a README, a directory, an annotated tag. Version 2 with
+    /// filters where a client asks for it, else the old list of references and nothing more.
+    public static func git(_ peer: Peer) {
+        guard let request = packet(from: peer) else { return }
+        guard String(decoding: request, as: UTF8.self).contains("/demo.git\0") else {
+            _ = peer.write(line("ERR access denied or repository not exported\n"))
+            return
+        }
+        let repository = DemoRepository()
+        guard String(decoding: request, as: UTF8.self).hasSuffix("\0version=2\0") else {
+            _ = peer.write(repository.list + flush)
+            // The client says goodbye.
+            _ = packet(from: peer)
+            return
+        }
+        _ = peer.write(
+            line("version 2\n") + line("agent=demo\n") + line("ls-refs\n")
+                + line("fetch=shallow filter\n") + line("object-format=sha1\n") + flush)
+        while let command = command(from: peer), !command.isEmpty {
+            if command[0] == "command=ls-refs" {
+                _ = peer.write(repository.attributedList + flush)
+            } else {
+                guard let want = command.first(where: { $0.hasPrefix("want ") }),
+                    let object = repository.objects[String(want.dropFirst(5))]
+                else {
+                    _ = peer.write(line("ERR upload-pack: not our ref\n"))
+                    return
+                }
+                let pack = DemoRepository.pack(object)
+                _ = peer.write(line("packfile\n"))
+                // Some of it at a time: a pack need not be cut where packets are.
+                for start in stride(from: 0, to: pack.count, by: 30) {
+                    _ = peer.write(line([1] + pack[start..<min(start + 30, pack.count)]))
+                }
+                _ = peer.write(flush)
+            }
+        }
+    }
+
+    private static let flush = Array("0000".utf8)
+
+    static func line(_ text: String) -> [UInt8] { line(Array(text.utf8)) }
+
+    static func line(_ payload: [UInt8]) -> [UInt8] {
+        let digits = String(payload.count + 4, radix: 16)
+        return Array((String(repeating: "0", count: 4 - digits.count) + digits).utf8) + payload
+    }
+
+    /// The lines up to a flush; `nil` at the end of the connection.
+    private static func command(from peer: Peer) -> [String]? {
+        var lines: [String] = []
+        while let payload = packet(from: peer) {
+            if payload.isEmpty { return lines }
+            lines.append(String(decoding: payload.filter { $0 != ASCII.lineFeed }, as: UTF8.self))
+        }
+        return nil
+    }
+
+    /// A packet's payload, empty for a flush; a delimiter is skipped.
+    private static func packet(from peer: Peer) -> [UInt8]? {
+        while true {
+            let digits = String(decoding: peer.read(4), as: UTF8.self)
+            guard let length = Int(digits, radix: 16), digits.count == 4 else { return nil }
+            if length == 1 { continue }
+            return length < 4 ? [] : peer.read(length - 4)
+        }
+    }
+}
+
+/// A few objects that lead from two references to three files.
+struct DemoRepository {
+    typealias Object = (type: UInt8, content: [UInt8])
+
+    private(set) var objects: [String: Object] = [:]
+    private var commit = ""
+    private var tag = ""
+
+    init() {
+        let readme = add(3, Array("# Demo\nA repository of two files.\n".utf8))
+        let guide = add(3, Array("How to use it: fetch it.\n".utf8))
+        let docs = add(2, entry("100644 guide.md", guide))
+        let root = add(2, entry("100644 README.md", readme) + entry("40000 docs", docs))
+        let who = "Ada <ada@example.org> 1700000000 +0000"
+        commit = add(
+            1, Array("tree \(root)\nauthor \(who)\ncommitter \(who)\n\nThe first\n".utf8))
+        tag = add(
+            4, Array("object \(commit)\ntype commit\ntag v1\ntagger \(who)\n\nVersion 1\n".utf8))
+    }
+
+    var list: [UInt8] {
+        let capabilities = "side-band-64k shallow symref=HEAD:refs/heads/main agent=demo"
+        return DemoSites.line("\(commit) HEAD\0\(capabilities)\n")
+            + DemoSites.line("\(commit) refs/heads/main\n")
+            + DemoSites.line("\(tag) refs/tags/v1\n")
+            + DemoSites.line("\(commit) refs/tags/v1^{}\n")
+    }
+
+    var attributedList: [UInt8] {
+        DemoSites.line("\(commit) HEAD symref-target:refs/heads/main\n")
+            + DemoSites.line("\(commit) refs/heads/main\n")
+            + DemoSites.line("\(tag) refs/tags/v1 peeled:\(commit)\n")
+    }
+
+    /// A pack with one object, which is not compressed.
+    static func pack(_ object: Object) -> [UInt8] {
+        var size = object.content.count
+        var header = [object.type << 4 | UInt8(size & 15)]
+        size >>= 4
+        while size > 0 {
+            header[header.count - 1] |= 0x80
+            header.append(UInt8(size & 0x7F))
+            size >>= 7
+        }
+        let length = UInt16(object.content.count)
+        let block =
+            [1, UInt8(length & 255), UInt8(length >> 8)]
+            + [UInt8(~length & 255), UInt8(~length >> 8)] + object.content
+        var (low, high): (UInt32, UInt32) = (1, 0)
+        for byte in object.content {
+            low = (low + UInt32(byte)) % 65_521
+            high = (high + low) % 65_521
+        }
+        let checksum = [high >> 8, high, low >> 8, low].map { UInt8($0 & 255) }
+        let pack =
+            Array("PACK\0\0\0\u{2}\0\0\0\u{1}".utf8) + header + [0x78, 0x01] + block + checksum
+        return pack + sha1(pack)
+    }
+
+    private mutating func add(_ type: UInt8, _ content: [UInt8]) -> String {
+        let name = ["", "commit", "tree", "blob", "tag"][Int(type)]
+        let id = Self.sha1(Array("\(name) \(content.count)\0".utf8) + content).hex
+        objects[id] = (type, content)
+        return id
+    }
+
+    private func entry(_ modeAndName: String, _ id: String) -> [UInt8] {
+        let digits = Array(id.utf8)
+        let bytes = stride(from: 0, to: digits.count, by: 2).map {
+            (ASCII.hexValue(digits[$0]) ?? 0) << 4 | (ASCII.hexValue(digits[$0 + 1]) ?? 0)
+        }
+        return Array("\(modeAndName)\0".utf8) + bytes
+    }
+
+    private static func sha1(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 20)
+        EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha1(), nil)
+        return digest
+    }
+}
