@@ -15,9 +15,8 @@ struct GetCommand: Sendable {
     init(settings: Settings, operands: [String]) {
         self.operands = operands + settings.lists
         var settings = settings
-        let isSimple = self.operands.count == 1 && !OrderSource.isList(self.operands[0])
         // Nobody can tell who asks, nor when.
-        if settings.writesJSON || settings.jobs > 1 || !isSimple && Self.hasList(self.operands) {
+        if settings.writesJSON || settings.jobs > 1 || Self.hasList(self.operands) {
             settings.promptsAllowed = false
         }
         self.settings = settings

@@ -13,7 +13,9 @@ final class RunContext: @unchecked Sendable {
     let messages: Messages
     let headers: HeaderFile?
     let ledger: Ledger?
-    /// Whether what belongs on standard output waits for its turn.
+    /// Whether standard output must have the order of the input.
+    let keepsOrder: Bool
+    /// Whether what belongs there waits for its turn.
     let holdsOutput: Bool
 
     init(
@@ -26,10 +28,14 @@ final class RunContext: @unchecked Sendable {
         self.messages = messages
         self.headers = headers
         self.ledger = ledger
+        let savesAll =
+            settings.usesRemoteName || settings.bodyForm == .file || settings.bodyForm == .none
+        let writesBodies = !savesAll || settings.showsHeader || settings.outputs.contains("-")
+        keepsOrder = settings.writesJSON ? settings.keepsInputOrder : writesBodies
         // A second attempt must find nothing of the first one there.
         holdsOutput =
-            settings.writesJSON
-            ? settings.keepsInputOrder : settings.jobs > 1 || settings.retriesMax > 0
+            keepsOrder
+            && (settings.writesJSON || settings.jobs > 1 || settings.retriesMax > 0)
     }
 }
 
@@ -85,9 +91,12 @@ final class OneURL: @unchecked Sendable {
     func attempt() async -> Result<Ending, FetchError> {
         attempts += 1
         started = started ?? .now
+        recorder = nil
+        path = nil
+        openTarget()
         do throws(FetchError) {
             settings = try order.settings(context.settings)
-            prepare()
+            openRecord()
             var request = try makeRequest()
             var hidesInput = false
             while true {
@@ -114,9 +123,13 @@ final class OneURL: @unchecked Sendable {
         }
     }
 
-    /// A place for the output, and a record to be, with nothing of an earlier attempt in them.
-    private func prepare() {
+    /// A place for the output, with nothing of an earlier attempt in it.
+    private func openTarget() {
         if context.holdsOutput { target = .held(Spool(memoryMax: Run.heldBytesMax)) }
+    }
+
+    /// A record to be, if one is wanted.
+    private func openRecord() {
         guard settings.writesJSON || context.ledger != nil else { return }
         let request = try? request.get()
         recorder = Recorder(
@@ -228,7 +241,9 @@ final class OneURL: @unchecked Sendable {
     ///
     /// - Throws: `write` when standard output fails.
     func finish(_ result: Result<Ending, FetchError>) async throws(FetchError) -> Outcome {
-        if attempts == 0 { prepare() }
+        // Nothing has been written for an order that was never tried.
+        if attempts == 0 { openTarget() }
+        if recorder == nil { openRecord() }
         var outcome = report(result)
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)

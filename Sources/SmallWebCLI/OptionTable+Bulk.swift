@@ -83,7 +83,7 @@ extension Option {
             }),
         Option(
             "per-host", .bulk, "with -j, at most N of them from one host (2)",
-            manual: "How many URLs of one host are fetched at a time.",
+            manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
             .value("N") { settings, value throws(FetchError) in
                 settings.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))

@@ -93,7 +93,8 @@ extension JSONWriter {
                 writer.member("cipher", facts.cipher)
                 writer.member("alpn", String?.none)
                 writer.member("sni", facts.serverName)
-                writer.member("resumed", false)
+                // libcurl may have, and does not say.
+                writer.member("resumed", scheme?.transport == .tls ? false : nil)
                 writer.member("close_notify", Self.closeNotify(scheme, ending))
                 writer.member("verify", trust.map { Self.verification($0.verdict) })
                 writer.member("cert") { $0.object { $0.members(of: facts.certificate) } }
@@ -155,7 +156,8 @@ enum RecordFields {
     static let all = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
         "headers", "http", "lang", "meta", "mime", "mime_source", "ok", "outcome", "partial",
-        "plugin", "redirects", "remote", "retry_after", "scheme", "size", "status", "time", "tls",
+        "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
+        "tls",
         "trust", "url", "url_input", "warnings",
     ]
     /// Always there: what a reader tells records apart by.

@@ -128,11 +128,9 @@ final class Run: @unchecked Sendable {
     /// What is held back is bounded, and so is what waits. Without a place to hold output, one URL
     /// after the other has standard output.
     private var hasRoom: Bool {
-        if !keepsOrder { return waiting.count < Self.waitingMax }
+        if !context.keepsOrder { return waiting.count < Self.waitingMax }
         return taken < next + (context.holdsOutput ? max(4 * settings.jobs, 64) : 1)
     }
-
-    private var keepsOrder: Bool { context.holdsOutput || !settings.writesJSON }
 
     private func accept(_ order: Order) async {
         taken += 1
@@ -283,7 +281,7 @@ final class Run: @unchecked Sendable {
     /// the ledger has is delivered.
     private func deliver(_ n: Int, _ one: OneURL?) async {
         do throws(FetchError) {
-            guard keepsOrder else {
+            guard context.keepsOrder else {
                 next += 1
                 if let one { try await hand(out: one) }
                 return
@@ -328,7 +326,6 @@ final class Run: @unchecked Sendable {
                 context: context)
         }
         for one in waiting + rest {
-            one.host.orders += 1
             await complete(one, .failure(.cancelled))
         }
         waiting = []

@@ -74,6 +74,7 @@ import Testing
         (Array(#"{"url":"gopher://x/","id":[1]}"#.utf8), 2),
         (Array(#"{"url":"gopher://x/","colour":1}"#.utf8), 2),
         (Array(#"{"url":"gopher://x/","data":{"text":"a","path":"b"}}"#.utf8), 2),
+        (Array(#"{"url":"gemini://x/","data":{"path":"missing"}}"#.utf8), 26),
         (Array(#"{"url":"gopher://x/","identity":"me"}"#.utf8), 4),
         (Array(#"{"type":"response","url":"gopher://x/"}"#.utf8), 2),
         (Array(#"{"url":"gopher://x/a\u0000b"}"#.utf8), 3),
@@ -135,6 +136,37 @@ import Testing
         #expect(try Records(Array(rest)).summary?["requests"]?.int == 5)
     }
 
+    /// Whatever is asked for, in whatever way: as many answers as questions.
+    @Test(arguments: 0..<6)
+    func everyRequestGetsOneAnswer(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let (capsule, hole) = (try Capsule(), try Hole())
+        let places = [
+            "/about", "/1k", "/status/51", "/status/41", "/truncated", "/reset", "/malformed",
+            "/no-reply", "/loop", "/redirect/3", "/input", "/latin1", "/big/30000", "/empty",
+        ]
+        let bad = Self.badLines.map(\.line).filter { $0.count < 1000 }
+        var list: [UInt8] = []
+        let count = Int.random(in: 20...60, using: &random)
+        for _ in 0..<count {
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: list += bad.randomElement(using: &random) ?? []
+            case 1: list += Array((hole.place + "/0/about.txt").utf8)
+            default:
+                list += Array((capsule.place + (places.randomElement(using: &random) ?? "")).utf8)
+            }
+            list += Array(["\n", "\r\n", "\n\n# x\n"].randomElement(using: &random)!.utf8)
+        }
+        try Data(list).write(to: URL(fileURLWithPath: smallweb.home.file("list")))
+        let options = [
+            ["-Z"], ["--ordered", "-j", "5"], ["--stream", "--events"], ["--body", "none", "-Z"],
+            ["--retry", "1", "--retry-delay", "0.01"], ["-Z", "--per-host", "8", "--body", "text"],
+        ]
+        let (records, _) = try smallweb.records(["-s"] + options[Int(seed)] + ["@list"])
+        #expect(records.terminal.map { $0["n"]?.int } == Array(0..<count))
+        #expect(records.summary?["requests"]?.int == count)
+    }
+
     // MARK: Together
 
     @Test func aParallelRunGivesWhatASerialOneGives() throws {
@@ -161,6 +193,23 @@ import Testing
         #expect(try comparable([]) == comparable(["-Z", "--per-host", "8"]))
         let ordered = try smallweb.records(["-s", "-Z", "--ordered", "-"], stdin: list).records.all
         #expect(ordered.dropLast().map { $0["n"]?.int } == Array(urls.indices))
+    }
+
+    @Test func filesNeedNotWaitForEachOther() throws {
+        // The first page is ready when the last one is.
+        let done = Monitor(0)
+        let hole = try Self.hole { selector, peer in
+            if selector.hasSuffix("first") {
+                done.wait { $0 == 200 ? () : nil }
+            } else {
+                done.update { $0 += 1 }
+            }
+            peer.write("a page")
+        }
+        let urls = ["/9/first"] + (0..<200).map { "/9/\($0)" }
+        let list = urls.map { hole.place + $0 }.joined(separator: "\n")
+        let saved = try smallweb.run(["get", "-O", "-j", "4", "--per-host", "4", "-"], stdin: list)
+        #expect(saved.status == 0 && smallweb.home.names.count == 201, "\(saved.errors)")
     }
 
     @Test func hostsGetNoMoreThanTheirShare() throws {
@@ -246,6 +295,29 @@ import Testing
         #expect(records.terminal[0]["retry_after"]?.double == 1)
         let starts = records.terminal.compactMap { $0["time"]?["start"]?.double }
         #expect(starts[1] - starts[0] >= 1)
+    }
+
+    @Test func retryAfterIsKeptToo() throws {
+        let count = Monitor(0)
+        let server = try LoopbackServer { peer in
+            while let line = peer.readLine() {
+                guard line == [0x0D, 0x0A] || line.isEmpty else { continue }
+                let isFirst = count.update { count in
+                    count += 1
+                    return count == 1
+                }
+                peer.write(
+                    isFirst
+                        ? "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+                        : "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let url = "http://127.0.0.1:\(server.port)/"
+        let options = ["--retry", "1", "--retry-delay", "0"]
+        let (records, result) = try smallweb.records(options + [url])
+        #expect(result.status == 0 && records.terminal[0]["attempts"]?.int == 2)
+        #expect(records.terminal[0]["body"]?["text"]?.string == "ok")
+        #expect((records.terminal[0]["time"]?["queue"]?.double ?? 9) < 1)
     }
 
     @Test func aHostThatAsksForTooLongIsLeftAlone() throws {

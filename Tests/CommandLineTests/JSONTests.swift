@@ -42,6 +42,18 @@ import Testing
         #expect(record["trust"]?["verdict"]?.string == "first-use")
     }
 
+    @Test func httpsTellsItsCertificateToo() throws {
+        let certificate = TestCertificate.make()
+        let server = try LoopbackServer(tls: certificate, handler: DemoSites.web)
+        let (records, result) = try smallweb.records(["https://127.0.0.1:\(server.port)/about"])
+        #expect(result.status == 0, "\(result.errors)")
+        let tls = try #require(records.all.first?["tls"])
+        #expect(tls["cert"]?["spki_sha256"]?.string == certificate.spkiSHA256.hex)
+        #expect(tls["cert"]?["key"]?.string == "ecdsa-p256")
+        #expect(tls["verify"]?.string == "skipped")
+        #expect(records.all[0]["http"]?["version"]?.string == "1.1")
+    }
+
     @Test func aChangedKeyNamesBoth() throws {
         let (first, second) = (TestCertificate.make(), TestCertificate.make())
         let capsule = try Capsule(second)

@@ -62,6 +62,12 @@ import Testing
         #expect(try smallweb.run(["--ledger", "/nosuch/ledger", urls[0]]).status == 23)
     }
 
+    @Test func aFullDiskUnderTheRecordsIsSaid() throws {
+        let hole = try Hole()
+        let result = try smallweb.run(["--json", hole.place, hole.place], output: "/dev/full")
+        #expect(result.status == 23 && result.errors.contains("standard output"))
+    }
+
     @Test func aReaderThatGoesAwayEndsTheRunQuietly() throws {
         let hole = try Hole()
         try Data(String(repeating: hole.place + "\n", count: 2000).utf8)
@@ -86,27 +92,28 @@ import Testing
 
     // MARK: Signals
 
-    /// Serves two pages and then keeps everybody waiting.
+    /// Serves /0 and /1, and keeps everybody else waiting.
     private func stuckServer() throws -> (LoopbackServer, Monitor<Int>) {
-        let count = Monitor(0)
+        let waiting = Monitor(0)
         let server = try LoopbackServer { peer in
-            _ = peer.readLine()
-            let number = count.update { count in
-                count += 1
-                return count
+            guard let line = peer.readLine() else { return }
+            if line.contains(UInt8(ascii: "0")) || line.contains(UInt8(ascii: "1")) {
+                peer.write("a page")
+            } else {
+                waiting.update { $0 += 1 }
+                peer.hang()
             }
-            if number > 2 { peer.hang() } else { peer.write("a page") }
         }
-        return (server, count)
+        return (server, waiting)
     }
 
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
     func aSignalStillAnswersWhatWasAsked(_ signal: Int32) throws {
-        let (server, count) = try stuckServer()
+        let (server, waiting) = try stuckServer()
         let urls = (0..<6).map { "gopher://127.0.0.1:\(server.port)/9/\($0)" }
         let arguments = ["get", "--json", "-j", "2", "--ledger", "ledger"] + urls
         let result = try smallweb.run(arguments) { pid in
-            count.wait { $0 >= 4 ? () : nil }
+            waiting.wait { $0 >= 2 ? () : nil }
             kill(pid, signal)
         }
         #expect(result.status == -signal)

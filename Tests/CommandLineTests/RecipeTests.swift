@@ -9,7 +9,7 @@ private let hasJQ = ["/usr/bin/jq", "/usr/local/bin/jq"].contains {
 }
 
 /// The recipes of docs/json.md, as they are written there, over records of a run. `link` and `ref`
-/// records are samples: no command writes them yet.
+/// records are samples: no command writes the first yet, the second have tests of their own.
 @Suite(.enabled(if: hasJQ, "jq is not installed")) struct RecipeTests {
     private static let recipes: [String] = {
         let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -100,7 +100,9 @@ private let hasJQ = ["/usr/bin/jq", "/usr/local/bin/jq"].contains {
     @Test func branches() throws {
         let ref =
             #"{"type":"ref","v":1,"n":2,"id":7,"i":2,"name":"refs/heads/main","#
-            + #""oid":"9f00d1a3b5c7d9e1f3","symref":null,"peeled":null}"# + "\n"
+            + #""oid":"9f00d1a3b5c7d9e1f39f00d1a3b5c7d9e1f30000","symref":null,"peeled":null}"#
+            + "\n"
+        #expect(try Records(Array(ref.utf8)).all.count == 1)
         #expect(try cook(8, with: Array(ref.utf8)) == "9f00d1a3b5c7 main\n")
     }
 
