@@ -22,6 +22,12 @@ struct Option: Sendable {
         case value(String, @Sendable (inout Settings, String) throws(FetchError) -> Void)
     }
 
+    /// What a shell offers after the option.
+    enum Values: Sendable, Hashable {
+        case none, files, directories, schemes
+        case oneOf([String])
+    }
+
     let long: String
     let short: Character?
     /// Other long names that mean the same.
@@ -34,10 +40,13 @@ struct Option: Sendable {
     /// A command line that shows the option at work.
     let example: String
     let action: Action
+    let values: Values
 
+    /// - Parameter values: By default what the value's name says: FILE, DIR, WHEN.
     init(
         _ long: String, short: Character? = nil, aliases: [String] = [], _ group: Group,
-        _ summary: String, manual: String, example: String, _ action: Action
+        _ summary: String, manual: String, example: String, values: Values? = nil,
+        _ action: Action
     ) {
         self.long = long
         self.short = short
@@ -47,5 +56,22 @@ struct Option: Sendable {
         self.manual = manual
         self.example = example
         self.action = action
+        self.values = values ?? Self.values(of: action)
+    }
+
+    private static func values(of action: Action) -> Values {
+        guard case .value(let name, _) = action else { return .none }
+        return switch name {
+        case "FILE", "PATH": .files
+        case "DIR": .directories
+        case "WHEN": .oneOf(Settings.When.allCases.map(\.rawValue))
+        default: .none
+        }
+    }
+
+    /// The value's name in help texts; `nil` for a switch.
+    var valueName: String? {
+        guard case .value(let name, _) = action else { return nil }
+        return name
     }
 }
