@@ -30,7 +30,9 @@ struct Command: Sendable {
     init(
         name: String, synopsis: String, summary: String, manual: String = "",
         examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
-        takes: @escaping @Sendable (Option) -> Bool = { $0.group != .refs },
+        takes: @escaping @Sendable (Option) -> Bool = {
+            $0.group != .refs && $0.group != .config
+        },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
         self.name = name
@@ -44,7 +46,7 @@ struct Command: Sendable {
         self.run = run
     }
 
-    static let all: [Command] = [get, refs, schemes, history, bookmarks, completions, help]
+    static let all: [Command] = [get, refs, schemes, history, bookmarks, config, completions, help]
 
     /// The options that it takes, in the order of the table.
     var options: [Option] { Option.all.filter(takes) }
@@ -88,7 +90,7 @@ struct Command: Sendable {
             ("smallweb refs https://example.org/repo.git", "All references"),
             ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
         ],
-        operands: [.url, .text], takes: { _ in true }
+        operands: [.url, .text], takes: { $0.group != .config }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
@@ -108,7 +110,9 @@ struct Command: Sendable {
         manual: "Lists each scheme with its default port, what carries it, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
         examples: [("smallweb schemes | cut -f1", "Names alone")],
-        operands: [], takes: { $0.group == .messages || $0.long == "fallback-curl" }
+        operands: [], takes: {
+            $0.group == .messages || ["fallback-curl", "json"].contains($0.long)
+        }
     ) { settings, operands throws(FetchError) in
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
         for scheme in try settings.registry().schemes {
@@ -185,6 +189,11 @@ enum Tool {
             return 0
         }
         try command.refuseUseless(settings.given)
+        var settings = settings
+        if command.visits {
+            settings.configuration = try Configuration.load(settings)
+            settings = try settings.configuration.applied(to: settings, for: nil)
+        }
         let status = try command.run(settings, operands)
         if status == 0 && command.visits { History.record(operands, settings) }
         return status

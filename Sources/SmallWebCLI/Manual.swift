@@ -8,7 +8,7 @@ enum Manual {
     private static let date = "November 21, 2026"
 
     static var pages: [(file: String, text: String)] {
-        [("smallweb.1", overview)]
+        [("smallweb.1", overview), ("smallweb-config.5", config)]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
             + [("smallweb-known_hosts.5", knownHosts)]
     }
@@ -127,7 +127,65 @@ enum Manual {
             """ + seeAlso(["smallweb 1"])
     }
 
+    private static var config: String {
+        var text = opening("smallweb-config", 5, "options that hold for every run of smallweb")
+        text += """
+            .Sh DESCRIPTION
+            A text file with an option per line, by its long name, then = and its value.
+            Switches are true or false.
+            A line that begins with # is a comment, and a value may be put in quotes.
+            .Pp
+            Options after a line
+            .Li "[scheme NAME]"
+            hold for URLs of that scheme, and after
+            .Li "[host PATTERN]"
+            for hosts that the pattern matches as it would match a file in a shell.
+            .Pp
+            The command line wins over the environment, then come sections of a host,
+            sections of a scheme, what stands before all sections in the user's file, and
+            the same in the system's file.
+            An unknown name is an error.
+            .Sh OPTIONS
+            .Bl -tag -width Ds
+
+            """
+        for option in Option.all where !Configuration.ofARun.contains(option.long) {
+            let value = option.valueName.map { "Ar \"\($0)\"" } ?? "Li true"
+            text += ".It Li \(option.long) No = \(value)"
+            text += "\n\(filled(sentence(option.summary)))\n"
+        }
+        return text + """
+            .El
+            .Sh FILES
+            .Bl -tag -width Ds
+            .It Pa $XDG_CONFIG_HOME/smallweb/config
+            The user's own file.
+            .It Pa $XDG_CONFIG_DIRS/smallweb/config
+            The system's, usually
+            .Pa /etc/xdg/smallweb/config .
+            .El
+            .Pp
+            .Ev SMALLWEB_CONFIG
+            or
+            .Fl -config
+            names a file instead of both.
+            .Sh EXAMPLES
+            .Bd -literal -offset indent
+            max-time = 30
+            color = "auto"
+
+            [scheme gemini]
+            max-redirs = 3
+
+            [host *.example.org]
+            max-filesize = 10M
+            .Ed
+
+            """ + seeAlso(["smallweb 1", "smallweb-config 1"])
+    }
+
     private static let files = [
+        ("$XDG_CONFIG_HOME/smallweb/config", "Options, see smallweb-config(5)."),
         ("$XDG_CONFIG_HOME/smallweb/bookmarks", "A URL, a tab and a title per line."),
         ("$XDG_DATA_HOME/smallweb/known_hosts", "The keys of servers that are trusted."),
         ("$XDG_STATE_HOME/smallweb/history", "What was fetched, for completion."),

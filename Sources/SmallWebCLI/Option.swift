@@ -13,6 +13,7 @@ struct Option: Sendable {
         case limits = "Limits"
         case connection = "Connection and trust"
         case messages = "Messages"
+        case config = "Configuration (config)"
     }
 
     enum Action: Sendable {

@@ -121,6 +121,12 @@ struct Settings: Sendable {
     var isVerbose = false
     /// `nil`: when there is a terminal.
     var recordsHistory: Bool?
+    /// Instead of the usual ones.
+    var configFile: String?
+    var readsConfiguration = true
+    var showsOrigin = false
+    /// What the config files say; ``given`` says what they must leave alone.
+    var configuration = Configuration()
 
     /// The schemes of this run.
     func registry() throws(FetchError) -> Registry {
