@@ -3,9 +3,9 @@ internal import SmallWebCore
 
 /// Finds a file or directory in one version of a repository, and asks the server for nothing else.
 ///
-/// With a server that can filter, each step is a request for one object: the commit, a tree for each
-/// part of the path, the file. From any other server the whole version comes in one pack, up to a
-/// limit.
+/// With a server that can filter, each step is a request for one object: the commit, a tree for
+/// each part of the path, the file. From any other server the whole version comes in one pack, up
+/// to a limit.
 final class ContentReader {
     private let conversation: any GitConversation
     private let server: Advertisement
