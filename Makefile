@@ -3,6 +3,7 @@
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=60
 # make sanitize   the suite under TSan and ASan      make format   the source style
+# make generated  man/ and completions/ from the tables
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -18,7 +19,7 @@ STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
-.PHONY: all build deps test-deps static-libs install uninstall test unit real demo bench fuzz \
+.PHONY: all build deps test-deps static-libs install install-files uninstall generated test unit real demo bench fuzz \
 	sanitize format lint clean
 
 all: build
@@ -40,13 +41,37 @@ static-libs:
 		if [ -f "$$archive" ]; then ln -sf "$$archive" $(STATIC_LIBS)/$${pair##*:}; fi; \
 	done
 
-install: build
+BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
+# Debian's zsh looks for a package's completions elsewhere than for the site's.
+ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+FISH_COMPLETIONS ?= $(PREFIX)/share/fish/vendor_completions.d
+
+install: build install-files
+
+install-files:
 	install -s -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/smallweb
 	install -Dm644 docs/schema/v1.json $(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
+	for page in man/*.[157]; do install -Dm644 "$$page" \
+		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}" || exit 1; done
+	install -Dm644 completions/smallweb.bash $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash
+	install -Dm644 completions/_smallweb $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb
+	install -Dm644 completions/smallweb.fish $(DESTDIR)$(FISH_COMPLETIONS)/smallweb.fish
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
 		$(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
+	for page in man/*.[157]; do rm -f \
+		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; done
+	rm -f $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb \
+		$(DESTDIR)$(FISH_COMPLETIONS)/smallweb.fish
+
+# After a change of a table: what is made of it.
+generated:
+	$(SWIFT) build --product smallweb
+	.build/debug/smallweb __manual man
+	.build/debug/smallweb completions bash > completions/smallweb.bash
+	.build/debug/smallweb completions zsh > completions/_smallweb
+	.build/debug/smallweb completions fish > completions/smallweb.fish
 
 # The debug build runs the suite; the release binary is what the real servers meet.
 test: unit real
@@ -57,6 +82,7 @@ unit: test-deps
 
 real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
+	Tests/Shells/run.sh $(BIN)
 
 demo: build
 	$(SWIFT) build -c release --product smallweb-loopback

@@ -38,6 +38,7 @@ struct ArgumentParser {
         } else if name.hasPrefix("no-"), let option = Self.option(long: name.dropFirst(3)),
             case .flag(let set) = option.action, value == nil
         {
+            settings.given.append(option.long)
             set(&settings, false)
         } else {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
@@ -56,8 +57,8 @@ struct ArgumentParser {
                 throw usageError(
                     "unknown option -\(letter)", hint: "'smallweb --help' lists the options")
             }
-            if case .flag(let set) = option.action {
-                set(&settings, true)
+            if case .flag = option.action {
+                try apply(option, "-\(letter)", attached: nil)
             } else {
                 try apply(option, "-\(letter)", attached: rest.isEmpty ? nil : String(rest))
                 return
@@ -68,6 +69,7 @@ struct ArgumentParser {
     private mutating func apply(
         _ option: Option, _ name: String, attached: String?
     ) throws(FetchError) {
+        settings.given.append(option.long)
         switch option.action {
         case .flag(let set):
             guard attached == nil else { throw usageError("\(name) takes no value") }
@@ -80,7 +82,7 @@ struct ArgumentParser {
         }
     }
 
-    private static func option(long name: Substring) -> Option? {
+    static func option(long name: Substring) -> Option? {
         Option.all.first { $0.long == name || $0.aliases.contains(String(name)) }
     }
 }

@@ -2,25 +2,95 @@
 internal import SmallWeb
 internal import SmallWebPlugins
 
-/// One command: its name, its help, and what it does with settings and operands.
+/// One command: its name, its help, and what it does with settings and operands. The parser, the
+/// help texts, the manual and the completions are made from these records.
 struct Command: Sendable {
+    /// What stands at one place after the command's name.
+    enum Operand: Sendable, Hashable {
+        case url, file, topic, optionName, text
+        case choice([String])
+    }
+
     let name: String
     let synopsis: String
     let summary: String
+    /// For the manual: several sentences.
+    let manual: String
+    /// Command lines, each with what it is good for.
+    let examples: [(String, String)]
+    /// The n-th goes with the n-th operand; the last is for all further ones.
+    let operands: [Operand]
+    /// Whether its URLs belong into the history.
+    let visits: Bool
+    /// Which options it has a use for.
+    let takes: @Sendable (Option) -> Bool
     /// Returns the exit status.
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
 
-    static let all = [get, refs, schemes, help]
+    init(
+        name: String, synopsis: String, summary: String, manual: String = "",
+        examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
+        takes: @escaping @Sendable (Option) -> Bool = {
+            $0.group != .refs && $0.group != .config
+        },
+        run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
+    ) {
+        self.name = name
+        self.synopsis = synopsis
+        self.summary = summary
+        self.manual = manual
+        self.examples = examples
+        self.operands = operands
+        self.visits = visits ?? (operands.first == .url)
+        self.takes = takes
+        self.run = run
+    }
+
+    static let all: [Command] = [get, refs, schemes, history, bookmarks, config, completions, help]
+
+    /// The options that it takes, in the order of the table.
+    var options: [Option] { Option.all.filter(takes) }
+
+    /// - Throws: `usage` for an option that would change nothing.
+    func refuseUseless(_ given: [String]) throws(FetchError) {
+        for name in given where !options.contains(where: { $0.long == name }) {
+            let nearest = Nearest.name(to: name, among: options.map(\.long))
+            throw usageError(
+                "\(self.name) has no use for --\(name)",
+                hint: nearest.map { "did you mean --\($0)?" }
+                    ?? "'smallweb \(self.name) --help' lists its options")
+        }
+    }
 
     static let get = Command(
-        name: "get", synopsis: "get URL…", summary: "fetch, print or save bodies"
+        name: "get", synopsis: "get URL…", summary: "fetch, print or save bodies",
+        manual: "Fetches each URL and writes its body to standard output, back to back in the "
+            + "order given, or to files. A pipe or file gets the exact bytes; a terminal gets text "
+            + "that is safe to show. Errors go to standard error and into the exit status. The "
+            + "word get may be left out when the first operand is a URL.",
+        examples: [
+            ("smallweb gemini://geminiprotocol.net/", "Print a page"),
+            ("smallweb get -O gopher://gopher.floodgap.com/0/gopher/welcome", "Save it"),
+            (
+                "smallweb get -m 10 --max-filesize 1M --proto gemini gemini://example.org/",
+                "Be strict in a script"
+            ),
+        ]
     ) { settings, operands throws(FetchError) in
         try GetCommand(settings: settings, operands: operands).run()
     }
 
     static let refs = Command(
         name: "refs", synopsis: "refs URL [PATTERN…]",
-        summary: "list the references of a Git repository"
+        summary: "list the references of a Git repository",
+        manual: "Lists branches and tags as git-ls-remote does, without a clone: the object's "
+            + "name, a tab, the reference. Patterns are those of git-ls-remote. An http or https "
+            + "URL is that of a repository, as it is copied from a browser.",
+        examples: [
+            ("smallweb refs https://example.org/repo.git", "All references"),
+            ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
+        ],
+        operands: [.url, .text], takes: { $0.group != .config }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
@@ -37,7 +107,13 @@ struct Command: Sendable {
     }
 
     static let schemes = Command(
-        name: "schemes", synopsis: "schemes", summary: "list the schemes that can be fetched"
+        name: "schemes", synopsis: "schemes", summary: "list the schemes that can be fetched",
+        manual: "Lists each scheme with its default port, what carries it, how its servers are "
+            + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
+        examples: [("smallweb schemes | cut -f1", "Names alone")],
+        operands: [], takes: {
+            $0.group == .messages || ["fallback-curl", "json"].contains($0.long)
+        }
     ) { settings, operands throws(FetchError) in
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
         for scheme in try settings.registry().schemes {
@@ -62,26 +138,15 @@ struct Command: Sendable {
         }
         return 0
     }
-
-    static let help = Command(
-        name: "help", synopsis: "help [exit-status]", summary: "show help on a topic"
-    ) { settings, operands throws(FetchError) in
-        switch operands {
-        case [], ["get"], ["refs"], ["schemes"]: try StandardStream.output.write(Help.summary)
-        case ["exit-status"]: try StandardStream.output.write(Help.exitStatus)
-        default:
-            throw usageError(
-                "no help on \"\(operands.joined(separator: " "))\"",
-                hint: "topics: exit-status")
-        }
-        return 0
-    }
 }
 
 /// The program: arguments in, exit status out.
 enum Tool {
     static func run(_ arguments: [String]) -> Int32 {
         Environment.reserveStandardDescriptors()
+        if arguments.first == "__complete" {
+            return Completion.answer(Array(arguments.dropFirst()))
+        }
         var settings = Settings()
         do throws(FetchError) {
             settings = try ArgumentParser.parse(arguments)
@@ -93,26 +158,45 @@ enum Tool {
     }
 
     private static func dispatch(_ settings: Settings) throws(FetchError) -> Int32 {
-        if settings.wantsHelp {
-            try StandardStream.output.write(Help.summary)
-            return 0
-        }
         if settings.wantsVersion {
             try StandardStream.output.write("smallweb \(Help.version)\n")
             return 0
         }
         guard let first = settings.operands.first else {
+            if settings.wantsHelp { return try Command.help.run(settings, []) }
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
         if let command = Command.all.first(where: { $0.name == first }) {
-            return try command.run(settings, Array(settings.operands.dropFirst()))
+            return try run(command, settings, Array(settings.operands.dropFirst()))
+        }
+        if first == "__manual", settings.operands.count == 2 {
+            try Manual.write(to: settings.operands[1])
+            return 0
         }
         // No command will ever contain "://".
-        if first.contains("://") { return try Command.get.run(settings, settings.operands) }
+        if first.contains("://") { return try run(.get, settings, settings.operands) }
         let names = Command.all.map(\.name)
         throw usageError(
             "unknown command \"\(first)\"",
             hint: Nearest.name(to: first, among: names).map { "did you mean '\($0)'?" }
                 ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
+    }
+
+    private static func run(
+        _ command: Command, _ settings: Settings, _ operands: [String]
+    ) throws(FetchError) -> Int32 {
+        if settings.wantsHelp {
+            try StandardStream.output.write(Help.text(of: command))
+            return 0
+        }
+        try command.refuseUseless(settings.given)
+        var settings = settings
+        if command.visits {
+            settings.configuration = try Configuration.load(settings)
+            settings = try settings.configuration.applied(to: settings, for: nil)
+        }
+        let status = try command.run(settings, operands)
+        if status == 0 && command.visits { History.record(operands, settings) }
+        return status
     }
 }

@@ -26,8 +26,7 @@ struct GetCommand: Sendable {
     func run() throws(FetchError) -> Int32 {
         try check()
         let loop = try EventLoop()
-        let fetcher = Fetcher(
-            registry: try settings.registry(), options: try options(), loop: loop)
+        let fetcher = try fetcher(loop)
         let status = loop.runToCompletion { await fetchInterruptibly(fetcher, loop) }
         let signal = swposix_pending_signal()
         if signal != 0 { swposix_die_of(signal) }
@@ -56,6 +55,10 @@ struct GetCommand: Sendable {
         if settings.ledgerOutcomes != nil && settings.ledger == nil {
             throw usageError("--only needs a --ledger")
         }
+    }
+
+    func fetcher(_ loop: EventLoop) throws(FetchError) -> Fetcher {
+        Fetcher(registry: try settings.registry(), options: try options(), loop: loop)
     }
 
     private func options() throws(FetchError) -> Fetcher.Options {

@@ -6,25 +6,42 @@ internal import SmallWebPlugins
 enum Help {
     static let version = "0.1.0"
 
-    /// Fits a screen; the manual has the rest.
+    /// Fits a screen of 24 lines; each command's own text has its options, the manual the rest.
     static var summary: String {
         var text = """
             usage: smallweb COMMAND [options] [operands]
-                   smallweb [options] URL…          the same as 'smallweb get'
+                   smallweb [options] URL…    the same as 'smallweb get'
 
-            Commands:
 
             """
         for command in Command.all { text += row(command.synopsis, command.summary) }
-        for group in Option.Group.allCases {
-            text += "\n\(group.rawValue):\n"
-            for option in Option.all where option.group == group {
-                text += row(syntax(option), option.summary)
-            }
-        }
-        return text
-            + "\nA switch is turned off by --no-NAME. Exit statuses: smallweb help exit-status\n"
+        return text + """
+
+            Options: smallweb COMMAND --help    In full: smallweb help COMMAND
+            Topics: \(topics.map(\.name).joined(separator: ", "))
+
+            """
     }
+
+    /// The options of one command.
+    static func text(of command: Command) -> String {
+        var text = "usage: smallweb \(command.synopsis)\n\n\(command.summary)\n"
+        for group in Option.Group.allCases {
+            let options = command.options.filter { $0.group == group }
+            if options.isEmpty { continue }
+            text += "\n\(group.rawValue):\n"
+            for option in options { text += row(syntax(option), option.summary) }
+        }
+        for (line, use) in command.examples { text += "\n\(use):\n    \(line)\n" }
+        return text
+            + "\nA switch is turned off by --no-NAME. In full: man smallweb-\(command.name)\n"
+    }
+
+    /// What `help` knows beside the commands.
+    static let topics: [(name: String, summary: String, text: @Sendable () -> String)] = [
+        ("exit-status", "what each exit status means", { exitStatus }),
+        ("environment", "variables that count", { environment }),
+    ]
 
     static var exitStatus: String {
         var text = "Exit status, outcome, and when:\n\n"
@@ -36,13 +53,18 @@ enum Help {
         return text + "\nSeveral URLs: the status of the first that failed, in the order given.\n"
     }
 
-    private static func syntax(_ option: Option) -> String {
-        let short = option.short.map { "-\($0), " } ?? "    "
-        guard case .value(let name, _) = option.action else { return short + "--" + option.long }
-        return short + "--\(option.long) \(name)"
+    private static var environment: String {
+        Environment.variables.reduce(into: "Environment variables:\n\n") { text, variable in
+            text += row(variable.name, variable.meaning)
+        }
     }
 
-    private static func row(_ left: String, _ right: String) -> String {
+    static func syntax(_ option: Option) -> String {
+        let short = option.short.map { "-\($0), " } ?? "    "
+        return short + "--" + option.long + (option.valueName.map { " " + $0 } ?? "")
+    }
+
+    static func row(_ left: String, _ right: String) -> String {
         left.count > 30
             ? "  \(left)\n  \(padded("", 30))  \(right)\n" : "  \(padded(left, 30))  \(right)\n"
     }
@@ -50,4 +72,27 @@ enum Help {
     static func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))
     }
+}
+
+extension Environment {
+    /// For the help topic and the manual.
+    static let variables: [(name: String, meaning: String)] = [
+        ("SMALLWEB_CONFIG", "the config file; an empty value is none"),
+        ("SMALLWEB_KNOWN_HOSTS", "the trust store's file"),
+        ("SMALLWEB_NO_HISTORY", "set: no visit is recorded"),
+        ("XDG_CONFIG_HOME", "where smallweb/config and smallweb/bookmarks are"),
+        ("XDG_CONFIG_DIRS", "where the system's smallweb/config is"),
+        ("XDG_DATA_HOME", "where smallweb/known_hosts is"),
+        ("XDG_STATE_HOME", "where smallweb/history is"),
+        ("NO_COLOR", "set: no colour"),
+        ("CLICOLOR_FORCE", "set: colour even to a pipe"),
+        ("TERM", "dumb: no colour"),
+        ("PAGER", "what open and help show long texts with"),
+        ("SSL_CERT_FILE", "certificate authorities for HTTPS, as one file"),
+        ("SSL_CERT_DIR", "the same as a directory"),
+        ("http_proxy", "a proxy for HTTP"),
+        ("HTTPS_PROXY", "a proxy for HTTPS"),
+        ("ALL_PROXY", "a proxy for both"),
+        ("NO_PROXY", "hosts that need no proxy"),
+    ]
 }

@@ -13,6 +13,7 @@ struct Option: Sendable {
         case limits = "Limits"
         case connection = "Connection and trust"
         case messages = "Messages"
+        case config = "Configuration (config)"
     }
 
     enum Action: Sendable {
@@ -20,6 +21,12 @@ struct Option: Sendable {
         case flag(@Sendable (inout Settings, Bool) -> Void)
         /// The value's name in help texts, and what to do with a value.
         case value(String, @Sendable (inout Settings, String) throws(FetchError) -> Void)
+    }
+
+    /// What a shell offers after the option.
+    enum Values: Sendable, Hashable {
+        case none, files, directories, schemes
+        case oneOf([String])
     }
 
     let long: String
@@ -34,10 +41,13 @@ struct Option: Sendable {
     /// A command line that shows the option at work.
     let example: String
     let action: Action
+    let values: Values
 
+    /// - Parameter values: By default what the value's name says: FILE, DIR, WHEN.
     init(
         _ long: String, short: Character? = nil, aliases: [String] = [], _ group: Group,
-        _ summary: String, manual: String, example: String, _ action: Action
+        _ summary: String, manual: String, example: String, values: Values? = nil,
+        _ action: Action
     ) {
         self.long = long
         self.short = short
@@ -47,5 +57,22 @@ struct Option: Sendable {
         self.manual = manual
         self.example = example
         self.action = action
+        self.values = values ?? Self.values(of: action)
+    }
+
+    private static func values(of action: Action) -> Values {
+        guard case .value(let name, _) = action else { return .none }
+        return switch name {
+        case "FILE", "PATH": .files
+        case "DIR": .directories
+        case "WHEN": .oneOf(Settings.When.allCases.map(\.rawValue))
+        default: .none
+        }
+    }
+
+    /// The value's name in help texts; `nil` for a switch.
+    var valueName: String? {
+        guard case .value(let name, _) = action else { return nil }
+        return name
     }
 }

@@ -6,7 +6,7 @@ internal import SmallWebTransport
 extension Option {
     /// All options, in the order in which they are described.
     static let all: [Option] =
-        output + json + requests + bulk + refs + http + limits + connection + messages
+        output + json + requests + bulk + refs + http + limits + connection + messages + daily
 
     private static let output: [Option] = [
         Option(
@@ -107,6 +107,7 @@ extension Option {
             manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "
                 + "front of a name it is added to or taken from all schemes.",
             example: "smallweb get --proto gemini,gophers gemini://geminiprotocol.net/",
+            values: .schemes,
             .value("LIST") { settings, value throws(FetchError) in
                 let all = Set(Registry.builtIn.schemes.map(\.name))
                 settings.allowedSchemes = try OptionValue.schemes(value, from: all)
@@ -116,6 +117,7 @@ extension Option {
             manual: "The schemes that a redirect may lead to from another one. None by default.",
             example:
                 "smallweb get --proto-redir gemini gopher://example.org/hURL:gemini://example.org/",
+            values: .schemes,
             .value("LIST") { settings, value throws(FetchError) in
                 settings.redirects.otherSchemes = try OptionValue.schemes(value, from: [])
             }),
@@ -219,8 +221,8 @@ extension Option {
             .flag { settings, isOn in settings.isVerbose = isOn }),
         Option(
             "help", short: "h", .messages, "show this help",
-            manual: "Shows a summary of commands and options.",
-            example: "smallweb --help",
+            manual: "Shows the commands, or with a command its options.",
+            example: "smallweb get --help",
             .flag { settings, isOn in settings.wantsHelp = isOn }),
         Option(
             "version", short: "V", .messages, "show the version",

@@ -143,7 +143,7 @@ enum OptionValue {
 
 extension String {
     /// Where `needle` begins and ends, without Foundation.
-    fileprivate func range(of needle: String) -> (lower: Index, upper: Index)? {
+    func range(of needle: String) -> (lower: Index, upper: Index)? {
         var index = startIndex
         while index < endIndex {
             if self[index...].hasPrefix(needle) {

@@ -134,8 +134,10 @@ final class Run: @unchecked Sendable {
 
     private func accept(_ order: Order) async {
         taken += 1
+        var context = context
         let request = Result { () throws(FetchError) in
             if let problem = order.problem { throw problem }
+            context = try context.configured(for: order.url)
             return try context.fetcher.request(order.url ?? "")
         }
         if let ledger = context.ledger, isDone(order, request, in: ledger) {

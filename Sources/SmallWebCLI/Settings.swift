@@ -22,6 +22,8 @@ struct Settings: Sendable {
     var wantsHelp = false
     var wantsVersion = false
     var operands: [String] = []
+    /// The long names of the options on the command line.
+    var given: [String] = []
 
     /// The n-th goes with the n-th URL; `-` is standard output.
     var outputs: [String] = []
@@ -117,6 +119,14 @@ struct Settings: Sendable {
     var isSilent = false
     var showsErrorsWhenSilent = false
     var isVerbose = false
+    /// `nil`: when there is a terminal.
+    var recordsHistory: Bool?
+    /// Instead of the usual ones.
+    var configFile: String?
+    var readsConfiguration = true
+    var showsOrigin = false
+    /// What the config files say; ``given`` says what they must leave alone.
+    var configuration = Configuration()
 
     /// The schemes of this run.
     func registry() throws(FetchError) -> Registry {

@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func helpAndVersionGoToStandardOutput() throws {
-        let help = try Smallweb().run(["--help"])
+        let help = try Smallweb().run(["get", "--help"])
         #expect(help.status == 0 && help.text.contains("--max-filesize SIZE"))
         #expect(help.text.split(separator: "\n").allSatisfy { $0.count <= 100 })
         #expect(try Smallweb().run(["-V"]).text.hasPrefix("smallweb "))

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebPlugins
+
+/// What a shell offers at the cursor: the one brain behind the three scripts. It reads the tables
+/// and the user's files, and neither writes nor connects.
+struct Completion {
+    struct Candidate: Hashable {
+        let text: String
+        let description: String
+    }
+
+    enum Flag: String, CaseIterable {
+        /// The word is not finished: a scheme, a directory.
+        case nospace
+        /// The shell completes names of files, or of directories.
+        case files, dirs
+        case keepOrder = "keep-order"
+        /// The candidate takes the place of what was typed, which it does not begin with.
+        case replace
+    }
+
+    /// More than anybody reads.
+    static let candidatesMax = 200
+
+    private(set) var candidates: [Candidate] = []
+    private(set) var flags: Set<Flag> = []
+
+    /// `smallweb __complete WORD… CURRENT`, without the program's name. Lines of
+    /// `candidate<TAB>description`, then `:` and the flags. Always succeeds: a shell has no use for
+    /// an error in the middle of a line.
+    static func answer(_ words: [String]) -> Int32 {
+        let completion = Completion(words)
+        var text = ""
+        for candidate in completion.candidates.prefix(candidatesMax) {
+            guard !candidate.text.isEmpty else { continue }
+            text += candidate.text
+            if !candidate.description.isEmpty { text += "\t" + candidate.description }
+            text += "\n"
+        }
+        let names = Flag.allCases.filter(completion.flags.contains).map(\.rawValue)
+        try? StandardStream.output.write(text + ":" + names.joined(separator: ",") + "\n")
+        return 0
+    }
+
+    init(_ words: [String]) {
+        var line = WordsBefore()
+        for word in words.dropLast() { line.take(word) }
+        complete(words.last ?? "", after: line)
+    }
+
+    private mutating func complete(_ word: String, after line: WordsBefore) {
+        if let option = line.waiting {
+            offerValues(of: option, word, prefix: "")
+        } else if line.optionsEnded || !word.hasPrefix("-") {
+            offerOperand(word, after: line)
+        } else if let equals = word.firstIndex(of: "="), word.hasPrefix("--") {
+            let name = word[..<equals].dropFirst(2)
+            guard let option = ArgumentParser.option(long: name) else { return }
+            let prefix = String(word[...equals])
+            offerValues(of: option, String(word[word.index(after: equals)...]), prefix: prefix)
+        } else {
+            offerOptions(word, after: line)
+        }
+    }
+
+    private mutating func offerOptions(_ word: String, after line: WordsBefore) {
+        let options = line.command?.options ?? Option.all
+        let isNegation = word.hasPrefix("--no")
+        for option in options {
+            // A value may be given again; a second switch changes nothing.
+            let isUsed = line.used.contains(option.long) && option.valueName == nil
+            if isUsed { continue }
+            add("--" + option.long, option.summary, ifItBeginsWith: word)
+            if isNegation && option.valueName == nil {
+                add("--no-" + option.long, "not: " + option.summary, ifItBeginsWith: word)
+            }
+        }
+    }
+
+    private mutating func offerOperand(_ word: String, after line: WordsBefore) {
+        guard let command = line.command else {
+            if !word.contains(":") {
+                for command in Command.all {
+                    add(command.name, command.summary, ifItBeginsWith: word)
+                }
+            }
+            let commands = candidates
+            if !word.isEmpty { offerURLs(word) }
+            if !commands.isEmpty && candidates.count > commands.count { flags = [] }
+            return
+        }
+        // A list of URLs: @FILE.
+        if word.hasPrefix("@") { return flags = [.files] }
+        let kinds = command.operands
+        guard !kinds.isEmpty else { return }
+        switch kinds[min(line.operands, kinds.count - 1)] {
+        case .url: offerURLs(word)
+        case .file: flags = [.files]
+        case .topic:
+            for command in Command.all { add(command.name, command.summary, ifItBeginsWith: word) }
+            for topic in Help.topics { add(topic.name, topic.summary, ifItBeginsWith: word) }
+        case .optionName:
+            for option in Option.all { add(option.long, option.summary, ifItBeginsWith: word) }
+        case .choice(let names):
+            for name in names { add(name, "", ifItBeginsWith: word) }
+        case .text: break
+        }
+    }
+
+    private mutating func offerValues(of option: Option, _ word: String, prefix: String) {
+        switch option.values {
+        case .files: flags = [.files]
+        case .directories: flags = [.dirs]
+        case .oneOf(let names):
+            for name in names where name.hasPrefix(word) { add(prefix + name, "") }
+        case .schemes:
+            // A list: what stands before the last comma stays.
+            let done = word.lastIndex(of: ",").map { String(word[...$0]) } ?? ""
+            let rest = word.dropFirst(done.count)
+            let sign = rest.first.map { "=+-".contains($0) ? String($0) : "" } ?? ""
+            for scheme in Registry.builtIn.schemes
+            where scheme.name.hasPrefix(rest.dropFirst(sign.count)) {
+                add(prefix + done + sign + scheme.name, scheme.summary)
+            }
+        case .none:
+            // Values such as --data and --header are read from a file after an @.
+            if word.hasPrefix("@") { flags = [.files] }
+        }
+    }
+
+    private mutating func offerURLs(_ word: String) {
+        let offer = URLCompletion(word)
+        for candidate in offer.candidates { add(candidate.text, candidate.description) }
+        flags.formUnion(offer.flags)
+    }
+
+    private mutating func add(
+        _ text: String, _ description: String, ifItBeginsWith word: String = ""
+    ) {
+        guard word.isEmpty || text.hasPrefix(word) else { return }
+        // A candidate is typed into a line: whatever is no plain text does not belong there.
+        guard TerminalText.escapeLine(text) == text else { return }
+        let line = description.prefix { !$0.isNewline }
+        let plain = TerminalText.escapeLine(String(line.map { $0 == "\t" ? " " : $0 }))
+        candidates.append(Candidate(text: text, description: plain))
+    }
+}
+
+/// What the words before the cursor say.
+private struct WordsBefore {
+    /// `nil` while the next word may be the command.
+    var command: Command?
+    /// Operands after the command.
+    var operands = 0
+    var used: Set<String> = []
+    /// The option whose value comes next.
+    var waiting: Option?
+    var optionsEnded = false
+
+    mutating func take(_ word: String) {
+        if waiting != nil {
+            waiting = nil
+        } else if optionsEnded || !word.hasPrefix("-") || word == "-" {
+            takeOperand(word)
+        } else if word == "--" {
+            optionsEnded = true
+        } else if word.hasPrefix("--") {
+            let name = word.dropFirst(2).prefix { $0 != "=" }
+            let plain = name.hasPrefix("no-") ? name.dropFirst(3) : name
+            guard
+                let option = ArgumentParser.option(long: name) ?? ArgumentParser.option(long: plain)
+            else { return }
+            used.insert(option.long)
+            if option.valueName != nil && !word.contains("=") { waiting = option }
+        } else {
+            takeShort(word.dropFirst())
+        }
+    }
+
+    private mutating func takeShort(_ letters: Substring) {
+        var rest = letters
+        while let letter = rest.popFirst() {
+            guard let option = Option.all.first(where: { $0.short == letter }) else { return }
+            used.insert(option.long)
+            if option.valueName != nil {
+                if rest.isEmpty { waiting = option }
+                return
+            }
+        }
+    }
+
+    private mutating func takeOperand(_ word: String) {
+        if command != nil {
+            operands += 1
+        } else if let named = Command.all.first(where: { $0.name == word }) {
+            command = named
+        } else {
+            command = .get
+            operands = 1
+        }
+    }
+}

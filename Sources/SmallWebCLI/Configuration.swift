@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+internal import SmallWebPlugins
+
+/// The config files: options by their long names, for all URLs, a scheme's or a host's.
+struct Configuration: Sendable {
+    enum Scope: Sendable, Hashable {
+        case all
+        case scheme(String)
+        /// A pattern as in a shell: `*.example.org`.
+        case host(String)
+
+        /// What is more particular comes later and wins.
+        var rank: Int {
+            switch self {
+            case .all: 0
+            case .scheme: 1
+            case .host: 2
+            }
+        }
+
+        func covers(_ uri: URI?) -> Bool {
+            switch self {
+            case .all: true
+            case .scheme(let name): uri?.scheme == name
+            case .host(let pattern): fnmatch(pattern, uri?.host ?? "", 0) == 0
+            }
+        }
+
+        var text: String {
+            switch self {
+            case .all: ""
+            case .scheme(let name): "[scheme \(name)] "
+            case .host(let pattern): "[host \(pattern)] "
+            }
+        }
+    }
+
+    struct Entry: Sendable {
+        let scope: Scope
+        let option: Option
+        let value: String
+        /// `FILE:LINE`.
+        let origin: String
+    }
+
+    /// In the order in which they are applied.
+    private(set) var entries: [Entry] = []
+
+    /// Whether URLs of one run can have different settings.
+    var hasSections: Bool { entries.contains { $0.scope != .all } }
+
+    /// Reads the system's file and the user's, or the one that was named.
+    ///
+    /// - Throws: `usage` with file and line, `read` when a named file cannot be read.
+    static func load(_ settings: Settings) throws(FetchError) -> Configuration {
+        var configuration = Configuration()
+        guard settings.readsConfiguration else { return configuration }
+        if let path = settings.configFile ?? getenv("SMALLWEB_CONFIG").map({ String(cString: $0) })
+        {
+            if path.isEmpty { return configuration }
+            guard let bytes = UserFiles.read(path) else {
+                throw FetchError(.read, .input, "cannot read the config file \(path)")
+            }
+            try configuration.read(bytes, from: path)
+        } else {
+            for path in paths {
+                if let bytes = UserFiles.read(path) { try configuration.read(bytes, from: path) }
+            }
+        }
+        // Stable: of two entries of one rank, the later one wins.
+        configuration.entries = (0...2).flatMap { rank in
+            configuration.entries.filter { $0.scope.rank == rank }
+        }
+        return configuration
+    }
+
+    /// The system's before the user's, which wins.
+    private static var paths: [String] {
+        let system = Environment.variable("XDG_CONFIG_DIRS") ?? "/etc/xdg"
+        let directories = system.split(separator: ":").filter { $0.hasPrefix("/") }.reversed()
+        let user = UserFiles.path("XDG_CONFIG_HOME", ".config", "config")
+        return directories.map { "\($0)/smallweb/config" } + (user.map { [$0] } ?? [])
+    }
+
+    private mutating func read(_ bytes: [UInt8], from path: String) throws(FetchError) {
+        var scope = Scope.all
+        let lines = String(decoding: bytes, as: UTF8.self).split(
+            omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        for (index, line) in lines.enumerated() {
+            let text = Self.trimmed(line)
+            if text.isEmpty || text.hasPrefix("#") { continue }
+            do throws(FetchError) {
+                let origin = "\(path):\(index + 1)"
+                if text.hasPrefix("[") {
+                    scope = try Self.section(text)
+                } else {
+                    entries.append(try Self.entry(text, scope, origin))
+                }
+            } catch {
+                throw Self.located(error, "\(path):\(index + 1)")
+            }
+        }
+    }
+
+    private static func section(_ text: String) throws(FetchError) -> Scope {
+        let words = text.dropFirst().dropLast().split(separator: " ")
+        guard text.hasSuffix("]"), words.count == 2 else {
+            throw usageError("a section is [scheme NAME] or [host PATTERN], not \(text)")
+        }
+        let name = words[1].lowercased()
+        switch words[0] {
+        case "host": return .host(name)
+        case "scheme":
+            let names = Registry.builtIn.schemes.map(\.name)
+            guard !names.contains(name) else { return .scheme(name) }
+            throw unknown("scheme", name, names)
+        case let kind: throw unknown("kind of section", String(kind), ["scheme", "host"])
+        }
+    }
+
+    private static func entry(
+        _ text: String, _ scope: Scope, _ origin: String
+    ) throws(FetchError) -> Entry {
+        let name = trimmed(text.prefix { $0 != "=" })
+        guard let option = ArgumentParser.option(long: name[...]), !ofARun.contains(option.long)
+        else {
+            throw unknown("option", name, Option.all.map(\.long).filter { !ofARun.contains($0) })
+        }
+        var value = text.contains("=") ? trimmed(text.drop { $0 != "=" }.dropFirst()) : "true"
+        if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
+            value = String(value.dropFirst().dropLast())
+        }
+        let entry = Entry(scope: scope, option: option, value: value, origin: origin)
+        var unused = Settings()
+        // A secret's file is not read for a URL that it does not belong to.
+        if !value.hasPrefix("@") { try apply(entry, to: &unused) }
+        return entry
+    }
+
+    /// What makes no sense in a file: it would hold for every run.
+    static let ofARun: Set<String> = [
+        "help", "version", "config", "no-config", "show-origin", "output",
+    ]
+
+    /// With what holds for all URLs; or then with what holds for one of them. What is on the
+    /// command line or in the environment stays.
+    func applied(to settings: Settings, for url: String?) throws(FetchError) -> Settings {
+        var settings = settings
+        let uri = url.flatMap { try? URI(parsing: $0) }
+        for entry in entries
+        where (entry.scope == .all) == (url == nil) && entry.scope.covers(uri)
+            && !isDecided(entry.option, settings)
+        {
+            do throws(FetchError) {
+                try Self.apply(entry, to: &settings)
+            } catch {
+                throw Self.located(error, entry.origin)
+            }
+        }
+        return settings
+    }
+
+    private func isDecided(_ option: Option, _ settings: Settings) -> Bool {
+        if settings.given.contains(option.long) { return true }
+        return switch option.long {
+        case "color":
+            Environment.variable("NO_COLOR") != nil
+                || Environment.variable("CLICOLOR_FORCE") != nil
+        case "history": Environment.variable("SMALLWEB_NO_HISTORY") != nil
+        default: false
+        }
+    }
+
+    private static func apply(_ entry: Entry, to settings: inout Settings) throws(FetchError) {
+        switch entry.option.action {
+        case .value(_, let set): try set(&settings, entry.value)
+        case .flag(let set):
+            switch entry.value {
+            case "true", "yes", "on", "1": set(&settings, true)
+            case "false", "no", "off", "0": set(&settings, false)
+            default: throw usageError("\(entry.option.long) is true or false")
+            }
+        }
+    }
+
+    private static func located(_ error: FetchError, _ origin: String) -> FetchError {
+        FetchError(error.outcome, .input, "\(origin): \(error.message)", hint: error.hint)
+    }
+
+    private static func unknown(_ kind: String, _ name: String, _ names: [String]) -> FetchError {
+        usageError(
+            "unknown \(kind) \"\(name)\"",
+            hint: Nearest.name(to: name, among: names).map { "did you mean \($0)?" })
+    }
+
+    private static func trimmed(_ text: some StringProtocol) -> String {
+        let rest = text.drop(while: \.isWhitespace)
+        guard let last = rest.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+        return String(rest[...last])
+    }
+}
+
+extension RunContext {
+    /// With the settings that a section of the config file has for this URL.
+    func configured(for url: String?) throws(FetchError) -> RunContext {
+        guard settings.configuration.hasSections else { return self }
+        let settings = try settings.configuration.applied(to: settings, for: url ?? "")
+        return RunContext(
+            settings: settings,
+            fetcher: try GetCommand(settings: settings, operands: []).fetcher(loop), loop: loop,
+            messages: messages, headers: headers, ledger: ledger)
+    }
+}
+
+extension Command {
+    static let config = Command(
+        name: "config", synopsis: "config [NAME]",
+        summary: "what the config files say",
+        manual: "Lists the options that the config files set, in the order in which they are "
+            + "applied, or those for one option. Options on the command line and in the "
+            + "environment come after them, and win.",
+        examples: [
+            ("smallweb config --show-origin", "With file and line"),
+            ("smallweb config max-time", "One option"),
+        ],
+        operands: [.optionName], takes: { $0.group == .messages || $0.group == .config }
+    ) { settings, operands throws(FetchError) in
+        guard operands.count <= 1 else { throw usageError("config takes one name") }
+        if let name = operands.first, ArgumentParser.option(long: name[...]) == nil {
+            throw usageError(
+                "unknown option \"\(name)\"",
+                hint: Nearest.name(to: name, among: Option.all.map(\.long)).map {
+                    "did you mean \($0)?"
+                })
+        }
+        for entry in try Configuration.load(settings).entries
+        where operands.first == nil || operands.first == entry.option.long {
+            let origin = settings.showsOrigin ? entry.origin + "\t" : ""
+            try StandardStream.output.write(
+                "\(origin)\(entry.scope.text)\(entry.option.long) = \(entry.value)\n")
+        }
+        return 0
+    }
+}

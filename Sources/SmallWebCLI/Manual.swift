@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebPlugins
+
+/// The manual pages, in mdoc(7), made from the tables.
+enum Manual {
+    /// Changes with the program's version, not with the day of the build.
+    private static let date = "November 21, 2026"
+
+    static var pages: [(file: String, text: String)] {
+        [("smallweb.1", overview), ("smallweb-config.5", config)]
+            + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
+            + [("smallweb-known_hosts.5", knownHosts)]
+    }
+
+    private static var overview: String {
+        var text = opening("smallweb", 1, "fetch from Gemini, Gopher, Finger, Git and HTTP")
+        text += """
+            .Sh SYNOPSIS
+            .Nm
+            .Ar command
+            .Op Ar options
+            .Op Ar operands
+            .Nm
+            .Op Ar options
+            .Ar URL ...
+            .Sh DESCRIPTION
+            Fetches from the small web and its neighbours: every protocol has the same
+            options, the same limits and the same exit statuses.
+            The second form is that of
+            .Xr smallweb-get 1 .
+            .Pp
+            Options may come before or after operands;
+            .Fl -
+            ends them.
+            Each switch has a
+            .Fl -no-
+            form.
+            .Pp
+            The commands are:
+            .Bl -tag -width Ds
+
+            """
+        for command in Command.all {
+            text += ".It Xr smallweb-\(command.name) 1\n\(filled(sentence(command.summary)))\n"
+        }
+        text += ".El\n.Pp\nThe schemes are:\n.Bl -tag -width Ds\n"
+        for scheme in Registry.builtIn.schemes {
+            text += ".It Li \(scheme.name)\n"
+            text += filled("\(scheme.summary), port \(scheme.defaultPort).") + "\n"
+        }
+        text += ".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
+        for variable in Environment.variables {
+            text += ".It Ev \(variable.name)\n\(filled(sentence(variable.meaning)))\n"
+        }
+        text += ".El\n.Sh FILES\n.Bl -tag -width Ds\n"
+        for (path, use) in files { text += ".It Pa \(path)\n\(filled(use))\n" }
+        text += ".El\n" + exitStatus + ".Sh EXAMPLES\n"
+        text += Command.all.compactMap { $0.examples.first }.map(example).joined(
+            separator: ".Pp\n")
+        return text + seeAlso(Command.all.map { "smallweb-\($0.name) 1" }) + standards
+    }
+
+    private static func page(of command: Command) -> String {
+        var text = opening("smallweb-\(command.name)", 1, command.summary)
+        text += ".Sh SYNOPSIS\n.Nm smallweb \(command.name)\n.Op Ar options\n"
+        let operands = command.synopsis.dropFirst(command.name.count).drop { $0 == " " }
+        if !operands.isEmpty { text += ".Ar \(escaped(String(operands)))\n" }
+        text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n"
+        for group in Option.Group.allCases {
+            let options = command.options.filter { $0.group == group }
+            if options.isEmpty { continue }
+            text += ".Ss \(group.rawValue)\n.Bl -tag -width Ds\n"
+            for option in options {
+                text += ".It " + flags(of: option) + "\n" + filled(option.manual) + "\n"
+                text += ".Pp\n.Dl \(escaped(option.example))\n"
+            }
+            text += ".El\n"
+        }
+        text += ".Sh EXIT STATUS\nSee\n.Xr smallweb 1 .\n.Sh EXAMPLES\n"
+        text += command.examples.map(example).joined(separator: ".Pp\n")
+        return text + seeAlso(["smallweb 1"])
+    }
+
+    private static var knownHosts: String {
+        opening("smallweb-known_hosts", 5, "the keys of servers that smallweb trusts") + """
+            .Sh DESCRIPTION
+            A text file in UTF-8 with one pin per line:
+            .Bd -literal -offset indent
+            example.org:1965 k sha256:6ad3... expires=1797805033 first=1795212233
+            .Ed
+            .Pp
+            The fields of a line are separated by spaces.
+            .Bl -tag -width Ds
+            .It Ar host : Ns Ar port
+            The server, in lower case, the port always written, IPv6 in brackets.
+            .It Li k
+            The pin is of the public key (SubjectPublicKeyInfo).
+            Lines of other kinds are kept as they are.
+            .It Li sha256 : Ns Ar hex
+            The hash of the key, in lower case.
+            .It Li expires No = Ns Ar seconds
+            When the certificate expires, in Unix time.
+            Until then another key is refused.
+            .It Li first No = Ns Ar seconds , Li last No = Ns Ar seconds
+            When the key was first met, and the last day on which it was.
+            .It Li n No = Ns Ar number
+            On how many days it was met.
+            .It Li via No = Ns Ar word
+            How the pin came about:
+            .Li first-use
+            or
+            .Li renewed .
+            .El
+            .Pp
+            Several lines for one server are alternatives.
+            Comments, which begin with #, and unknown fields survive.
+            Deleting a line makes the next visit the first.
+            .Sh FILES
+            .Bl -tag -width Ds
+            .It Pa $XDG_DATA_HOME/smallweb/known_hosts
+            The file, unless
+            .Ev SMALLWEB_KNOWN_HOSTS
+            names another.
+            .El
+
+            """ + seeAlso(["smallweb 1"])
+    }
+
+    private static var config: String {
+        var text = opening("smallweb-config", 5, "options that hold for every run of smallweb")
+        text += """
+            .Sh DESCRIPTION
+            A text file with an option per line, by its long name, then = and its value.
+            Switches are true or false.
+            A line that begins with # is a comment, and a value may be put in quotes.
+            .Pp
+            Options after a line
+            .Li "[scheme NAME]"
+            hold for URLs of that scheme, and after
+            .Li "[host PATTERN]"
+            for hosts that the pattern matches as it would match a file in a shell.
+            .Pp
+            The command line wins over the environment, then come sections of a host,
+            sections of a scheme, what stands before all sections in the user's file, and
+            the same in the system's file.
+            An unknown name is an error.
+            .Sh OPTIONS
+            .Bl -tag -width Ds
+
+            """
+        for option in Option.all where !Configuration.ofARun.contains(option.long) {
+            let value = option.valueName.map { "Ar \"\($0)\"" } ?? "Li true"
+            text += ".It Li \(option.long) No = \(value)"
+            text += "\n\(filled(sentence(option.summary)))\n"
+        }
+        return text + """
+            .El
+            .Sh FILES
+            .Bl -tag -width Ds
+            .It Pa $XDG_CONFIG_HOME/smallweb/config
+            The user's own file.
+            .It Pa $XDG_CONFIG_DIRS/smallweb/config
+            The system's, usually
+            .Pa /etc/xdg/smallweb/config .
+            .El
+            .Pp
+            .Ev SMALLWEB_CONFIG
+            or
+            .Fl -config
+            names a file instead of both.
+            .Sh EXAMPLES
+            .Bd -literal -offset indent
+            max-time = 30
+            color = "auto"
+
+            [scheme gemini]
+            max-redirs = 3
+
+            [host *.example.org]
+            max-filesize = 10M
+            .Ed
+
+            """ + seeAlso(["smallweb 1", "smallweb-config 1"])
+    }
+
+    private static let files = [
+        ("$XDG_CONFIG_HOME/smallweb/config", "Options, see smallweb-config(5)."),
+        ("$XDG_CONFIG_HOME/smallweb/bookmarks", "A URL, a tab and a title per line."),
+        ("$XDG_DATA_HOME/smallweb/known_hosts", "The keys of servers that are trusted."),
+        ("$XDG_STATE_HOME/smallweb/history", "What was fetched, for completion."),
+    ]
+
+    private static var exitStatus: String {
+        var text = """
+            .Sh EXIT STATUS
+            With several URLs, that of the first that failed, in the order given.
+            .Bl -tag -width Ds
+
+            """
+        for outcome in Outcome.allCases {
+            text += ".It \(outcome.exitStatus) Pq Li \(outcome.rawValue)\n"
+            text += filled(sentence(outcome.summary)) + "\n"
+        }
+        return text + ".El\n"
+    }
+
+    private static let standards = """
+        .Sh STANDARDS
+        RFC 1288 (Finger), RFC 1436 and RFC 4266 (Gopher), RFC 3986 (URI), the
+        Gemini specification 0.24.1.
+
+        """
+
+    private static func opening(_ name: String, _ section: Int, _ summary: String) -> String {
+        """
+        .\\" SPDX-License-Identifier: MIT
+        .\\" Made from the option table by 'smallweb __manual'; do not edit.
+        .Dd \(date)
+        .Dt \(name.uppercased()) \(section)
+        .Os
+        .Sh NAME
+        .Nm \(name)
+        .Nd \(escaped(summary))
+
+        """
+    }
+
+    private static func flags(of option: Option) -> String {
+        var text = option.short.map { "Fl \($0) , " } ?? ""
+        text += ([option.long] + option.aliases).map { "Fl -\($0)" }.joined(separator: " , ")
+        // In quotes, a word that is a macro's name is no macro.
+        return text + (option.valueName.map { " Ar \"\($0)\"" } ?? "")
+    }
+
+    private static func example(_ line: String, use: String) -> String {
+        "\(escaped(use)):\n.Pp\n.Dl \(escaped(line))\n"
+    }
+
+    private static func seeAlso(_ pages: [String]) -> String {
+        let pages = pages.sorted()
+        let lines = pages.map { ".Xr \($0)" + ($0 == pages.last ? "" : " ,") }
+        return ".Sh SEE ALSO\n" + lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func sentence(_ text: String) -> String {
+        text.prefix(1).uppercased() + text.dropFirst() + "."
+    }
+
+    /// Plain text, nothing of it an escape.
+    private static func escaped(_ text: String) -> String {
+        var line = ""
+        for character in text {
+            switch character {
+            case "\\": line += "\\e"
+            case "…": line += "..."
+            case "'": line += "\\(aq"
+            case "`": line += "\\(ga"
+            case "~": line += "\\(ti"
+            case "^": line += "\\(ha"
+            default: line.append(character)
+            }
+        }
+        return line
+    }
+
+    /// The same as lines: each sentence begins a new one, and none is longer than 78 columns.
+    private static func filled(_ text: String) -> String {
+        var lines: [String] = []
+        var begins = true
+        for word in escaped(text).split(separator: " ") {
+            let startsSentence = begins && word.first?.isUppercase ?? false
+            if let last = lines.last, !startsSentence, last.count + word.count < 78 {
+                lines[lines.count - 1] += " " + word
+            } else {
+                // A dot at the beginning would be a macro.
+                lines.append((word.hasPrefix(".") ? "\\&" : "") + word)
+            }
+            begins = word.hasSuffix(".")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// `smallweb __manual DIRECTORY` writes all pages.
+    static func write(to directory: String) throws(FetchError) {
+        for page in pages {
+            let file = try FileOutput(
+                "\(directory)/\(page.file)", clash: .overwrite, createsDirectories: true)
+            try file.write(Array(page.text.utf8)[...])
+            try file.commit()
+        }
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebPlugins
+
+/// URLs that begin with what was typed, from bookmarks, history and the trust store: first a
+/// scheme, then a host, then one part of the path at a time, as a shell does with directories.
+struct URLCompletion {
+    private(set) var candidates: [Completion.Candidate] = []
+    private(set) var flags: Set<Completion.Flag> = []
+
+    /// Visits that are offered before anything is typed.
+    private static let latestMax = 20
+
+    init(_ word: String) {
+        if word.isEmpty {
+            offerLatest()
+        } else if let place = word.range(of: "://") {
+            let rest = word[place.upper...]
+            if let slash = rest.firstIndex(of: "/") {
+                offerSegments(word, lead: String(word[...slash]))
+            } else {
+                offerHosts(word, scheme: String(word[..<place.lower]).lowercased())
+            }
+        } else if word.allSatisfy({ $0.isASCII && !$0.isWhitespace }) {
+            offerSchemes(word)
+        }
+    }
+
+    private mutating func offerLatest() {
+        var seen: Set<String> = []
+        for bookmark in Bookmarks.all() where seen.insert(bookmark.url).inserted {
+            candidates.append(.init(text: bookmark.url, description: bookmark.title))
+        }
+        for url in History.latest(Self.latestMax) where seen.insert(url).inserted {
+            candidates.append(.init(text: url, description: ""))
+        }
+        flags = [.keepOrder]
+    }
+
+    /// Schemes; and when none begins with the text, the one known host that does, or that has it
+    /// after a dot.
+    private mutating func offerSchemes(_ word: String) {
+        let text = word.lowercased()
+        for scheme in Registry.builtIn.schemes where (scheme.name + "://").hasPrefix(text) {
+            candidates.append(.init(text: scheme.name + "://", description: scheme.summary))
+        }
+        if !candidates.isEmpty { return flags = [.nospace] }
+        var seen: Set<Substring> = []
+        for url in Self.known {
+            guard let (scheme, host, _) = Self.parts(url), !seen.contains(host) else { continue }
+            guard host.hasPrefix(text) || host.contains(word: "." + text) else { continue }
+            seen.insert(host)
+            candidates.append(.init(text: "\(scheme)://\(host)/", description: ""))
+        }
+        // A shell cannot insert a common beginning that is not what was typed.
+        if candidates.count == 1 { flags = [.nospace, .replace] } else { candidates = [] }
+    }
+
+    private mutating func offerHosts(_ word: String, scheme: String) {
+        var hosts: [String: Bool] = [:]
+        for url in Self.known {
+            guard let (name, host, path) = Self.parts(url), name == scheme else { continue }
+            let text = "\(name)://\(host)"
+            guard text.hasPrefix(word) else { continue }
+            hosts[text] = hosts[text] ?? false || path.count > 1
+        }
+        if let entry = Registry.builtIn[scheme], entry.scheme.trust == .tofu {
+            for host in Self.trustedHosts(defaultPort: entry.scheme.defaultPort) {
+                let text = "\(scheme)://\(host)"
+                if text.hasPrefix(word) { hosts[text] = hosts[text] ?? false }
+            }
+        }
+        for host in hosts.keys.sorted() {
+            // A finger address often ends with its host.
+            let isWhole = scheme == "finger" && hosts[host] == false
+            candidates.append(.init(text: isWhole ? host : host + "/", description: ""))
+        }
+        if candidates.count != 1 || candidates[0].text.hasSuffix("/") { flags = [.nospace] }
+    }
+
+    /// What was visited below the last slash that was typed, up to the next one.
+    private mutating func offerSegments(_ word: String, lead: String) {
+        let start = String(word[...(word.lastIndex(of: "/") ?? word.startIndex)])
+        var titles: [String: String] = [:]
+        for bookmark in Bookmarks.all() { titles[bookmark.url] = bookmark.title }
+        var seen: Set<String> = []
+        for url in Self.known where url.hasPrefix(word) {
+            let rest = url.dropFirst(start.count)
+            let segment = rest.prefix { $0 != "/" }
+            let isDirectory = rest.count > segment.count
+            let text = start + segment + (isDirectory ? "/" : "")
+            guard text != start, seen.insert(text).inserted else { continue }
+            candidates.append(.init(text: text, description: titles[text] ?? ""))
+        }
+        candidates.sort { $0.text < $1.text }
+        if candidates.contains(where: { $0.text.hasSuffix("/") }) { flags = [.nospace] }
+        // A page that has others below it: the line goes on with either.
+        if candidates.count == 2, candidates[1].text == candidates[0].text + "/" {
+            flags = [.nospace]
+        }
+    }
+
+    /// Bookmarks, and visits from the latest to the first.
+    private static var known: [String] { Bookmarks.all().map(\.url) + History.latest() }
+
+    private static func parts(
+        _ url: String
+    ) -> (scheme: Substring, host: Substring, path: Substring)? {
+        guard let place = url.range(of: "://") else { return nil }
+        let host = url[place.upper...].prefix { $0 != "/" }
+        return host.isEmpty ? nil : (url[..<place.lower], host, url[host.endIndex...])
+    }
+
+    /// The hosts of the trust store, with their ports where those are not the default.
+    private static func trustedHosts(defaultPort: UInt16) -> [String] {
+        guard let path = try? Environment.knownHosts(), let bytes = UserFiles.read(path) else {
+            return []
+        }
+        let suffix = ":\(defaultPort)"
+        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap
+        {
+            let place = $0.prefix { $0 != " " }
+            guard !place.isEmpty, place.first != "#" else { return nil }
+            return String(place.hasSuffix(suffix) ? place.dropLast(suffix.count) : place)
+        }
+    }
+}
+
+extension Substring {
+    /// Whether `word` occurs, without Foundation.
+    fileprivate func contains(word: String) -> Bool {
+        indices.contains { self[$0...].hasPrefix(word) }
+    }
+}

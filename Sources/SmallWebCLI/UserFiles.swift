@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// The user's own files, by the XDG Base Directory Specification.
+enum UserFiles {
+    /// `nil` when there is neither a variable nor a home directory to find it by.
+    static func path(_ variable: String, _ fallback: String, _ name: String) -> String? {
+        // A relative XDG directory is invalid and ignored.
+        if let base = Environment.variable(variable), base.hasPrefix("/") {
+            return "\(base)/smallweb/\(name)"
+        }
+        return Environment.variable("HOME").map { "\($0)/\(fallback)/smallweb/\(name)" }
+    }
+
+    static var history: String? { path("XDG_STATE_HOME", ".local/state", "history") }
+    static var bookmarks: String? { path("XDG_CONFIG_HOME", ".config", "bookmarks") }
+
+    /// - Returns: `nil` when it cannot be opened. More than `limit` bytes: the last ones.
+    static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return read(file, limit: limit)
+    }
+
+    static func read(_ file: Int32, limit: Int) -> [UInt8]? {
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let size = min(Int(status.st_size), limit)
+        let start = Int(status.st_size) - size
+        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let more = pread(file, buffer.baseAddress! + count, size - count, start + count)
+                if more < 0 && errno == EINTR { continue }
+                if more <= 0 { break }
+                count += more
+            }
+        }
+    }
+
+    /// Opens for appending, for the user alone, and locks; makes the directory if need be. A lock
+    /// on a file that somebody has replaced meanwhile is worth nothing, so it is taken again.
+    static func openLocked(_ path: String) throws(SystemError) -> Int32 {
+        while true {
+            var file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+            if file < 0 && errno == ENOENT {
+                makeDirectories(of: path)
+                file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+            }
+            guard file >= 0 else { throw SystemError(number: errno) }
+            while flock(file, LOCK_EX) != 0 && errno == EINTR {}
+            var held = stat()
+            var named = stat()
+            if fstat(file, &held) == 0, stat(path, &named) == 0, held.st_ino == named.st_ino {
+                return file
+            }
+            close(file)
+        }
+    }
+
+    /// Puts a new file in the old one's place: whoever reads sees one or the other. A symbolic link
+    /// stays one: people keep such files elsewhere.
+    static func replace(_ name: String, by bytes: [UInt8]) throws(SystemError) {
+        let real = realpath(name, nil)
+        defer { free(real) }
+        let path = real.map { String(cString: $0) } ?? name
+        let new = "\(path).\(getpid())"
+        let file = try systemCall { open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600) }
+        defer { close(file) }
+        do throws(SystemError) {
+            try writeAll(bytes[...], to: file)
+            _ = try systemCall { rename(new, path) }
+        } catch {
+            unlink(new)
+            throw error
+        }
+    }
+
+    private static func makeDirectories(of path: String) {
+        var index = path.startIndex
+        while let slash = path[path.index(after: index)...].firstIndex(of: "/") {
+            mkdir(String(path[..<slash]), 0o700)
+            index = slash
+        }
+    }
+}

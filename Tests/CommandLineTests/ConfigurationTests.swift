@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+/// The config file, from outside.
+@Suite struct ConfigurationTests {
+    private func smallweb(_ text: String) throws -> Smallweb {
+        var smallweb = Smallweb()
+        smallweb.environment["SMALLWEB_CONFIG"] = smallweb.home.file("config")
+        try Data(text.utf8).write(to: URL(fileURLWithPath: smallweb.home.file("config")))
+        return smallweb
+    }
+
+    @Test func theCommandLineWinsOverHostOverSchemeOverTop() throws {
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        let tooLarge: Int32 = 63
+        for (text, arguments, status) in [
+            ("max-filesize = 3", [], tooLarge),
+            ("max-filesize = 3", ["--max-filesize", "1k"], 0),
+            ("max-filesize = 3", ["--no-config"], 0),
+            ("max-filesize = 3\n[scheme gopher]\nmax-filesize = 1k", [], 0),
+            ("[scheme gemini]\nmax-filesize = 3", [], 0),
+            ("[host 127.*]\nmax-filesize = 3\n[scheme gopher]\nmax-filesize = 1k", [], tooLarge),
+            ("[host *.example.org]\nmax-filesize = 3", [], 0),
+            ("# nothing\n\nproto = \"gemini\"", [], 1),
+        ] {
+            let result = try smallweb(text).run(["get", url] + arguments)
+            #expect(result.status == status, "\(text) \(arguments): \(result.errors)")
+        }
+    }
+
+    @Test func aHostsTrustIsItsOwn() throws {
+        let capsule = try Capsule()
+        let smallweb = try smallweb("[host 127.0.0.1]\ninsecure = true\n")
+        #expect(try smallweb.run(["get", capsule.place + "/about"]).status == 0)
+        #expect(!smallweb.home.names.contains(".local"))
+    }
+
+    @Test(arguments: [
+        ("max-tim = 3", "1: unknown option \"max-tim\""),
+        ("\n[scheme gemni]", "2: unknown scheme \"gemni\""),
+        ("max-time = soon", "1: --max-time wants seconds, not \"soon\""),
+        ("quiet = perhaps", "1: quiet is true or false"),
+        ("output = x", "1: unknown option \"output\""),
+    ])
+    func aMistakeIsAnErrorWithItsLine(_ text: String, _ message: String) throws {
+        let smallweb = try smallweb(text)
+        let result = try smallweb.run(["get", "gopher://127.0.0.1:1/"])
+        #expect(result.status == 2)
+        #expect(result.errors == "smallweb: \(smallweb.home.file("config")):\(message)\n")
+        #expect(try smallweb.run(["help"]).status == 0)
+    }
+
+    @Test func configSaysWhereAValueComesFrom() throws {
+        let smallweb = try smallweb("[host a.example]\nquiet\n")
+        #expect(try smallweb.run(["config"]).text == "[host a.example] quiet = true\n")
+        let result = try smallweb.run(["config", "--show-origin", "quiet"])
+        let origin = smallweb.home.file("config") + ":2"
+        #expect(result.text == "\(origin)\t[host a.example] quiet = true\n")
+        #expect(try smallweb.run(["config", "quite"]).status == 2)
+    }
+}

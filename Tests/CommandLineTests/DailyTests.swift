@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWebCLI
+
+/// Help, completion, history and bookmarks, from outside.
+@Suite struct DailyTests {
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().path
+
+    @Test func theOverviewFitsAScreen() throws {
+        let lines = try Smallweb().run(["--help"]).text.split(
+            separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 25)
+        #expect(lines.allSatisfy { $0.count <= 80 })
+        for command in Command.all {
+            #expect(lines.contains { $0.hasPrefix("  \(command.name)") }, "\(command.name)")
+        }
+    }
+
+    @Test(arguments: Command.all.map(\.name))
+    func aCommandListsItsOptionsAndCompletesTheSame(_ name: String) throws {
+        let command = try #require(Command.all.first { $0.name == name })
+        let help = try Smallweb().run([name, "--help"]).text
+        #expect(try Smallweb().run(["help", name]).text == help)
+        let completed = try Smallweb().run(["__complete", name, "-"]).text
+        for option in Option.all {
+            let takes = command.takes(option)
+            let syntax = Help.syntax(option).drop { $0 == " " }
+            #expect(help.contains("\(syntax)\n") || help.contains("\(syntax) ") == takes)
+            #expect(completed.contains("--\(option.long)\t\(option.summary)\n") == takes)
+        }
+        #expect(!command.manual.isEmpty && !command.examples.isEmpty)
+    }
+
+    @Test func anOptionThatACommandHasNoUseForIsRefused() throws {
+        let result = try Smallweb().run(["schemes", "--output", "x"])
+        #expect(result.status == 2)
+        #expect(result.errors == "smallweb: schemes has no use for --output\n")
+        #expect(try Smallweb().run(["schemes", "--fallback-curl", "-q"]).status != 2)
+    }
+
+    @Test func theScriptsAreThoseThatTheProgramPrints() throws {
+        for (shell, file, _) in CompletionScripts.all {
+            let committed = try String(
+                contentsOfFile: "\(Self.root)/completions/\(file)", encoding: .utf8)
+            #expect(try Smallweb().run(["completions", shell]).text == committed)
+        }
+    }
+
+    @Test func theManualIsWhatTheTablesSay() throws {
+        let smallweb = Smallweb()
+        #expect(try smallweb.run(["__manual", "man"]).status == 0)
+        let committed = try FileManager.default.contentsOfDirectory(atPath: Self.root + "/man")
+        #expect(committed.sorted() == Manual.pages.map(\.file).sorted())
+        for page in Manual.pages {
+            let text = try String(contentsOfFile: "\(Self.root)/man/\(page.file)", encoding: .utf8)
+            #expect(smallweb.home.content("man/\(page.file)") == Array(text.utf8))
+        }
+    }
+
+    private func smallweb(visited urls: [String], bookmarks: String = "") throws -> Smallweb {
+        let smallweb = Smallweb()
+        for (directory, name, text) in [
+            (".local/state", "history", urls.map { "1795212233\t\($0)\n" }.joined()),
+            (".config", "bookmarks", bookmarks),
+        ] {
+            let path = smallweb.home.file("\(directory)/smallweb")
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+        }
+        return smallweb
+    }
+
+    @Test(arguments: [
+        (["get", "gem"], "gemini://\tGemini (specification 0.24.1)\n:nospace\n"),
+        (["get", "gemini://"], "gemini://a.example/\ngemini://b.example/\n:nospace\n"),
+        (["get", "gemini://a.example/"], "gemini://a.example/x/\n:nospace\n"),
+        (
+            ["get", "gemini://a.example/x/"],
+            "gemini://a.example/x/1\ngemini://a.example/x/2\n:\n"
+        ),
+        (["get", "b.ex"], "gemini://b.example/\n:nospace,replace\n"),
+        (["get", "--color="], "--color=auto\n--color=always\n--color=never\n:\n"),
+        (["get", "-o", ""], ":files\n"),
+        (["get", "-P", ""], ":dirs\n"),
+        (["get", "-d", "@x"], ":files\n"),
+        (["get", "--", "-x"], ":\n"),
+        (["history", "c"], "clear\n:\n"),
+        (["get", "--proto", "gemini,gophers"], "gemini,gophers\tGopher over TLS\n:\n"),
+    ])
+    func completes(_ words: [String], _ expected: String) throws {
+        let smallweb = try smallweb(visited: [
+            "gemini://a.example/x/1", "gemini://a.example/x/2", "gemini://b.example/",
+        ])
+        let result = try smallweb.run(["__complete"] + words)
+        #expect(result.text == expected)
+        #expect(result.status == 0 && result.errors.isEmpty)
+    }
+
+    @Test func bookmarksComeFirstAndThenTheLatestVisits() throws {
+        let smallweb = try smallweb(
+            visited: ["gemini://old.example/", "gemini://new.example/"],
+            bookmarks: "gemini://kept.example/\tKept\n")
+        let result = try smallweb.run(["__complete", "get", ""]).text
+        #expect(
+            result
+                == "gemini://kept.example/\tKept\ngemini://new.example/\ngemini://old.example/\n"
+                + ":keep-order\n")
+    }
+
+    @Test func aHistoryOfFiveThousandLinesIsQuick() throws {
+        let smallweb = try smallweb(
+            visited: (0..<5000).map { "gemini://host\($0 % 300).example/page/\($0)" })
+        // Of several runs the best: others use the machine as well.
+        let seconds = try (0..<5).map { _ in
+            let start = ContinuousClock.now
+            let result = try smallweb.run(["__complete", "get", "gemini://host7"])
+            #expect(result.text.contains("gemini://host7.example/\n"))
+            return start.duration(to: .now)
+        }
+        #expect(seconds.min() ?? .seconds(1) < .milliseconds(500), "of an unoptimised build")
+    }
+
+    @Test func aVisitIsRecordedWithoutQueryAndPassword() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        #expect(History.entry("https://u:secret@example.org/a?q=b#c") == "https://example.org/a")
+        #expect(History.entry("finger://ada@example.org") == "finger://ada@example.org")
+        #expect(try smallweb.run(["get", "--history", hole.place + "/7/search%09hush"]).status == 0)
+        #expect(try smallweb.run(["get", hole.place + "/0/about.txt"]).status == 0)
+        #expect(try smallweb.run(["history"]).text == hole.place + "/7/search\n")
+        let path = smallweb.home.file(".local/state/smallweb/history")
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(try smallweb.run(["history", "clear"]).status == 0)
+        #expect(try smallweb.run(["history"]).text.isEmpty)
+    }
+
+    @Test func manyAppendAtOnceAndTheFileStaysShort() async throws {
+        let hole = try Hole()
+        let smallweb = try smallweb(
+            visited: (0..<4100).map { "gemini://host.example/with/a/long/path/to/the/page/\($0)" })
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<24 {
+                group.addTask {
+                    _ = try? smallweb.run([
+                        "get", "--history", "\(hole.place)/0/about.txt#\(number)",
+                    ])
+                    _ = try? smallweb.run([
+                        "get", "--history", "\(hole.place)/7/search%09\(number)",
+                    ])
+                }
+            }
+        }
+        let history = try smallweb.run(["history"]).text.split(separator: "\n")
+        #expect(history.contains { $0.hasSuffix("/0/about.txt") })
+        #expect(history.count <= 2000)
+        let bytes = try #require(smallweb.home.content(".local/state/smallweb/history"))
+        let lines = bytes.split(separator: UInt8(ascii: "\n"))
+        #expect(lines.count < 4002)
+        #expect(lines.allSatisfy { $0.count(where: { $0 == UInt8(ascii: "\t") }) == 1 })
+    }
+
+    @Test func bookmarksAreAddedRenamedAndRemoved() throws {
+        let smallweb = Smallweb()
+        let url = "gemini://example.org/"
+        #expect(try smallweb.run(["bookmarks", "add", url, "One"]).status == 0)
+        #expect(try smallweb.run(["bookmarks", "add", url, "Two words"]).status == 0)
+        #expect(try smallweb.run(["bookmarks"]).text == "\(url)\tTwo words\n")
+        #expect(try smallweb.run(["bookmarks", "remove", url + "x"]).status == 2)
+        #expect(try smallweb.run(["bookmarks", "remove", url]).status == 0)
+        #expect(try smallweb.run(["bookmarks"]).text.isEmpty)
+    }
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Presses TAB in real shells, and reads the scripts and manual pages as other programs do.
+# usage: run.sh SMALLWEB
+# With CI=true a missing shell is a failure.
+set -u
+export LC_ALL=C.UTF-8
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(realpath "$here/../..")
+smallweb=$(realpath "${SMALLWEB:-${1:?usage: run.sh SMALLWEB}}")
+programs=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-bin.XXXXXX")
+ln -s "$smallweb" "$programs/smallweb"
+trap 'rm -rf "$programs"' EXIT
+failed=0
+
+has() {
+    command -v "$1" >/dev/null && return
+    echo "skipped - $1 is not installed"
+    [ "${CI:-}" != true ] || failed=1
+    return 1
+}
+
+must() {
+    if "$@"; then echo "ok - $*"; else
+        echo "not ok - $*"
+        failed=1
+    fi
+}
+
+drive() { must timeout -k 5 120 python3 "$here/drive.py" "$1" "$programs" "$root/completions/$2" "${@:3}"; }
+
+if has bash; then
+    must bash -n "$root/completions/smallweb.bash"
+    drive bash smallweb.bash
+    package=/usr/share/bash-completion/bash_completion
+    if [ -f "$package" ]; then drive bash smallweb.bash "$package"; fi
+fi
+if has zsh; then
+    must zsh -n "$root/completions/_smallweb"
+    drive zsh _smallweb
+fi
+if has fish; then
+    must fish -n "$root/completions/smallweb.fish"
+    drive fish smallweb.fish
+fi
+if has shellcheck; then must shellcheck "$root/completions/smallweb.bash"; fi
+
+if has mandoc; then
+    lint=$(mandoc -T lint "$root"/man/*.[157] 2>&1 | grep -v -e 'referenced manual not found')
+    must test -z "$lint"
+    printf '%s' "$lint"
+fi
+
+# What `make install` puts somewhere, `make uninstall` takes away, and nothing else.
+stage=$programs/stage
+must make -s -C "$root" install-files BIN="$smallweb" DESTDIR="$stage" PREFIX=/usr
+for file in bin/smallweb share/man/man1/smallweb-get.1 share/man/man5/smallweb-known_hosts.5 \
+    share/bash-completion/completions/smallweb.bash share/zsh/vendor-completions/_smallweb \
+    share/fish/vendor_completions.d/smallweb.fish; do
+    must test -f "$stage/usr/$file"
+done
+must make -s -C "$root" uninstall DESTDIR="$stage" PREFIX=/usr
+must test -z "$(find "$stage" -type f)"
+
+# Whatever is asked of it, __complete makes no connection and no file.
+if has strace; then
+    trace=$programs/trace
+    for words in 'get gemini://' 'get ge' 'get -' 'get gemini://a.example/b'; do
+        # shellcheck disable=SC2086 # several words
+        HOME=$programs/home strace -f -o "$trace" "$smallweb" __complete $words >/dev/null
+        must test "$(grep -cE 'connect\(|O_WRONLY|O_RDWR|O_CREAT' "$trace")" -eq 0
+    done
+fi
+exit "$failed"
