@@ -61,9 +61,7 @@ struct GetCommand: Sendable {
 
     private func options() throws(FetchError) -> Fetcher.Options {
         var options = Fetcher.Options(
-            trustStore: TrustStore(
-                path: settings.skipsTrust ? "" : try Environment.knownHosts(),
-                policy: settings.skipsTrust ? .skip : .tofu))
+            trustStore: try settings.trustStore())
         options.redirects = settings.redirects
         options.allowedSchemes = settings.allowedSchemes
         options.resolver.overrides = settings.resolverOverrides

@@ -109,6 +109,13 @@ struct Settings: Sendable {
     var fallsBackToCurl = false
 
     var skipsTrust = false
+    /// `nil` for the scheme's own: first use, or authorities for HTTP.
+    var trust: String?
+    /// For `trust`: seconds, and the clients of import and export.
+    var within = 14.0 * 86_400
+    var importFormat: TrustFormat?
+    var exportFormat: TrustFormat?
+    var replacesPins = false
     var family = AddressFamily.any
     var resolverOverrides: [String: [String]] = [:]
 

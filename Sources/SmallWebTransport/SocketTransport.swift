@@ -13,20 +13,24 @@ public final class SocketTransport: StreamTransport {
     private let endpoint: Endpoint
     private let loop: EventLoop
     private let resolver: Resolver
+    private let asksAuthorities: Bool
     private let trust: TrustCheck
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
     private var socket: TCPSocket?
     private var tls: TLSSession?
 
     /// - Parameters:
+    ///   - asksAuthorities: Whether `trust` wants to know if one vouches for the certificate.
     ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.
     public init(
-        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, trust: @escaping TrustCheck,
+        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, asksAuthorities: Bool = false,
+        trust: @escaping TrustCheck,
         onAttempt: @escaping (_ address: String) async throws(FetchError) -> Void
     ) {
         self.endpoint = endpoint
         self.loop = loop
         self.resolver = resolver
+        self.asksAuthorities = asksAuthorities
         self.trust = trust
         self.onAttempt = onAttempt
     }
@@ -40,6 +44,7 @@ public final class SocketTransport: StreamTransport {
         self.endpoint = endpoint
         self.loop = loop
         resolver = Resolver()
+        asksAuthorities = false
         trust = { _, _ in TrustFacts(verdict: .skipped, firstSeen: nil) }
         onAttempt = { _ in }
         do throws(SystemError) {
@@ -59,7 +64,8 @@ public final class SocketTransport: StreamTransport {
         if endpoint.security == .tls {
             let tls = try await handshake(over: socket, by: deadline)
             self.tls = tls
-            let handshakeFacts = try tls.facts(host: endpoint.host)
+            let handshakeFacts = try tls.facts(
+                host: endpoint.host, asksAuthorities: asksAuthorities)
             verdict = try await trust(endpoint, handshakeFacts)
             facts = handshakeFacts
             moments.secured = .now

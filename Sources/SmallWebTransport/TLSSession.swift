@@ -103,14 +103,20 @@ final class TLSSession {
     /// Facts about the finished handshake.
     ///
     /// - Parameter host: The name or IP literal that the certificate should be for.
+    /// - Parameter asksAuthorities: Whether to find out if one of them vouches for it.
     /// - Throws: `tls` when the server sent no certificate that can be read.
-    func facts(host: String) throws(FetchError) -> TLSFacts {
-        try Self.facts(ssl, library: library, host: host, serverName: serverName)
+    func facts(host: String, asksAuthorities: Bool) throws(FetchError) -> TLSFacts {
+        let authority =
+            asksAuthorities
+            ? try Authorities.shared().judge(ssl) : AuthorityFacts.unchecked
+        return try Self.facts(
+            ssl, library: library, host: host, serverName: serverName, authority: authority)
     }
 
     /// The same for an `SSL` that somebody else owns.
     static func facts(
-        _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?
+        _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?,
+        authority: AuthorityFacts = .unchecked
     ) throws(FetchError) -> TLSFacts {
         let functions = library.functions
         guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
@@ -123,7 +129,8 @@ final class TLSSession {
             cipher: cipher.map { String(cString: $0) } ?? "",
             serverName: serverName,
             certificate: try CertificateReader(library: library, certificate: certificate)
-                .facts(host: host))
+                .facts(host: host),
+            authority: authority)
     }
 
     private static func readiness(_ error: Int32) -> Readiness? {
