@@ -35,6 +35,8 @@ struct NetworkDialer: Dialer {
     /// End of the whole fetch.
     let deadline: Deadline
     let wire: Wire
+    /// Of this hop alone.
+    var identity: ClientIdentity?
     let emit: Emit
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
@@ -42,7 +44,7 @@ struct NetworkDialer: Dialer {
         let connectDeadline = min(deadline, .after(seconds: limits.connectSeconds))
         let transport = SocketTransport(
             endpoint: endpoint, loop: loop, resolver: options.resolver,
-            asksAuthorities: store.policy.asksAuthorities,
+            asksAuthorities: store.policy.asksAuthorities, identity: identity,
             trust: { endpoint, facts async throws(FetchError) in
                 try await store.judge(
                     endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
@@ -61,6 +63,13 @@ struct NetworkDialer: Dialer {
             try await emit(.connected(connection))
             // What the policy lets pass, a person may want to know all the same.
             if let tls = connection.tls {
+                if identity != nil && tls.version != "TLSv1.3" {
+                    try await emit(
+                        .note(
+                            Note(
+                                "identity-in-clear",
+                                "before TLS 1.3 whoever listens sees the client certificate")))
+                }
                 for problem in tls.problems(at: UTCDate.now) {
                     try await emit(.note(Note(problem.rawValue, tls.describe(problem))))
                 }

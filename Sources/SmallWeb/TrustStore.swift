@@ -54,8 +54,8 @@ public struct TrustStore: Sendable {
     /// Changes the store under its lock.
     ///
     /// - Parameter body: Nothing is written when it throws or changes nothing.
-    /// - Throws: What `body` throws; `write` or `read` when the store cannot be used; `timeout` when
-    ///   another process keeps it locked.
+    /// - Throws: What `body` throws; `write` or `read` when the store cannot be used; `timeout`
+    ///   when another process keeps it locked.
     public func change<Value>(
         loop: EventLoop, by deadline: Deadline = .never,
         _ body: (inout KnownHosts) throws(FetchError) -> Value

@@ -10,7 +10,7 @@ struct Command: Sendable {
     /// Returns the exit status.
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
 
-    static let all = [get, refs, trust, schemes, help]
+    static let all = [get, put, refs, trust, identity, schemes, help]
 
     static let get = Command(
         name: "get", synopsis: "get URL…", summary: "fetch, print or save bodies"
@@ -66,7 +66,7 @@ struct Command: Sendable {
         name: "help", synopsis: "help [exit-status]", summary: "show help on a topic"
     ) { settings, operands throws(FetchError) in
         switch operands {
-        case [], ["get"], ["refs"], ["schemes"], ["trust"]:
+        case [], ["get"], ["refs"], ["schemes"], ["trust"], ["identity"], ["put"]:
             try StandardStream.output.write(Help.summary)
         case ["exit-status"]: try StandardStream.output.write(Help.exitStatus)
         default:

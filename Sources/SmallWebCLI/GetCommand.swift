@@ -62,6 +62,7 @@ struct GetCommand: Sendable {
     private func options() throws(FetchError) -> Fetcher.Options {
         var options = Fetcher.Options(
             trustStore: try settings.trustStore())
+        options.identities = try settings.identities()
         options.redirects = settings.redirects
         options.allowedSchemes = settings.allowedSchemes
         options.resolver.overrides = settings.resolverOverrides
