@@ -18,7 +18,7 @@ extension Command {
         settings.redirects.otherSchemes.insert("gemini")
         // An answer to a prompt would need the body once more.
         settings.promptsAllowed = false
-        return try GetCommand(settings: settings, urls: [url]).run()
+        return try GetCommand(settings: settings, operands: [url]).run()
     }
 }
 

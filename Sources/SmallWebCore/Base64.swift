@@ -59,28 +59,4 @@ public enum Base64 {
         default: nil
         }
     }
-
-    /// `nil` for what is not Base64; padding may be missing.
-    public static func decode(_ text: String) -> [UInt8]? {
-        var (bits, count) = (0, 0)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 where byte != UInt8(ascii: "=") {
-            let value: UInt8
-            switch byte {
-            case 0x41...0x5A: value = byte - 0x41
-            case 0x61...0x7A: value = byte - 0x61 + 26
-            case 0x30...0x39: value = byte - 0x30 + 52
-            case UInt8(ascii: "+"): value = 62
-            case UInt8(ascii: "/"): value = 63
-            default: return nil
-            }
-            bits = (bits << 6 | Int(value)) & 0xFFFF
-            count += 6
-            if count >= 8 {
-                count -= 8
-                bytes.append(UInt8(bits >> count & 0xFF))
-            }
-        }
-        return count < 6 ? bytes : nil
-    }
 }
