@@ -20,6 +20,13 @@ public struct GeminiPlugin: ProtocolHandler {
         defer { stream.close() }
 
         try await stream.writeAll(line)
+        return try await Self.readReply(stream, emit: emit)
+    }
+
+    /// The header line, and the body of a success.
+    static func readReply(
+        _ stream: ByteStream, emit: Emit
+    ) async throws(FetchError) -> Completeness {
         let received = try await stream.readLine(upTo: GeminiHeader.bytesMax)
         guard received.last == ASCII.lineFeed else { throw stream.endedTooSoon }
         let header = try GeminiHeader(parsing: received)

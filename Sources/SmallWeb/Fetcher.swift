@@ -13,6 +13,7 @@ public struct Fetcher: Sendable {
     public struct Options: Sendable {
         public var resolver = Resolver()
         public var trustStore: TrustStore
+        public var identities = Identities()
         public var redirects = RedirectPolicy()
         public var http = HTTPSettings()
         /// Schemes that may be fetched at all; `nil` for all of the registry.

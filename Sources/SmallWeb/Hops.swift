@@ -8,6 +8,8 @@ struct Hops {
     private let emit: Emit
     private let deadline: Deadline
     private var request: Request
+    /// What was asked for.
+    private let origin: URI
     private var timings = Timings()
     private var traffic = Traffic()
     /// Where the redirects have led so far; empty before the first.
@@ -20,6 +22,7 @@ struct Hops {
         self.fetcher = fetcher
         self.emit = emit
         self.request = request
+        origin = request.uri
         deadline = .after(seconds: request.limits.totalSeconds)
     }
 
@@ -61,7 +64,8 @@ struct Hops {
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = NetworkDialer(
             loop: fetcher.loop, options: fetcher.options, limits: request.limits,
-            deadline: deadline, wire: wire
+            deadline: deadline, wire: wire,
+            identity: try fetcher.options.identities.identity(for: request.uri, origin: origin)
         ) { event async throws(FetchError) in
             if case .connected(let connection) = event { wire.connection = connection }
             try await emit(event)
@@ -125,6 +129,9 @@ struct Hops {
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)
+            if request.upload != nil && next.scheme.name == request.scheme.name {
+                throw .redirect("not sending the upload again to \(uri)")
+            }
             // Whoever hides behind a proxy must not be led around it.
             if fetcher.options.http.isSpecial && next.scheme.transport != .own {
                 throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri)")
@@ -187,6 +194,9 @@ extension Ending {
         self.init(
             outcome: outcome, completeness: completeness, uri: uri, head: head,
             bodyBytes: bodyBytes, message: Self.message(outcome, head), timings: timings)
+        if outcome == .needsIdentity {
+            hint = "smallweb identity new NAME \(uri.display) makes one and binds it"
+        }
     }
 
     func refused(_ error: FetchError) -> Ending {

@@ -35,6 +35,8 @@ struct NetworkDialer: Dialer {
     /// End of the whole fetch.
     let deadline: Deadline
     let wire: Wire
+    /// Of this hop alone.
+    var identity: ClientIdentity?
     let emit: Emit
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
@@ -42,9 +44,10 @@ struct NetworkDialer: Dialer {
         let connectDeadline = min(deadline, .after(seconds: limits.connectSeconds))
         let transport = SocketTransport(
             endpoint: endpoint, loop: loop, resolver: options.resolver,
+            asksAuthorities: store.policy.asksAuthorities, identity: identity,
             trust: { endpoint, facts async throws(FetchError) in
                 try await store.judge(
-                    endpoint, facts.certificate, now: UTCDate.now, loop: loop, by: connectDeadline)
+                    endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
             },
             onAttempt: { address async throws(FetchError) in
                 try await emit(.connecting(endpoint, address: address))
@@ -58,34 +61,32 @@ struct NetworkDialer: Dialer {
         try await stream.start(by: connectDeadline)
         if let connection = transport.connection {
             try await emit(.connected(connection))
-            for note in connection.tls.map(Self.notes) ?? [] { try await emit(.note(note)) }
+            // What the policy lets pass, a person may want to know all the same.
+            if let tls = connection.tls {
+                if identity != nil && tls.version != "TLSv1.3" {
+                    try await emit(
+                        .note(
+                            Note(
+                                "identity-in-clear",
+                                "before TLS 1.3 whoever listens sees the client certificate")))
+                }
+                for problem in tls.problems(at: UTCDate.now) {
+                    try await emit(.note(Note(problem.rawValue, tls.describe(problem))))
+                }
+            }
         }
         return stream
     }
 
     func httpClient() throws(FetchError) -> any HTTPClient {
-        try CurlClient(
+        if let policy = options.http.unableTo {
+            throw FetchError(
+                .usage, .input, "libcurl cannot judge keys by --trust \(policy)",
+                hint: "http and https know --trust ca (the default), --pin and --insecure")
+        }
+        return try CurlClient(
             loop: loop, settings: options.http, resolver: options.resolver, deadline: deadline,
             emit: emit
         ) { [wire] in wire.add($0) }
-    }
-
-    /// What trust on first use lets pass but a person may want to know.
-    private static func notes(_ facts: TLSFacts) -> [Note] {
-        let certificate = facts.certificate
-        var notes: [Note] = []
-        if let end = certificate.notAfter, end < UTCDate.now {
-            notes.append(
-                Note("cert-expired", "the certificate expired on \(UTCDate.day(end))"))
-        }
-        if let start = certificate.notBefore, start > UTCDate.now {
-            notes.append(
-                Note("cert-not-yet-valid", "the certificate is valid from \(UTCDate.day(start))"))
-        }
-        if !certificate.matchesHost {
-            notes.append(
-                Note("cert-name-mismatch", "the certificate is for another name"))
-        }
-        return notes
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import SmallWebCore
-internal import SmallWebTransport
+public import SmallWebCore
+public import SmallWebTransport
 
 /// Trust on first use over a known_hosts file that many processes may share.
 ///
@@ -9,46 +9,64 @@ internal import SmallWebTransport
 /// renamed into place: a reader sees the old store or the new one, a kill leaves one of them, and
 /// no writer loses another's line.
 public struct TrustStore: Sendable {
-    /// How keys are judged. More policies are to come.
-    public enum Policy: Sendable, Hashable {
-        /// Pin the key at the first visit, insist on it afterwards.
-        case tofu
-        /// No decision at all, and nothing is written.
-        case skip
-    }
-
     public let path: String
-    public let policy: Policy
+    public let policy: TrustPolicy
+    /// Asks the person at the terminal, for ``TrustPolicy/ask``: whether to trust a key all the
+    /// same. `nil` when nobody is there.
+    public var asker: (@Sendable (_ question: String) -> Bool)?
 
-    /// A pin's `last` and `n` are brought up to date at most this often: a store that is rewritten
-    /// at every fetch would cost more than the fetch.
-    private static let refreshSeconds = 86_400
-
-    public init(path: String, policy: Policy) {
+    public init(path: String, policy: TrustPolicy) {
         self.path = path
         self.policy = policy
     }
 
-    /// Judges the key behind `endpoint`; pins it when the place is new.
+    /// Judges the key behind `endpoint`; pins it when the place is new and the policy says so.
     ///
     /// - Parameter now: Unix seconds.
-    /// - Throws: `trust-changed`; `write` or `read` when the store cannot be used; `timeout` when
-    ///   another process keeps it locked.
+    /// - Throws: `untrusted`, `trust-changed`; `write` or `read` when the store cannot be used;
+    ///   `timeout` when another process keeps it locked.
     func judge(
-        _ endpoint: Endpoint, _ certificate: CertificateFacts, now: Int, loop: EventLoop,
+        _ endpoint: Endpoint, _ tls: TLSFacts, now: Int, loop: EventLoop,
         by deadline: Deadline = .never
     ) async throws(FetchError) -> TrustFacts {
-        guard policy == .tofu else { return TrustFacts(verdict: .skipped, firstSeen: nil) }
-        let visit = Visit(endpoint: endpoint, certificate: certificate, now: now)
-        let (facts, needsUpdate) = try visit.judge(try load()) { _ in }
-        guard needsUpdate else { return facts }
+        var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy)
+        if let facts = try visit.judgeWithoutStore() { return facts }
+        do throws(FetchError) {
+            let (facts, needsUpdate) = try visit.judge(try load()) { _ in }
+            guard needsUpdate else { return facts }
+        } catch {
+            let isQuestion = error.outcome == .untrusted || error.outcome == .trustChanged
+            guard policy == .ask, isQuestion, let asker, asker(error.message) else { throw error }
+            visit.isApproved = true
+        }
         // Judged again under the lock: another process may have been here in between.
+        let decided = visit
+        return try await change(loop: loop, by: deadline) { hosts throws(FetchError) in
+            try decided.judge(hosts) { hosts = $0 }.0
+        }
+    }
+
+    /// The store as it is now; empty when there is no file.
+    ///
+    /// - Throws: `read`.
+    public func hosts() throws(FetchError) -> KnownHosts { try load() }
+
+    /// Changes the store under its lock.
+    ///
+    /// - Parameter body: Nothing is written when it throws or changes nothing.
+    /// - Throws: What `body` throws; `write` or `read` when the store cannot be used; `timeout`
+    ///   when another process keeps it locked.
+    public func change<Value>(
+        loop: EventLoop, by deadline: Deadline = .never,
+        _ body: (inout KnownHosts) throws(FetchError) -> Value
+    ) async throws(FetchError) -> Value {
         let lock = try await lockDirectory(loop: loop, by: deadline)
         defer { close(lock) }
-        var hosts = try load()
-        let (verdict, _) = try visit.judge(hosts) { hosts = $0 }
-        try save(hosts)
-        return verdict
+        let before = try load()
+        var hosts = before
+        let value = try body(&hosts)
+        if hosts != before { try save(hosts) }
+        return value
     }
 
     private func load() throws(FetchError) -> KnownHosts {
@@ -156,70 +174,5 @@ public struct TrustStore: Sendable {
         FetchError(
             .write, .tls, "\(what) the trust store \(path): \(error.sentence)",
             errnoName: error.name, hint: "name another with SMALLWEB_KNOWN_HOSTS")
-    }
-
-    /// One look at one key.
-    private struct Visit {
-        let endpoint: Endpoint
-        let certificate: CertificateFacts
-        let now: Int
-
-        /// The verdict, whether the store should change, and the change itself.
-        func judge(
-            _ hosts: KnownHosts, change: (KnownHosts) -> Void
-        ) throws(FetchError) -> (TrustFacts, needsUpdate: Bool) {
-            let key = certificate.spkiSHA256.hex
-            let pins = hosts.pins(of: endpoint.description)
-            var changed = hosts
-            if let pin = pins.first(where: { $0.key == key }) {
-                let isStale =
-                    now - (pin.last ?? 0) >= TrustStore.refreshSeconds
-                    || pin.expires != certificate.notAfter
-                if isStale {
-                    changed.replace(pin, by: renewed(pin))
-                    change(changed)
-                }
-                return (TrustFacts(verdict: .match, firstSeen: pin.first), isStale)
-            }
-            guard let known = pins.last else {
-                changed.add(newPin(via: "first-use"))
-                change(changed)
-                return (TrustFacts(verdict: .firstUse, firstSeen: now), true)
-            }
-            // Once the old certificate has expired, a new key is the ordinary course of things.
-            if let expires = known.expires, expires < now {
-                changed.replace(known, by: newPin(via: "renewed"))
-                change(changed)
-                return (TrustFacts(verdict: .renewed, firstSeen: known.first), true)
-            }
-            throw refusal(known)
-        }
-
-        private func newPin(via: String) -> KnownHosts.Pin {
-            KnownHosts.Pin(
-                place: endpoint.description, key: certificate.spkiSHA256.hex,
-                expires: certificate.notAfter, first: now, last: now, days: 1, via: via)
-        }
-
-        private func renewed(_ pin: KnownHosts.Pin) -> KnownHosts.Pin {
-            var pin = pin
-            pin.expires = certificate.notAfter
-            if now - (pin.last ?? 0) >= TrustStore.refreshSeconds { pin.days += 1 }
-            pin.last = now
-            return pin
-        }
-
-        private func refusal(_ pin: KnownHosts.Pin) -> FetchError {
-            let date = { (time: Int?) in time.map(UTCDate.day) ?? "an unknown day" }
-            return FetchError(
-                .trustChanged, .tls,
-                "the key of \(endpoint) changed: known since \(date(pin.first)), last seen "
-                    + "\(date(pin.last)), not expected to change before \(date(pin.expires)); "
-                    + "key was sha256:\(pin.key), is now sha256:\(certificate.spkiSHA256.hex)",
-                hint: "if the change is genuine, delete the line of \(endpoint) from the trust "
-                    + "store and fetch again",
-                expected: "spki-sha256:\(pin.key)",
-                actual: "spki-sha256:\(certificate.spkiSHA256.hex)")
-        }
     }
 }

@@ -19,6 +19,20 @@ public enum UTCDate {
         return day(unixSeconds) + "T\(pad(time / 3600)):\(pad(time / 60 % 60)):\(pad(time % 60))Z"
     }
 
+    /// Unix seconds of what ``second(_:)`` writes; `nil` for anything else.
+    public static func seconds(_ text: String) -> Int? {
+        let numbers = text.split { "-T:Z".contains($0) }.map { Int32($0) ?? -1 }
+        guard numbers.count == 6, text.utf8.count == 20, numbers.allSatisfy({ $0 >= 0 }) else {
+            return nil
+        }
+        var parts = tm()
+        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (
+            numbers[0] - 1900, numbers[1] - 1, numbers[2]
+        )
+        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
+        return timegm(&parts)
+    }
+
     /// The present moment in Unix seconds.
     public static var now: Int { time(nil) }
 }

@@ -46,7 +46,9 @@ struct Command: Sendable {
         self.run = run
     }
 
-    static let all: [Command] = [get, refs, schemes, history, bookmarks, config, completions, help]
+    static let all: [Command] = [
+        get, put, refs, trust, identity, schemes, history, bookmarks, config, completions, help,
+    ]
 
     /// The options that it takes, in the order of the table.
     var options: [Option] { Option.all.filter(takes) }

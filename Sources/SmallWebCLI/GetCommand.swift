@@ -63,9 +63,8 @@ struct GetCommand: Sendable {
 
     private func options() throws(FetchError) -> Fetcher.Options {
         var options = Fetcher.Options(
-            trustStore: TrustStore(
-                path: settings.skipsTrust ? "" : try Environment.knownHosts(),
-                policy: settings.skipsTrust ? .skip : .tofu))
+            trustStore: try settings.trustStore())
+        options.identities = try settings.identities()
         options.redirects = settings.redirects
         options.allowedSchemes = settings.allowedSchemes
         options.resolver.overrides = settings.resolverOverrides

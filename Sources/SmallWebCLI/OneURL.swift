@@ -174,6 +174,7 @@ final class OneURL: @unchecked Sendable {
         request.wantsRawBody = settings.wantsRawBody
         request.http = settings.http
         request.refs = settings.refs
+        request.upload = settings.upload
         request.wantsItems =
             settings.writesJSON && settings.listing != nil
             || !destination.isFile && Environment.isTerminal(1)

@@ -12,6 +12,7 @@ struct Option: Sendable {
         case http = "HTTP"
         case limits = "Limits"
         case connection = "Connection and trust"
+        case store = "Keys and identities (trust, identity)"
         case messages = "Messages"
         case config = "Configuration (config)"
     }

@@ -80,14 +80,6 @@ extension Option {
             example: "smallweb get --unix-socket /run/app.sock http://localhost/status",
             .value("PATH") { settings, value in settings.connection.unixSocket = value }),
         Option(
-            "pin", .http, "the server's key must be sha256:HEX",
-            manual: "The SHA-256 of the public key (SPKI) that the server must have, instead of a "
-                + "certificate authority's word.",
-            example: "smallweb get --pin sha256:0123… https://example.org/",
-            .value("sha256:HEX") { settings, value throws(FetchError) in
-                settings.connection.pin = try OptionValue.sha256(value, "--pin")
-            }),
-        Option(
             "fallback-curl", .http, "let libcurl fetch schemes that no plugin handles",
             manual: "Hands schemes that no plugin handles to libcurl, as far as it supports them: "
                 + "ftp, sftp, dict and more. 'smallweb schemes --fallback-curl' lists them.",

@@ -144,6 +144,7 @@ extension JSONWriter {
         case .firstUse: "tofu-first"
         case .match: "tofu-match"
         case .renewed: "tofu-renewed"
+        case .changed: "tofu-changed"
         case .skipped: "skipped"
         case .ca: "ca"
         case .pinned: "pinned"

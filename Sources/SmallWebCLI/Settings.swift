@@ -111,6 +111,23 @@ struct Settings: Sendable {
     var fallsBackToCurl = false
 
     var skipsTrust = false
+    /// `nil` for the scheme's own: first use, or authorities for HTTP.
+    var trust: String?
+    /// Who we are: a name, or files.
+    var identityName: String?
+    var certificateFile: String?
+    var keyFile: String?
+    var keyPasswordFile: String?
+    /// For `put`.
+    var upload: Upload?
+    var mime: String?
+    var tokenFile: String?
+    var deletes = false
+    /// For `trust`: seconds, and the clients of import and export.
+    var within = 14.0 * 86_400
+    var importFormat: TrustFormat?
+    var exportFormat: TrustFormat?
+    var replacesPins = false
     var family = AddressFamily.any
     var resolverOverrides: [String: [String]] = [:]
 

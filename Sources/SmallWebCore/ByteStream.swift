@@ -79,6 +79,38 @@ public final class ByteStream {
         try await onSent?(bytes)
     }
 
+    /// Sends all of `bytes`, unless the peer answers before it has them: it then wants no more.
+    ///
+    /// - Returns: Whether all went out; if not, the answer or its absence is there to be read.
+    /// - Throws: `timeout`, `interrupted`.
+    public func writeUnlessAnswered(_ bytes: [UInt8]) async throws(FetchError) -> Bool {
+        var sent = 0
+        var silence = Silence(seconds: idleSeconds)
+        while sent < bytes.count {
+            guard case .wouldBlock = try receiveOnce() else { return false }
+            // Not `sendOnce`: a peer that closed may have said why before, so the stream stays.
+            let written = bytes[sent...].withUnsafeBytes { piece in
+                Result { () throws(FetchError) in try transport.send(piece) }
+            }
+            switch written {
+            case .success(.bytes(let count)):
+                sent += count
+                bytesSent += count
+                silence.end()
+            case .success(.wouldBlock(let readiness)):
+                do throws(FetchError) {
+                    try await transport.wait(for: readiness, by: min(deadline, silence.limit))
+                } catch {
+                    // It may have answered and stopped reading.
+                    if error.outcome == .timeout, case .bytes = try receiveOnce() { return false }
+                    throw failing(error)
+                }
+            case .failure: return false
+            }
+        }
+        return true
+    }
+
     /// Returns what has arrived, waiting for at least one byte; empty at the peer's end.
     ///
     /// - Parameter count: Most bytes wanted, at least 1.

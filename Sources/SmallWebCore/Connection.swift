@@ -44,21 +44,54 @@ public struct TLSFacts: Sendable, Hashable {
     /// The name sent in SNI; `nil` for an IP literal.
     public let serverName: String?
     public let certificate: CertificateFacts
+    public let authority: AuthorityFacts
 
     public init(
-        version: String, cipher: String, serverName: String?, certificate: CertificateFacts
+        version: String, cipher: String, serverName: String?, certificate: CertificateFacts,
+        authority: AuthorityFacts = .unchecked
     ) {
         self.version = version
         self.cipher = cipher
         self.serverName = serverName
         self.certificate = certificate
+        self.authority = authority
     }
+
+    /// Everything that is wrong with the certificate at that moment, in Unix seconds, as far as it
+    /// was checked. What it means is the trust policy's business.
+    public func problems(at now: Int) -> [CertificateProblem] {
+        var problems: [CertificateProblem] = []
+        if let end = certificate.notAfter, end < now { problems.append(.expired) }
+        if let start = certificate.notBefore, start > now { problems.append(.notYetValid) }
+        if !certificate.matchesHost { problems.append(.otherName) }
+        if case .refused = authority { problems.append(.authority) }
+        return problems
+    }
+}
+
+/// Whether a certificate authority of the system vouches for a certificate.
+public enum AuthorityFacts: Sendable, Hashable {
+    /// Nobody asked: it costs the reading of all authorities.
+    case unchecked
+    case vouched
+    /// OpenSSL's reason.
+    case refused(String)
+}
+
+/// What can be wrong with a certificate, each apart from the others.
+public enum CertificateProblem: String, Sendable, Hashable, CaseIterable {
+    case expired = "cert-expired"
+    case notYetValid = "cert-not-yet-valid"
+    case otherName = "cert-name-mismatch"
+    case authority = "cert-authority"
 }
 
 /// A server's certificate, as far as trust and people need it.
 public struct CertificateFacts: Sendable, Hashable {
     /// SHA-256 of the DER certificate, 32 bytes.
     public let sha256: [UInt8]
+    /// SHA-512 of the DER certificate, for stores that pin it; empty when nobody needs it.
+    public let sha512: [UInt8]
     /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what is pinned.
     public let spkiSHA256: [UInt8]
     /// Distinguished names, RFC 2253 form.
@@ -78,10 +111,11 @@ public struct CertificateFacts: Sendable, Hashable {
     public var keyName: String?
 
     public init(
-        sha256: [UInt8], spkiSHA256: [UInt8], subject: String, issuer: String, notBefore: Int?,
-        notAfter: Int?, matchesHost: Bool
+        sha256: [UInt8], sha512: [UInt8] = [], spkiSHA256: [UInt8], subject: String,
+        issuer: String, notBefore: Int?, notAfter: Int?, matchesHost: Bool
     ) {
         self.sha256 = sha256
+        self.sha512 = sha512
         self.spkiSHA256 = spkiSHA256
         self.subject = subject
         self.issuer = issuer
@@ -96,6 +130,8 @@ public struct TrustFacts: Sendable, Hashable {
     public enum Verdict: String, Sendable, Hashable {
         case firstUse = "first-use"
         case match, renewed, skipped
+        /// Another key than the one known, and a person accepted it.
+        case changed
         /// A certificate authority vouches for it, or `--pin` names it.
         case ca, pinned
     }

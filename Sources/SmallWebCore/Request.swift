@@ -12,6 +12,8 @@ public struct Request: Sendable {
     public var wantsRawBody = false
     /// For HTTP alone.
     public var http = HTTPOptions()
+    /// What is sent to be stored, for Titan alone.
+    public var upload: Upload?
     /// For Git alone.
     public var refs = RefQuery()
     /// Whether the consumer has a use for ``Event/item(_:)`` and ``Event/ref(_:)``, which cost time
@@ -36,6 +38,26 @@ public struct Request: Sendable {
                 host: host, port: uri.port ?? scheme.defaultPort,
                 security: scheme.transport == .tls ? .tls : .none)
         }
+    }
+}
+
+/// A body to be stored. It is read once: a redirect never sends it again.
+public struct Upload: Sendable {
+    public let byteCount: Int
+    public let mediaType: String
+    /// What the server knows the writer by, unencoded.
+    public var token: [UInt8]?
+    /// The next piece, at most 64 KiB; empty at the end.
+    public let next: @Sendable () throws(FetchError) -> [UInt8]
+
+    public init(
+        byteCount: Int, mediaType: String, token: [UInt8]? = nil,
+        next: @escaping @Sendable () throws(FetchError) -> [UInt8]
+    ) {
+        self.byteCount = byteCount
+        self.mediaType = mediaType
+        self.token = token
+        self.next = next
     }
 }
 

@@ -17,6 +17,7 @@ extension Registry {
             GitPlugin(),
             GopherPlugin(),
             HTTPPlugin(),
+            TitanHandler(),
         ]
         for handler in handlers {
             do {

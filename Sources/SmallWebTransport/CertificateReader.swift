@@ -13,8 +13,9 @@ struct CertificateReader {
     func facts(host: String) throws(FetchError) -> CertificateFacts {
         let key = functions.X509_get_X509_PUBKEY(certificate)
         var facts = CertificateFacts(
-            sha256: try sha256 { functions.i2d_X509(certificate, $0) },
-            spkiSHA256: try sha256 { functions.i2d_X509_PUBKEY(key, $0) },
+            sha256: try digest { functions.i2d_X509(certificate, $0) },
+            sha512: try digest(functions.EVP_sha512(), 64) { functions.i2d_X509(certificate, $0) },
+            spkiSHA256: try digest { functions.i2d_X509_PUBKEY(key, $0) },
             subject: name(functions.X509_get_subject_name(certificate)),
             issuer: name(functions.X509_get_issuer_name(certificate)),
             notBefore: unixTime(functions.X509_get0_notBefore(certificate)),
@@ -87,7 +88,8 @@ struct CertificateReader {
     }
 
     /// The digest of what an `i2d` function writes.
-    private func sha256(
+    private func digest(
+        _ algorithm: OpaquePointer? = nil, _ byteCount: Int = 32,
         _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
     ) throws(FetchError) -> [UInt8] {
         var der: UnsafeMutablePointer<UInt8>?
@@ -96,8 +98,9 @@ struct CertificateReader {
             throw FetchError(.tls, .tls, "the server's certificate cannot be read")
         }
         defer { functions.CRYPTO_free(der, nil, 0) }
-        var digest = [UInt8](repeating: 0, count: 32)
-        _ = functions.EVP_Digest(der, Int(count), &digest, nil, functions.EVP_sha256(), nil)
+        var digest = [UInt8](repeating: 0, count: byteCount)
+        _ = functions.EVP_Digest(
+            der, Int(count), &digest, nil, algorithm ?? functions.EVP_sha256(), nil)
         return digest
     }
 

@@ -13,6 +13,8 @@ public struct HTTPSettings: Sendable, Hashable {
     public var unixSocket: String?
     /// Whether any certificate is accepted.
     public var skipsTrust = false
+    /// A trust policy that was chosen and that libcurl cannot follow: every request is refused.
+    public var unableTo: String?
     /// SHA-256 of the public key that the server must have, 32 bytes.
     public var pin: [UInt8]?
     /// Certificate authorities, as PEM: a file, a directory; `nil` for the system's.
@@ -25,6 +27,6 @@ public struct HTTPSettings: Sendable, Hashable {
 
     /// Whether connections are made in a way that other schemes cannot follow.
     public var isSpecial: Bool {
-        proxy != nil || pin != nil || unixSocket != nil || !connectTo.isEmpty
+        proxy != nil || unixSocket != nil || !connectTo.isEmpty
     }
 }

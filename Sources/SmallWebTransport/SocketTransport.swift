@@ -13,20 +13,27 @@ public final class SocketTransport: StreamTransport {
     private let endpoint: Endpoint
     private let loop: EventLoop
     private let resolver: Resolver
+    private let asksAuthorities: Bool
+    private let identity: ClientIdentity?
     private let trust: TrustCheck
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
     private var socket: TCPSocket?
     private var tls: TLSSession?
 
     /// - Parameters:
+    ///   - asksAuthorities: Whether `trust` wants to know if one vouches for the certificate.
+    ///   - identity: Shown if the server asks for one.
     ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.
     public init(
-        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, trust: @escaping TrustCheck,
+        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, asksAuthorities: Bool = false,
+        identity: ClientIdentity? = nil, trust: @escaping TrustCheck,
         onAttempt: @escaping (_ address: String) async throws(FetchError) -> Void
     ) {
         self.endpoint = endpoint
         self.loop = loop
         self.resolver = resolver
+        self.asksAuthorities = asksAuthorities
+        self.identity = identity
         self.trust = trust
         self.onAttempt = onAttempt
     }
@@ -40,6 +47,8 @@ public final class SocketTransport: StreamTransport {
         self.endpoint = endpoint
         self.loop = loop
         resolver = Resolver()
+        asksAuthorities = false
+        identity = nil
         trust = { _, _ in TrustFacts(verdict: .skipped, firstSeen: nil) }
         onAttempt = { _ in }
         do throws(SystemError) {
@@ -59,7 +68,8 @@ public final class SocketTransport: StreamTransport {
         if endpoint.security == .tls {
             let tls = try await handshake(over: socket, by: deadline)
             self.tls = tls
-            let handshakeFacts = try tls.facts(host: endpoint.host)
+            let handshakeFacts = try tls.facts(
+                host: endpoint.host, asksAuthorities: asksAuthorities)
             verdict = try await trust(endpoint, handshakeFacts)
             facts = handshakeFacts
             moments.secured = .now
@@ -122,7 +132,8 @@ public final class SocketTransport: StreamTransport {
     ) async throws(FetchError) -> TLSSession {
         let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
         let name = endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
-        let session = try TLSSession(over: socket, serverName: isLiteral ? nil : name)
+        let session = try TLSSession(
+            over: socket, serverName: isLiteral ? nil : name, identity: identity)
         while let readiness = try session.handshake() {
             do throws(FetchError) {
                 try await socket.wait(for: readiness, by: deadline)

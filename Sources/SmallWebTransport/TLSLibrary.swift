@@ -81,6 +81,8 @@ final class SocketBIOState {
     var socket: TCPSocket?
     /// The failure of the last send or receive that was neither data nor "would block".
     var failure: FetchError?
+    /// Whether the server wants a client certificate.
+    var isAskedForIdentity = false
 
     init() {}
 }

@@ -9,14 +9,21 @@ final class TLSSession {
     private let ssl: OpaquePointer
     private let bioState = SocketBIOState()
     private let serverName: String?
+    private let hasIdentity: Bool
     /// After a fatal error OpenSSL forbids further calls, close_notify included.
     private var isBroken = false
+    private var hasReceived = false
 
-    /// - Parameter serverName: For SNI: a host name, or `nil` for an IP literal.
-    init(over socket: TCPSocket, serverName: String?) throws(FetchError) {
+    /// - Parameters:
+    ///   - serverName: For SNI: a host name, or `nil` for an IP literal.
+    ///   - identity: Shown if the server asks for one.
+    init(
+        over socket: TCPSocket, serverName: String?, identity: ClientIdentity? = nil
+    ) throws(FetchError) {
         let context = try TLSContext.shared()
         library = context.library
         self.serverName = serverName
+        hasIdentity = identity != nil
         guard let ssl = library.functions.SSL_new(context.pointer) else {
             throw FetchError(.internal, .tls, "OpenSSL could not make a connection")
         }
@@ -31,6 +38,20 @@ final class TLSSession {
         library.functions.BIO_set_init(bio, 1)
         library.functions.SSL_set_bio(ssl, bio, bio)
         library.functions.SSL_set_connect_state(ssl)
+        // OpenSSL asks for a certificate just when the server has asked for one.
+        library.functions.SSL_set_cert_cb(
+            ssl,
+            { _, state in
+                guard let state else { return 1 }
+                Unmanaged<SocketBIOState>.fromOpaque(state).takeUnretainedValue()
+                    .isAskedForIdentity =
+                    true
+                return 1
+            }, Unmanaged.passUnretained(bioState).toOpaque())
+        if let identity {
+            _ = library.functions.SSL_use_certificate(ssl, identity.certificate)
+            _ = library.functions.SSL_use_PrivateKey(ssl, identity.key)
+        }
         if let serverName {
             _ = serverName.withCString { name in
                 library.functions.SSL_ctrl(
@@ -59,6 +80,9 @@ final class TLSSession {
         case .some: reason = "the server closed the connection"
         case nil: reason = library.takeErrorReason()
         }
+        if bioState.isAskedForIdentity && bioState.socket?.ending == nil {
+            throw identityDemand(reason)
+        }
         throw FetchError(
             .tls, .tls, "TLS handshake failed: \(reason)",
             hint: "check that this port speaks TLS, 1.2 or later")
@@ -68,14 +92,20 @@ final class TLSSession {
         library.functions.ERR_clear_error()
         var count = 0
         let status = library.functions.SSL_read_ex(ssl, buffer.baseAddress, buffer.count, &count)
-        if status == 1 { return .bytes(count) }
+        if status == 1 {
+            hasReceived = true
+            return .bytes(count)
+        }
         let error = library.functions.SSL_get_error(ssl, status)
         if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
         if error == SSL_ERROR_ZERO_RETURN { return .ended(.closeNotify) }
         isBroken = true
         if let failure = bioState.failure { throw failure }
         if let ending = bioState.socket?.ending { return .ended(ending) }
-        throw FetchError(.receive, .body, "TLS failed: \(library.takeErrorReason())")
+        let reason = library.takeErrorReason()
+        // TLS 1.3 lets the server complain only after the handshake.
+        if bioState.isAskedForIdentity && !hasReceived { throw identityDemand(reason) }
+        throw FetchError(.receive, .body, "TLS failed: \(reason)")
     }
 
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
@@ -103,14 +133,20 @@ final class TLSSession {
     /// Facts about the finished handshake.
     ///
     /// - Parameter host: The name or IP literal that the certificate should be for.
+    /// - Parameter asksAuthorities: Whether to find out if one of them vouches for it.
     /// - Throws: `tls` when the server sent no certificate that can be read.
-    func facts(host: String) throws(FetchError) -> TLSFacts {
-        try Self.facts(ssl, library: library, host: host, serverName: serverName)
+    func facts(host: String, asksAuthorities: Bool) throws(FetchError) -> TLSFacts {
+        let authority =
+            asksAuthorities
+            ? try Authorities.shared().judge(ssl) : AuthorityFacts.unchecked
+        return try Self.facts(
+            ssl, library: library, host: host, serverName: serverName, authority: authority)
     }
 
     /// The same for an `SSL` that somebody else owns.
     static func facts(
-        _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?
+        _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?,
+        authority: AuthorityFacts = .unchecked
     ) throws(FetchError) -> TLSFacts {
         let functions = library.functions
         guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
@@ -123,7 +159,17 @@ final class TLSSession {
             cipher: cipher.map { String(cString: $0) } ?? "",
             serverName: serverName,
             certificate: try CertificateReader(library: library, certificate: certificate)
-                .facts(host: host))
+                .facts(host: host),
+            authority: authority)
+    }
+
+    private func identityDemand(_ reason: String) -> FetchError {
+        FetchError(
+            .needsIdentity, .tls,
+            hasIdentity
+                ? "the server refused the client certificate: \(reason)"
+                : "the server asks for a client certificate: \(reason)",
+            hint: "smallweb identity new NAME URL makes one and binds it to the URL")
     }
 
     private static func readiness(_ error: Int32) -> Readiness? {

@@ -9,7 +9,6 @@ import Testing
     /// Outcomes that no command line can bring about yet, and where they are tested instead.
     static let unreachable: [Outcome: String] = [
         .proxyResolve: "a name that fails needs a name server",
-        .identityUnusable: "no identities yet",
         .plugin: "no helper programs yet", .internal: "a bug by definition",
         .send: "a request fits the socket's buffer: ByteStream's own tests",
     ]
@@ -55,6 +54,7 @@ import Testing
             }
             return try Smallweb().run(["get", "gemini://127.0.0.1:\(server.port)/"])
         },
+        .identityUnusable: { try fetch("/about", ["-E", "/dev/null"]) },
         .untrusted: {
             let server = try LoopbackServer(tls: .make()) { _ = $0.readLine() }
             return try Smallweb().run(["get", "https://127.0.0.1:\(server.port)/"])
@@ -110,7 +110,7 @@ import Testing
         let isQuiet = outcome == .ok || outcome == .interrupted
         #expect(lines.count == (isQuiet ? 0 : 1), "\(result.errors)")
         if !isQuiet { #expect(result.errors.hasPrefix("smallweb: ")) }
-        let namesURL = ![.ok, .interrupted, .usage, .read].contains(outcome)
+        let namesURL = ![.ok, .interrupted, .usage, .read, .identityUnusable].contains(outcome)
         if namesURL { #expect(result.errors.contains("://")) }
     }
 

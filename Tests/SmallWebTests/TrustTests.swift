@@ -147,10 +147,11 @@ struct TrustTests {
         #expect(status(bench.directory + "/store").st_mode & 0o777 == 0o700)
     }
 
-    private func facts(_ byte: UInt8) -> CertificateFacts {
-        CertificateFacts(
+    private func facts(_ byte: UInt8) -> TLSFacts {
+        let certificate = CertificateFacts(
             sha256: [], spkiSHA256: [UInt8](repeating: byte, count: 32), subject: "", issuer: "",
             notBefore: nil, notAfter: UTCDate.now + 1000, matchesHost: true)
+        return TLSFacts(version: "", cipher: "", serverName: nil, certificate: certificate)
     }
 
     @Test func judgementsAtTheSameTimeLoseNoLine() async throws {

@@ -7,6 +7,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -30,7 +31,18 @@
     X(X509_get0_serialNumber) X(X509_get_ext_d2i) X(X509_get0_pubkey)                             \
     X(ASN1_STRING_get0_data) X(ASN1_STRING_length)                                                \
     X(OPENSSL_sk_num) X(OPENSSL_sk_value) X(GENERAL_NAME_get0_value) X(GENERAL_NAMES_free)        \
-    X(EVP_PKEY_get0_type_name) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name)
+    X(EVP_PKEY_get0_type_name) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name) \
+    X(EVP_sha512)                          \
+    X(X509_STORE_new) X(X509_STORE_set_default_paths) X(X509_STORE_CTX_new) X(X509_STORE_CTX_free) \
+    X(X509_STORE_CTX_init) X(X509_STORE_CTX_set_default) X(X509_STORE_CTX_get_error)              \
+    X(X509_verify_cert) X(X509_verify_cert_error_string) X(SSL_get_peer_cert_chain)            \
+    X(SSL_use_certificate) X(SSL_use_PrivateKey) X(SSL_set_cert_cb) X(PEM_read_bio_X509)          \
+    X(PEM_read_bio_PrivateKey) X(PEM_write_bio_X509) X(PEM_write_bio_PKCS8PrivateKey)             \
+    X(EVP_PKEY_free) X(EVP_PKEY_CTX_new_from_name) X(EVP_PKEY_CTX_free) X(EVP_PKEY_keygen_init)   \
+    X(EVP_PKEY_CTX_set_group_name) X(EVP_PKEY_generate) X(X509_new) X(X509_set_version)           \
+    X(X509_get_serialNumber) X(ASN1_INTEGER_set_uint64) X(X509_getm_notBefore)                    \
+    X(X509_getm_notAfter) X(ASN1_TIME_set) X(X509_set_pubkey) X(X509_set_issuer_name) X(X509_sign) \
+    X(X509_NAME_add_entry_by_txt) X(X509_check_private_key)
 
 struct swtls_functions {
 #define SWTLS_MEMBER(name) __typeof__(&name) _Null_unspecified name;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// Titan: Gemini's way to upload. The URL carries the size, the media type and a token as
+/// parameters of its last segment; the body follows, and a Gemini reply comes back.
+public struct TitanHandler: ProtocolHandler {
+    public init() {}
+
+    public let schemes = [
+        Scheme(
+            "titan", port: 1965, transport: .tls, trust: .tofu,
+            summary: "Titan uploads, for 'smallweb put'")
+    ]
+
+    public func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        guard let upload = request.upload else {
+            throw FetchError(
+                .usage, .input, "titan:// is for uploads", hint: "smallweb put URL FILE")
+        }
+        let line = try Self.requestLine(request.uri, upload, port: request.scheme.defaultPort)
+        let stream = try await dialer.dial(request.endpoint)
+        defer { stream.close() }
+
+        try await stream.writeAll(line)
+        while true {
+            let piece = try upload.next()
+            // A server that refuses answers at once, and need not read what it does not want.
+            guard !piece.isEmpty, try await stream.writeUnlessAnswered(piece) else { break }
+        }
+        return try await GeminiPlugin.readReply(stream, emit: emit)
+    }
+
+    /// - Throws: `bad-url` for a path that is empty or has parameters already, and for user@.
+    static func requestLine(_ uri: URI, _ upload: Upload, port: UInt16) throws(FetchError)
+        -> [UInt8]
+    {
+        var uri = uri.withoutFragment
+        if uri.port == port { uri.port = nil }
+        guard uri.userinfo == nil else { throw badURL("Titan does not allow user@ in a URL") }
+        guard !uri.path.isEmpty, uri.path != "/" else { throw badURL("Titan needs a path") }
+        // Parameters found in a link are not the user's.
+        guard !uri.path.contains(";") else {
+            throw badURL("leave ;size, ;mime and ;token to smallweb")
+        }
+        uri.path += ";size=\(upload.byteCount);mime=\(upload.mediaType)"
+        if let token = upload.token { uri.path += ";token=" + PercentEncoding.encode(token) }
+        let text = uri.description
+        guard text.utf8.count <= GeminiPlugin.uriBytesMax else {
+            throw badURL("longer than \(GeminiPlugin.uriBytesMax) bytes with its parameters")
+        }
+        return try LineFramer.frame(text.utf8)
+    }
+
+    private static func badURL(_ why: String) -> FetchError { FetchError(.badURL, .input, why) }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+public import SmallWebCore
+
+/// How other clients keep what they trust. Pure: text in, pins out, and the way back.
+///
+/// Where a client keeps a directory, its text is one line per file: `PATH<TAB>first line`.
+public enum TrustFormat: String, Sendable, CaseIterable {
+    case gmni, gplaces, telescope, lagrange, chawan, amfora, agunua, ncgopher
+    case av98 = "av-98"
+    case offpunk
+
+    /// Whether the client keeps a directory of files.
+    public var isDirectory: Bool { self == .agunua || self == .offpunk }
+
+    /// The pins in `text`, and how many lines were none.
+    public func pins(in text: String) -> (pins: [KnownHosts.Pin], refused: Int) {
+        var pins: [KnownHosts.Pin] = []
+        var refused = 0
+        let lines = text.unicodeScalars.split { $0 == "\n" || $0 == "\r" }
+            .map { String($0).trimmed }
+        let expiries = self == .amfora ? Self.amforaExpiries(lines) : [:]
+        for line in lines where !line.isEmpty && !line.hasPrefix("#") && !line.hasPrefix("[") {
+            if self == .amfora && line.contains("/expiry") { continue }
+            guard var pin = pin(line) else {
+                refused += 1
+                continue
+            }
+            if let expires = expiries[pin.place] { pin.expires = expires }
+            pins.append(pin)
+        }
+        return (pins, refused)
+    }
+
+    private func pin(_ line: String) -> KnownHosts.Pin? {
+        let words = line.split(separator: " ").map(String.init)
+        switch self {
+        case .gmni:
+            guard words.count >= 3, words[1] == "SHA-512" else { return nil }
+            return make(
+                words[0], .certificate, .sha512, words[2].filter { $0 != ":" },
+                expires: words.count > 3 ? Int(words[3]) : nil)
+        case .gplaces:
+            guard words.count == 2 else { return nil }
+            return make(words[0], .certificate, .sha512, words[1])
+        case .telescope:
+            guard words.count >= 2, words[1].hasPrefix("SHA256:") else { return nil }
+            return make(words[0], .certificate, .sha256, String(words[1].dropFirst(7)))
+        case .lagrange:
+            guard words.count == 3, let mark = words[0].lastIndex(of: ";") else { return nil }
+            let place = "\(words[0][..<mark]):\(words[0][words[0].index(after: mark)...])"
+            return make(place, .key, .sha256, words[2], expires: Int(words[1]))
+        case .chawan:
+            guard words.count >= 3, words[1] == "sha256" else { return nil }
+            return make(
+                words[0], .key, .sha256, words[2].filter { $0 != ":" },
+                expires: words.count > 3 ? Int(words[3]) : nil)
+        case .amfora:
+            guard let (name, value) = Self.assignment(line) else { return nil }
+            return make(Self.dotted(name), .key, .sha256, value)
+        case .ncgopher:
+            guard let (name, value) = Self.assignment(line), let bytes = Base64.decode(value)
+            else { return nil }
+            return make(name, .certificate, .sha256, bytes.hex)
+        case .agunua:
+            let parts = line.split(separator: "\t").map(String.init)
+            guard parts.count == 2, let name = parts[0].split(separator: "/").last,
+                let bytes = Base64.decode(parts[1])
+            else { return nil }
+            return make(String(name), .key, .sha256, bytes.hex)
+        case .av98:
+            let parts = line.split(separator: "|", omittingEmptySubsequences: false)
+            guard parts.count >= 3 else { return nil }
+            let port = parts[1].isEmpty ? "1965" : parts[1]
+            return make("\(parts[0]):\(port)", .certificate, .sha256, String(parts[2]))
+        case .offpunk:
+            let parts = line.prefix { $0 != "\t" }.split(separator: "/")
+            guard parts.count >= 3 else { return nil }
+            return make(
+                String(parts[parts.count - 3]), .certificate, .sha256,
+                String(parts[parts.count - 1]))
+        }
+    }
+
+    private func make(
+        _ place: String, _ kind: KnownHosts.Pin.Kind, _ algorithm: KnownHosts.Pin.Algorithm,
+        _ digest: String, expires: Int? = nil
+    ) -> KnownHosts.Pin? {
+        guard let place = KnownHosts.place(place, port: 1965) else { return nil }
+        return KnownHosts.Pin(
+            place: place, kind, algorithm, digest: digest, expires: expires, first: nil,
+            via: "import:\(rawValue)")
+    }
+
+    /// The client's own text for those pins that it can express, and the places of the others.
+    /// `nil` for a client whose store is more than text.
+    public func text(of pins: [KnownHosts.Pin]) -> (text: String, left: [String])? {
+        guard self != .av98 && self != .offpunk else { return nil }
+        var text = self == .ncgopher ? "[certificate]\n" : ""
+        var left: [String] = []
+        for pin in pins {
+            if let line = line(of: pin) { text += line + "\n" } else { left.append(pin.place) }
+        }
+        return (text, left)
+    }
+
+    private func line(of pin: KnownHosts.Pin) -> String? {
+        let colon = pin.place.lastIndex(of: ":") ?? pin.place.endIndex
+        let (host, port) = (pin.place[..<colon], pin.place[colon...].dropFirst())
+        let short = port == "1965" ? String(host) : pin.place
+        let key = pin.kind == .key ? pin.key : nil
+        let sha256 =
+            pin.kind == .certificate && pin.algorithm == .sha256 ? pin.key : pin.seenSHA256
+        let sha512 =
+            pin.kind == .certificate && pin.algorithm == .sha512 ? pin.key : pin.seenSHA512
+        let expires = pin.expires.map(String.init)
+        switch self {
+        case .gmni:
+            // The port is not part of its key: another port's line would be taken for this one's.
+            guard port == "1965", let sha512 else { return nil }
+            return "\(host) SHA-512 \(Self.pairs(sha512))" + (expires.map { " " + $0 } ?? "")
+        case .gplaces: return sha512.map { "\(pin.place) \($0.uppercased())" }
+        case .telescope: return sha256.map { "\(short) SHA256:\($0) 0" }
+        case .lagrange: return key.map { "\(host);\(port) \(expires ?? "0") \($0)" }
+        case .chawan:
+            guard port == "1965", let key else { return nil }
+            return "\(host) sha256 \(Self.pairs(key))" + (expires.map { " " + $0 } ?? "")
+        case .amfora:
+            guard let key else { return nil }
+            let name = host.split(separator: ".").joined(separator: "/")
+            let suffix = port == "1965" ? "" : ":\(port)"
+            let expiry = pin.expires.map {
+                "\n\"\(name)/expiry\(suffix)\" = \(UTCDate.second($0))"
+            }
+            return "\"\(name)\(suffix)\" = \"\(key.uppercased())\"" + (expiry ?? "")
+        case .agunua: return key.map { "\(short)\t\(Base64.encode(Self.bytes($0)))" }
+        case .ncgopher:
+            return sha256.map { "\"\(short)\" = \"\(Base64.encode(Self.bytes($0)))\"" }
+        case .av98, .offpunk: return nil
+        }
+    }
+
+    /// `AA:BB:…`
+    private static func pairs(_ hex: String) -> String {
+        bytes(hex).map { [$0].hex.uppercased() }.joined(separator: ":")
+    }
+
+    private static func bytes(_ hex: String) -> [UInt8] {
+        let values = hex.utf8.compactMap(ASCII.hexValue)
+        return stride(from: 0, to: values.count - 1, by: 2).map { values[$0] << 4 | values[$0 + 1] }
+    }
+
+    /// `"name" = "value"`, with or without the quotes.
+    private static func assignment(_ line: String) -> (String, String)? {
+        guard let equals = line.firstIndex(of: "="), equals > line.startIndex else { return nil }
+        let bare = { (text: Substring) in String(text).trimmed.filter { $0 != "\"" } }
+        // A quoted name holds no `=`; Base64 does, behind the first one.
+        return (bare(line[..<equals]), bare(line[line.index(after: equals)...]))
+    }
+
+    /// amfora writes a slash where a name has a dot.
+    private static func dotted(_ name: String) -> String {
+        String(name.map { $0 == "/" ? "." : $0 })
+    }
+
+    private static func amforaExpiries(_ lines: [String]) -> [String: Int] {
+        var expiries: [String: Int] = [:]
+        for line in lines {
+            guard let (name, value) = assignment(line), let seconds = UTCDate.seconds(value),
+                let mark = name.range(of: "/expiry")
+            else { continue }
+            let place = dotted(String(name[..<mark.lowerBound]) + name[mark.upperBound...])
+            if let place = KnownHosts.place(place, port: 1965) { expiries[place] = seconds }
+        }
+        return expiries
+    }
+}
+
+extension KnownHosts {
+    /// `host:port` in the form of the store: lower case, with a port.
+    ///
+    /// - Parameter port: For a place without one.
+    /// - Returns: `nil` for what names no place.
+    public static func place(_ text: String, port: UInt16) -> String? {
+        var host = Substring(text.lowercased())
+        var number = Int(port)
+        let isBareLiteral = !host.hasPrefix("[") && host.filter { $0 == ":" }.count > 1
+        if !isBareLiteral, let colon = host.lastIndex(of: ":"),
+            !(host.hasPrefix("[") && host.hasSuffix("]"))
+        {
+            guard let value = ASCII.decimal(host[host.index(after: colon)...].utf8, max: 65_535)
+            else { return nil }
+            number = value
+            host = host[..<colon]
+        }
+        let isClean = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != ASCII.slash }
+        guard !host.isEmpty, isClean else { return nil }
+        return (isBareLiteral ? "[\(host)]" : String(host)) + ":\(number)"
+    }
+}
+
+extension String {
+    fileprivate var trimmed: String {
+        var text = self[...]
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
+    }
+
+    fileprivate func range(of needle: String) -> Range<Index>? {
+        indices.first { self[$0...].hasPrefix(needle) }
+            .map { $0..<index($0, offsetBy: needle.count) }
+    }
+}

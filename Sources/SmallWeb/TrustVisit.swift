@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// How a server's key is judged, always before a byte of the request is sent.
+public enum TrustPolicy: Sendable, Hashable {
+    /// Pin the key at the first visit, insist on it afterwards. Dates and names are only noted.
+    case tofu
+    /// A certificate authority vouches for it, for this name and today. Nothing is stored.
+    case ca
+    /// What `ca` wants and what `tofu` wants.
+    case both
+    /// Only keys that the store has. Nothing is stored.
+    case locked
+    /// As `tofu`, but a person decides on every key that is new.
+    case ask
+    /// This key or certificate by its SHA-256, and no other. Nothing is stored.
+    case pin([UInt8])
+    /// No decision at all, and nothing is stored.
+    case skip
+
+    /// The name in `--trust`; `nil` for those that have options of their own.
+    public init?(name: String) {
+        switch name {
+        case "tofu": self = .tofu
+        case "ca": self = .ca
+        case "both": self = .both
+        case "locked": self = .locked
+        case "ask": self = .ask
+        default: return nil
+        }
+    }
+
+    public static let names = ["tofu", "ca", "both", "locked", "ask"]
+
+    /// Whether authorities have to be asked.
+    var asksAuthorities: Bool { self == .ca || self == .both }
+}
+
+/// One look at one key. Pure.
+struct TrustVisit {
+    let endpoint: Endpoint
+    let tls: TLSFacts
+    let now: Int
+    let policy: TrustPolicy
+    /// Whether a person said yes.
+    var isApproved = false
+
+    private var certificate: CertificateFacts { tls.certificate }
+    private var key: String { "sha256:" + certificate.spkiSHA256.hex }
+
+    /// A pin's `last` and `n` are brought up to date at most this often: a store that is rewritten
+    /// at every fetch would cost more than the fetch.
+    private static let refreshSeconds = 86_400
+
+    /// The verdict, where no store is needed for it.
+    func judgeWithoutStore() throws(FetchError) -> TrustFacts? {
+        switch policy {
+        case .skip: return TrustFacts(verdict: .skipped, firstSeen: nil)
+        case .pin(let digest):
+            guard digest == certificate.spkiSHA256 || digest == certificate.sha256 else {
+                throw FetchError(
+                    .trustChanged, .tls,
+                    "the key of \(endpoint) is not the one of --pin: it is \(key), the "
+                        + "certificate sha256:\(certificate.sha256.hex)",
+                    expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
+            }
+            return TrustFacts(verdict: .pinned, firstSeen: nil)
+        case .ca, .both:
+            try requireAuthority()
+            return policy == .ca ? TrustFacts(verdict: .ca, firstSeen: nil) : nil
+        case .tofu, .locked, .ask: return nil
+        }
+    }
+
+    /// The verdict, whether the store should change, and the change itself.
+    func judge(
+        _ hosts: KnownHosts, change: (KnownHosts) -> Void
+    ) throws(FetchError) -> (TrustFacts, needsUpdate: Bool) {
+        let pins = hosts.pins(of: endpoint.description)
+        var changed = hosts
+        if let pin = pins.first(where: { $0.matches(certificate) }) {
+            let present = renewed(pin)
+            let isStale =
+                policy != .locked
+                && (now - (pin.last ?? 0) >= Self.refreshSeconds || pin.expires != present.expires
+                    || pin.kind != .key || pin.seenSHA256 != present.seenSHA256)
+            if isStale {
+                changed.replace(pin, by: present)
+                change(changed)
+            }
+            return (TrustFacts(verdict: .match, firstSeen: pin.first), isStale)
+        }
+        guard let known = pins.last else {
+            if policy == .locked || policy == .ask && !isApproved { throw unknown }
+            changed.add(newPin(via: isApproved ? "asked" : "first-use"))
+            change(changed)
+            return (TrustFacts(verdict: .firstUse, firstSeen: now), true)
+        }
+        // Once the old certificate has expired, a new key is the ordinary course of things.
+        let isDue = known.expires.map { $0 < now } ?? false
+        if isDue && (policy == .tofu || policy == .both) || isApproved {
+            changed.replace(known, by: newPin(via: isApproved ? "asked" : "renewed"))
+            change(changed)
+            let verdict: TrustFacts.Verdict = isDue ? .renewed : .changed
+            return (TrustFacts(verdict: verdict, firstSeen: known.first), true)
+        }
+        throw refusal(known)
+    }
+
+    private func newPin(via: String) -> KnownHosts.Pin {
+        var pin = KnownHosts.Pin(
+            place: endpoint.description, key: certificate.spkiSHA256.hex,
+            expires: certificate.notAfter, first: now, last: now, days: 1, via: via)
+        pin.see(certificate)
+        return pin
+    }
+
+    /// `pin` after this visit: what another client had pinned as a certificate becomes a key, which
+    /// survives the certificate.
+    private func renewed(_ pin: KnownHosts.Pin) -> KnownHosts.Pin {
+        var pin = pin
+        pin.kind = .key
+        pin.algorithm = .sha256
+        pin.key = certificate.spkiSHA256.hex
+        pin.expires = certificate.notAfter
+        pin.see(certificate)
+        if now - (pin.last ?? 0) >= Self.refreshSeconds { pin.days += 1 }
+        pin.last = now
+        return pin
+    }
+
+    private func requireAuthority() throws(FetchError) {
+        let problems = tls.problems(at: now)
+        guard !problems.isEmpty else { return }
+        let words = problems.map(tls.describe).joined(separator: "; ")
+        throw FetchError(
+            .untrusted, .tls, "the certificate of \(endpoint) is not trusted: \(words)",
+            hint: "a server that signs its own certificate needs --trust tofu",
+            expected: "a certificate authority", actual: problems[0].rawValue)
+    }
+
+    private var unknown: FetchError {
+        FetchError(
+            .untrusted, .tls,
+            "the key of \(endpoint) is not known: it is \(key), the certificate "
+                + "sha256:\(certificate.sha256.hex)",
+            hint: "if that is right: smallweb trust add \(endpoint) --pin \(key)",
+            expected: "a known key", actual: "spki-\(key)")
+    }
+
+    private func refusal(_ pin: KnownHosts.Pin) -> FetchError {
+        let date = { (time: Int?) in time.map(UTCDate.day) ?? "an unknown day" }
+        let was = pin.kind == .key ? "key was" : "certificate was"
+        let seen = pin.kind == .key ? pin.seenSHA256.map { ", certificate sha256:\($0)" } : nil
+        return FetchError(
+            .trustChanged, .tls,
+            "the key of \(endpoint) changed: known since \(date(pin.first)), last seen "
+                + "\(date(pin.last)), not expected to change before \(date(pin.expires)); "
+                + "\(was) \(pin.digest)\(seen ?? ""); key is now \(key), certificate "
+                + "sha256:\(certificate.sha256.hex)",
+            hint: "if the change is genuine: smallweb trust replace \(endpoint) --pin \(key)",
+            expected: (pin.kind == .key ? "spki-" : "certificate-") + pin.digest,
+            actual: (pin.kind == .key ? "spki-" + key : "certificate-sha256:")
+                + (pin.kind == .key ? "" : certificate.sha256.hex))
+    }
+}
+
+extension KnownHosts.Pin {
+    fileprivate mutating func see(_ certificate: CertificateFacts) {
+        seenSHA256 = certificate.sha256.hex
+        seenSHA512 = certificate.sha512.isEmpty ? nil : certificate.sha512.hex
+    }
+}
+
+extension TLSFacts {
+    /// A problem in words, for people.
+    func describe(_ problem: CertificateProblem) -> String {
+        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
+        switch problem {
+        case .expired: return "the certificate expired on \(day(certificate.notAfter))"
+        case .notYetValid: return "the certificate is valid from \(day(certificate.notBefore))"
+        case .otherName: return "the certificate is for another name"
+        case .authority:
+            guard case .refused(let reason) = authority else { return "no authority was asked" }
+            return "no certificate authority vouches for it (\(reason))"
+        }
+    }
+}

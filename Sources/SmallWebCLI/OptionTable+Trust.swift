@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+extension Option {
+    /// Whom to believe, and who we are.
+    static let trust: [Option] = [
+        Option(
+            "trust", .connection, "judge keys by tofu, ca, both, locked or ask",
+            manual: "How the key behind a TLS connection is judged, before anything is sent. tofu "
+                + "pins it at the first visit and insists on it afterwards. ca wants the word of a "
+                + "certificate authority, the right name and the right dates, and stores nothing. "
+                + "both wants both. locked accepts only keys that the store has, and stores "
+                + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
+                + "and ca for HTTP, which knows no other.",
+            example: "smallweb get --trust locked gemini://geminiprotocol.net/",
+            .value("POLICY") { settings, value throws(FetchError) in
+                guard TrustPolicy.names.contains(value) else {
+                    throw usageError(
+                        "--trust wants one of \(TrustPolicy.names.joined(separator: ", ")), not "
+                            + "\"\(value)\"")
+                }
+                settings.trust = value
+                settings.connection.unableTo = value == "ca" ? nil : value
+            }),
+        Option(
+            "pin", .connection, "the server's key must be sha256:HEX",
+            manual: "The SHA-256 of the public key (SPKI) that the server must have, whatever else "
+                + "speaks for or against it. Outside HTTP the SHA-256 of the whole certificate "
+                + "does as well. Nothing is stored.",
+            example: "smallweb get --pin sha256:0123… https://example.org/",
+            .value("sha256:HEX") { settings, value throws(FetchError) in
+                settings.connection.pin = try OptionValue.sha256(value, "--pin")
+            }),
+        Option(
+            "within", .store, "expiring: in this time (14d)",
+            manual: "What 'smallweb trust expiring' counts as soon: a number with s, m, h, d or w.",
+            example: "smallweb trust expiring --within 4w",
+            .value("TIME") { settings, value throws(FetchError) in
+                settings.within = try OptionValue.duration(value, "--within")
+            }),
+        Option(
+            "from", .store, "import: the client whose store it is",
+            manual: "Whose store 'smallweb trust import' reads: \(Settings.formatNames).",
+            example: "smallweb trust import --from gmni known_hosts",
+            .value("CLIENT") { settings, value throws(FetchError) in
+                settings.importFormat = try OptionValue.choice(value, "--from")
+            }),
+        Option(
+            "to", .store, "export: the client to write for",
+            manual: "For whom 'smallweb trust export' writes: \(Settings.formatNames).",
+            example: "smallweb trust export --to lagrange",
+            .value("CLIENT") { settings, value throws(FetchError) in
+                settings.exportFormat = try OptionValue.choice(value, "--to")
+            }),
+        Option(
+            "replace", .store, "import: overwrite what is known",
+            manual: "Lets an import replace keys that are known. Without it they stay.",
+            example: "smallweb trust import --replace --from gmni known_hosts",
+            .flag { settings, isOn in settings.replacesPins = isOn }),
+    ]
+}
+
+extension OptionValue {
+    /// Seconds, from a number with `s`, `m`, `h`, `d` or `w`.
+    static func duration(_ text: String, _ option: String) throws(FetchError) -> Double {
+        let factors: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+        let factor = text.last.flatMap { factors[$0] }
+        guard let number = Double(factor == nil ? text : String(text.dropLast())), number >= 0,
+            number <= 1e6
+        else { throw usageError("\(option) wants a time such as 14d, not \"\(text)\"") }
+        return number * (factor ?? 1)
+    }
+}
+
+extension Settings {
+    static let formatNames = TrustFormat.allCases.map(\.rawValue).joined(separator: ", ")
+
+    /// The store with the policy that the options ask for.
+    ///
+    /// - Throws: `usage` when there is no place for it.
+    func trustStore() throws(FetchError) -> TrustStore {
+        let policy: TrustPolicy =
+            if let pin = connection.pin {
+                .pin(pin)
+            } else if skipsTrust {
+                .skip
+            } else {
+                trust.flatMap(TrustPolicy.init) ?? .tofu
+            }
+        var store = TrustStore(
+            path: policy == .skip ? "" : try Environment.knownHosts(), policy: policy)
+        if policy == .ask && Prompt.isPossible && promptsAllowed {
+            let settings = self
+            store.asker = { question in
+                let answer = Prompt.read(
+                    "\(question)\ntrust it? [y/N]", isSensitive: false,
+                    messages: Messages(settings: settings))
+                return answer.map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
+                    ?? false
+            }
+        }
+        return store
+    }
+}

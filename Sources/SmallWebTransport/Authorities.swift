@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebTLS
+internal import Glibc
+internal import SmallWebCore
+
+/// The system's certificate authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR, read at the
+/// first question.
+//
+// @unchecked: nobody changes the store after `init`; OpenSSL counts references and looks things up
+// in it under its own lock.
+final class Authorities: @unchecked Sendable {
+    private let library: TLSLibrary
+    private let store: OpaquePointer
+
+    private static let read = Result { () throws(FetchError) in try Authorities() }
+
+    /// - Throws: `not-built-in` when libssl is not installed.
+    static func shared() throws(FetchError) -> Authorities { try read.get() }
+
+    private init() throws(FetchError) {
+        library = try TLSContext.shared().library
+        guard let store = library.functions.X509_STORE_new() else {
+            throw FetchError(.internal, .tls, "OpenSSL could not make a certificate store")
+        }
+        // A file that is missing or broken leaves the store empty: nobody vouches for anything.
+        _ = library.functions.X509_STORE_set_default_paths(store)
+        library.functions.ERR_clear_error()
+        self.store = store
+    }
+
+    /// Whether one of them vouches for the certificate behind a finished handshake, dates included;
+    /// the name is not looked at.
+    func judge(_ ssl: OpaquePointer) -> AuthorityFacts {
+        let functions = library.functions
+        guard let certificate = functions.SSL_get1_peer_certificate(ssl),
+            let context = functions.X509_STORE_CTX_new()
+        else { return .refused("OpenSSL could not check the certificate") }
+        defer {
+            functions.X509_STORE_CTX_free(context)
+            functions.X509_free(certificate)
+            functions.ERR_clear_error()
+        }
+        let chain = functions.SSL_get_peer_cert_chain(ssl)
+        guard functions.X509_STORE_CTX_init(context, store, certificate, chain) == 1,
+            functions.X509_STORE_CTX_set_default(context, "ssl_server") == 1
+        else { return .refused("OpenSSL could not check the certificate") }
+        if functions.X509_verify_cert(context) == 1 { return .vouched }
+        let error = Int(functions.X509_STORE_CTX_get_error(context))
+        let reason = functions.X509_verify_cert_error_string(error)
+        return .refused(reason.map { String(cString: $0) } ?? "for reason \(error)")
+    }
+}

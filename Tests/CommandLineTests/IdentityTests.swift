@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct IdentityTests {
+    private let smallweb: Smallweb
+
+    init() {
+        var smallweb = Smallweb()
+        smallweb.environment["SMALLWEB_IDENTITIES"] = smallweb.home.file("ids")
+        self.smallweb = smallweb
+    }
+
+    @Test func anIdentityIsMadePrivateBoundShownAndRemoved() throws {
+        let made = try smallweb.run(["identity", "new", "alice", "gemini://a.test/app/"])
+        #expect(made.status == 0, "\(made.errors)")
+        let attributes = try FileManager.default.attributesOfItem(
+            atPath: smallweb.home.file("ids/alice.pem"))
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(
+            try smallweb.run(["identity", "list"]).text == "alice\tgemini://a.test:1965/app\n")
+        let shown = try smallweb.run(["identity", "show", "alice"]).text
+        #expect(shown.contains("CN=alice") && shown.contains("9999-12-31"))
+        #expect(try smallweb.run(["identity", "new", "alice"]).status == 23, "never overwritten")
+        #expect(try smallweb.run(["identity", "new", "../x"]).status == 2)
+        #expect(try smallweb.run(["identity", "unuse", "alice"]).status == 0)
+        #expect(try smallweb.run(["identity", "list"]).text == "alice\n")
+        let pem = try smallweb.run(["identity", "export", "alice"]).text
+        try Data(pem.utf8).write(to: URL(fileURLWithPath: smallweb.home.file("copy.pem")))
+        let copy = smallweb.home.file("copy.pem")
+        #expect(try smallweb.run(["identity", "import", "bob", copy]).status == 0)
+        #expect(try smallweb.run(["identity", "export", "bob"]).text == pem)
+        #expect(try smallweb.run(["identity", "remove", "alice"]).status == 0)
+        #expect(try smallweb.run(["identity", "list"]).text == "bob\n")
+    }
+
+    @Test func aServersWishNamesTheCommands() throws {
+        let capsule = try Capsule()
+        let result = try smallweb.run(["get", capsule.place + "/status/60"])
+        #expect(result.status == 98)
+    }
+
+    @Test func anIdentityThatCannotBeUsedStopsTheFetch() throws {
+        let capsule = try Capsule()
+        let server = TestCertificate.make()
+        let old = TestCertificate.make(notBefore: 1000, notAfter: 2000)
+        let mixed = server.certificatePEM + old.keyPEM
+        let cases = ["no PEM", mixed, old.certificatePEM + old.keyPEM, server.certificatePEM]
+        for (number, text) in cases.enumerated() {
+            let file = smallweb.home.file("\(number).pem")
+            try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+            let result = try smallweb.run(["get", "-E", file, capsule.place + "/about"])
+            #expect(result.status == 58, "\(number): \(result.errors)")
+        }
+        #expect(try smallweb.run(["get", "--identity", "x", capsule.place + "/"]).status == 58)
+        capsule.server.stop()
+        #expect(capsule.server.connections.allSatisfy { $0.received.isEmpty })
+    }
+
+    @Test func openSSLsServerGetsTheIdentityOfItsScopeAlone() throws {
+        let server = try DemandingServer(smallweb.home)
+        defer { server.stop() }
+        let refused = try smallweb.run(["get", server.url("/app/x")])
+        #expect(refused.status == 98, "\(refused.errors)")
+        let scope = server.url("/app")
+        #expect(try smallweb.run(["identity", "new", "alice", scope]).status == 0)
+        let shown = try smallweb.run(["get", "--read-timeout", "0.5", server.url("/app/x")])
+        // s_server waits for more than Gemini sends: silence, but after it took the certificate.
+        #expect(shown.status == 28, "\(shown.status) \(shown.errors)")
+        #expect(try smallweb.run(["get", server.url("/apple")]).status == 98)
+        let named = try smallweb.run([
+            "get", "--identity", "alice", "--read-timeout", "0.5", server.url("/apple"),
+        ])
+        #expect(named.status == 28)
+    }
+}
+
+/// `openssl s_server` that insists on a client certificate.
+private final class DemandingServer {
+    private let process = Process()
+    private let port: Int
+    private let input = Pipe()
+
+    init(_ home: Smallweb.Home) throws {
+        let certificate = TestCertificate.make()
+        let file = home.file("server.pem")
+        let pem = certificate.certificatePEM + certificate.keyPEM
+        try Data(pem.utf8).write(to: URL(fileURLWithPath: file))
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        process.arguments = [
+            "s_server", "-accept", "127.0.0.1:0", "-cert", file, "-key", file, "-Verify", "1",
+            "-www",
+        ]
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        process.standardInput = input
+        try process.run()
+        var text = ""
+        while !text.contains("\n") || !text.contains("ACCEPT 127.0.0.1:") || !text.hasSuffix("\n") {
+            let data = output.fileHandleForReading.availableData
+            if data.isEmpty { break }
+            text += String(decoding: data, as: UTF8.self)
+        }
+        let digits = text.range(of: "ACCEPT 127.0.0.1:").map { text[$0.upperBound...] } ?? ""
+        port = try #require(Int(digits.prefix { $0.isNumber }))
+    }
+
+    func url(_ path: String) -> String { "gemini://127.0.0.1:\(port)\(path)" }
+
+    func stop() {
+        // It holds SIGTERM back while it serves.
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+}

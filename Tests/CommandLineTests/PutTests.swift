@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct PutTests {
+    private let smallweb = Smallweb()
+
+    private func put(
+        _ server: LoopbackServer, _ arguments: [String], stdin: String? = nil
+    ) throws -> Smallweb.Result {
+        let url = "titan://127.0.0.1:\(server.port)/page.gmi"
+        return try smallweb.run(["put", url] + arguments, stdin: stdin)
+    }
+
+    /// Takes an upload and says so.
+    private static func accepting(_ count: Int) throws -> LoopbackServer {
+        try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            _ = peer.read(count)
+            peer.write("20 text/gemini\r\nstored\n")
+        }
+    }
+
+    private func received(_ server: LoopbackServer) -> [String] {
+        server.stop()
+        return server.connections.map { String(decoding: $0.received, as: UTF8.self) }
+    }
+
+    @Test func aFileGoesOutWithItsSizeTypeAndToken() throws {
+        let server = try Self.accepting(5)
+        try Data("hello".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("a.md")))
+        try Data("a b\n".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("token")))
+        let result = try put(
+            server, [smallweb.home.file("a.md"), "--token-file", smallweb.home.file("token")])
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.text == "stored\n")
+        let place = "titan://127.0.0.1:\(server.port)/page.gmi"
+        #expect(
+            received(server) == ["\(place);size=5;mime=text/markdown;token=a%20b\r\nhello"])
+    }
+
+    @Test func standardInputIsMeasuredFirst() throws {
+        let server = try Self.accepting(3)
+        #expect(try put(server, ["--mime", "text/plain"], stdin: "abc").status == 0)
+        #expect(received(server).first?.contains(";size=3;mime=text/plain\r\nabc") == true)
+    }
+
+    @Test func nothingDeletesOnlyWhenAskedTo() throws {
+        let server = try Self.accepting(0)
+        #expect(try put(server, ["-"], stdin: "").status == 2)
+        #expect(try put(server, ["--delete"]).status == 0)
+        #expect(received(server).count == 1)
+    }
+
+    @Test func anEarlyRefusalIsReportedWhileTheBodyIsStillGoingOut() throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write("59 too large\r\n")
+            peer.hangWithoutReading()
+        }
+        let big = smallweb.home.file("big")
+        try Data(count: 32 << 20).write(to: URL(fileURLWithPath: big))
+        let result = try put(server, [big])
+        #expect(result.status == 22)
+        #expect(result.errors.contains("59 too large"))
+    }
+
+    @Test func aRedirectNeverGetsTheBody() throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            _ = peer.read(3)
+            peer.write("30 /elsewhere.gmi\r\n")
+        }
+        #expect(try put(server, [], stdin: "abc").status == 102)
+        #expect(received(server).count == 1)
+    }
+
+    @Test func whatHasNoBodyOrNoPlaceIsAMistake() throws {
+        #expect(try smallweb.run(["get", "titan://127.0.0.1:1/a"]).status == 2)
+        #expect(try smallweb.run(["put", "gemini://127.0.0.1:1/a", "/etc/hosts"]).status == 2)
+        #expect(try smallweb.run(["put", "titan://127.0.0.1:1/", "/etc/hosts"]).status == 3)
+        #expect(
+            try smallweb.run(["put", "titan://127.0.0.1:1/a;size=4", "/etc/hosts"]).status == 3)
+        #expect(try smallweb.run(["put", "titan://127.0.0.1:1/a", "/missing"]).status == 26)
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct TrustCommandTests {
+    private let smallweb: Smallweb
+
+    init() {
+        var smallweb = Smallweb()
+        smallweb.environment["SMALLWEB_KNOWN_HOSTS"] = smallweb.home.file("hosts")
+        self.smallweb = smallweb
+    }
+
+    private let hash = "sha256:" + String(repeating: "ab", count: 32)
+    private var store: String {
+        String(decoding: smallweb.home.content("hosts") ?? [], as: UTF8.self)
+    }
+
+    private func write(_ text: String, _ name: String = "hosts") throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
+    }
+
+    @Test func addsShowsReplacesAndRemoves() throws {
+        #expect(try smallweb.run(["trust", "add", "a.test", "--pin", hash]).status == 0)
+        #expect(try smallweb.run(["trust", "list"]).text.hasPrefix("a.test:1965\tk\t\(hash)\t"))
+        #expect(try smallweb.run(["trust", "show", "gemini://a.test/x"]).text.contains(hash))
+        let other = "sha256:" + String(repeating: "cd", count: 32)
+        #expect(try smallweb.run(["trust", "replace", "a.test", "--pin", other]).status == 0)
+        #expect(!store.contains(hash) && store.contains(other))
+        #expect(try smallweb.run(["trust", "replace", "a.test"]).status == 2)
+        #expect(try smallweb.run(["trust", "remove", "a.test"]).status == 0)
+        #expect(try smallweb.run(["trust", "list"]).text == "")
+        #expect(try smallweb.run(["trust", "remove", "a.test"]).status == 60)
+    }
+
+    @Test func theCommandInTheHintAcceptsTheChange() throws {
+        let (old, new) = (try Capsule(), TestCertificate.make())
+        let place = "127.0.0.1:\(old.server.port)"
+        #expect(try smallweb.run(["trust", "add", place]).text.contains("first-use"))
+        #expect(try smallweb.run(["trust", "check", place]).text.contains("match"))
+        #expect(try smallweb.run(["trust", "replace", place, "--pin", hash]).status == 0)
+        let refused = try smallweb.run(["get", old.place + "/about"])
+        #expect(refused.status == 90)
+        #expect(refused.errors.contains(hash))
+        let actual = try #require(refused.errors.range(of: "key is now sha256:"))
+        let key = refused.errors[actual.upperBound...].prefix(64)
+        #expect(
+            try smallweb.run(["trust", "replace", place, "--pin", "sha256:\(key)"]).status == 0)
+        #expect(try smallweb.run(["get", old.place + "/about"]).status == 0)
+        #expect(new.der != [])
+    }
+
+    @Test func lockedAndPinned() throws {
+        let certificate = TestCertificate.make()
+        let capsule = try Capsule(certificate)
+        let url = capsule.place + "/about"
+        #expect(try smallweb.run(["get", "--trust", "locked", url]).status == 60)
+        let pin = "sha256:" + certificate.spkiSHA256.hex
+        #expect(try smallweb.run(["get", "--pin", pin, url]).status == 0)
+        #expect(try smallweb.run(["get", "--pin", hash, url]).status == 90)
+        #expect(smallweb.home.content("hosts") == nil, "nothing was stored")
+        #expect(try smallweb.run(["get", "--trust", "ask", url]).status == 60)
+        #expect(try smallweb.run(["get", url]).status == 0)
+        #expect(try smallweb.run(["get", "--trust", "locked", url]).status == 0)
+    }
+
+    @Test func authoritiesAreThoseOfTheEnvironment() throws {
+        let certificate = TestCertificate.make()
+        let capsule = try Capsule(certificate)
+        try write(certificate.certificatePEM, "ca.pem")
+        let url = capsule.place + "/about"
+        #expect(try smallweb.run(["get", "--trust", "ca", url]).status == 60)
+        var trusting = smallweb
+        trusting.environment["SSL_CERT_FILE"] = smallweb.home.file("ca.pem")
+        #expect(try trusting.run(["get", "--trust", "ca", url]).status == 0)
+        #expect(smallweb.home.content("hosts") == nil)
+        #expect(try trusting.run(["get", "--trust", "both", url]).status == 0)
+        #expect(store.contains("via=first-use"))
+        let elsewhere = "gemini://localhost.test:\(capsule.server.port)/about"
+        let resolve = "localhost.test:\(capsule.server.port):127.0.0.1"
+        let wrong = try trusting.run(["get", "--trust", "ca", "--resolve", resolve, elsewhere])
+        #expect(wrong.status == 60)
+        #expect(wrong.errors.contains("another name"))
+    }
+
+    @Test func libcurlSaysWhatItCannot() throws {
+        let result = try smallweb.run(["get", "--trust", "locked", "https://127.0.0.1:1/"])
+        #expect(result.status == 2)
+        #expect(result.errors.contains("libcurl cannot"))
+    }
+
+    @Test func importsWithoutOverwriting() throws {
+        let line = "a.test:1965 \(String(repeating: "AB", count: 64))\n"
+        try write(line + "b.test:70 \(String(repeating: "AB", count: 64))\n", "gplaces")
+        #expect(try smallweb.run(["trust", "add", "a.test", "--pin", hash]).status == 0)
+        let path = smallweb.home.file("gplaces")
+        let first = try smallweb.run(["trust", "import", "--from", "gplaces", path])
+        #expect(first.errors.hasPrefix("imported 1, kept 1"))
+        #expect(store.contains(hash))
+        #expect(
+            try smallweb.run(["trust", "import", "--replace", "--from", "gplaces", path]).status
+                == 0)
+        #expect(!store.contains(hash))
+        #expect(try smallweb.run(["trust", "export", "--to", "gplaces"]).text.contains(line))
+        #expect(
+            try smallweb.run(["trust", "export", "--to", "lagrange"]).errors.contains("a.test"))
+        try write("SQLite format 3\0", "tofu.db")
+        let database = smallweb.home.file("tofu.db")
+        #expect(try smallweb.run(["trust", "import", "--from", "av-98", database]).status == 2)
+    }
+
+    @Test func whatExpiresIsAMonitorsStatus() throws {
+        let now = Int(Date().timeIntervalSince1970)
+        let line = { (host: String, days: Int) in
+            "\(host):1965 k \(hash) expires=\(now + days * 86_400)\n"
+        }
+        try write(line("far", 30))
+        #expect(try smallweb.run(["trust", "expiring"]).status == 0)
+        #expect(try smallweb.run(["trust", "expiring", "--within", "5w"]).status == 1)
+        try write(line("far", 30) + line("near", 13))
+        let near = try smallweb.run(["trust", "expiring", "--within", "14d"])
+        #expect(near.status == 1)
+        #expect(near.text.hasPrefix("near:1965\t"))
+        try write(line("gone", -1))
+        #expect(try smallweb.run(["trust", "expiring"]).status == 2)
+    }
+
+    @Test func twoHundredProcessesLoseNoLine() async throws {
+        let (smallweb, hash) = (smallweb, hash)
+        try await withThrowingTaskGroup(of: Int32.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    try smallweb.run(["trust", "add", "h\(number).test", "--pin", hash]).status
+                }
+            }
+            for try await status in group { #expect(status == 0) }
+        }
+        let places = Set(store.split(separator: "\n").map { $0.prefix { $0 != ":" } })
+        for number in 0..<200 { #expect(places.contains("h\(number).test")) }
+        #expect(smallweb.home.names == ["hosts"], "no temporary file is left")
+    }
+
+    @Test func aKilledWriterLeavesTheOldStoreOrTheNew() throws {
+        let filler = (0..<2000).map { "h\($0).test:1965 k \(hash) n=1\n" }.joined()
+        for round in 0..<20 {
+            try write(filler)
+            let killed = try smallweb.run(["trust", "add", "new.test", "--pin", hash]) { process in
+                usleep(UInt32(round) * 1500)
+                kill(process, SIGKILL)
+            }
+            _ = killed
+            let lines = store.split(separator: "\n")
+            #expect(lines.count == 2000 || lines.count == 2001)
+            #expect(store.hasSuffix("\n") && store.hasPrefix(filler.prefix(100)))
+        }
+        #expect(try smallweb.run(["trust", "add", "last.test", "--pin", hash]).status == 0)
+        #expect(store.contains("last.test:1965"))
+    }
+}

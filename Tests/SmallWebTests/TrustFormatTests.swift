@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+import SmallWebCore
+import Testing
+
+@testable import SmallWeb
+
+/// The stores of other clients, in and out.
+@Suite struct TrustFormatTests {
+    private static let key = String(repeating: "0a", count: 32)
+    private static let c256 = String(repeating: "1b", count: 32)
+    private static let c512 = String(repeating: "2c", count: 64)
+
+    private func pin(_ place: String, expires: Int? = 1_797_805_033) -> KnownHosts.Pin {
+        var pin = KnownHosts.Pin(
+            place: place, key: Self.key, expires: expires, first: 1, last: 2, days: 1, via: "x")
+        pin.seenSHA256 = Self.c256
+        pin.seenSHA512 = Self.c512
+        return pin
+    }
+
+    @Test(arguments: TrustFormat.allCases.filter { $0.text(of: []) != nil })
+    func whatIsExportedIsImported(_ format: TrustFormat) throws {
+        let pins = [pin("example.org:1965"), pin("other.test:1966")]
+        let (text, left) = try #require(format.text(of: pins))
+        let (back, refused) = format.pins(in: text)
+        #expect(refused == 0, "\(text)")
+        let hasPorts = format != .gmni && format != .chawan
+        #expect(left == (hasPorts ? [] : ["other.test:1966"]))
+        #expect(back.map(\.place) == pins.map(\.place).filter { !left.contains($0) })
+        for pin in back {
+            #expect(pin.via == "import:\(format.rawValue)")
+            #expect([Self.key, Self.c256, Self.c512].contains(pin.key))
+            #expect((pin.kind == .key) == (pin.key == Self.key))
+            if let expires = pin.expires { #expect(expires == 1_797_805_033) }
+        }
+        #expect(format.text(of: pins)?.text == text)
+    }
+
+    /// Lines as those clients write them.
+    @Test(arguments: [
+        (TrustFormat.gmni, "A.example SHA-512 \(pairs(64))\n", "a.example:1965", "c"),
+        (.gplaces, "a.example:1970 \(String(repeating: "AB", count: 64))\n", "a.example:1970", "c"),
+        (
+            .telescope, "a.example SHA256:\(String(repeating: "ab", count: 32)) 0\n",
+            "a.example:1965", "c"
+        ),
+        (
+            .lagrange, "a.example;1965 1797805033 \(String(repeating: "ab", count: 32))\n",
+            "a.example:1965", "k"
+        ),
+        (.chawan, "a.example sha256 \(pairs(32)) 1797805033\n", "a.example:1965", "k"),
+        (
+            .amfora, "\"a/example:1966\" = \"\(String(repeating: "AB", count: 32))\"\n",
+            "a.example:1966", "k"
+        ),
+        (
+            .agunua, "/x/a.example:1966\tq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=\n",
+            "a.example:1966", "k"
+        ),
+        (
+            .ncgopher,
+            "[certificate]\n\"a.example\" = \"q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=\"\n",
+            "a.example:1965", "c"
+        ),
+        (.av98, "a.example||\(String(repeating: "ab", count: 32))\n", "a.example:1965", "c"),
+        (
+            .offpunk, "certs/a.example/192.0.2.1/\(String(repeating: "ab", count: 32))\t3\n",
+            "a.example:1965", "c"
+        ),
+    ])
+    func readsWhatTheClientWrites(
+        _ format: TrustFormat, text: String, place: String, kind: String
+    ) throws {
+        let (pins, refused) = format.pins(in: text)
+        #expect(refused == 0)
+        let pin = try #require(pins.first)
+        #expect(pin.place == place)
+        #expect(pin.kind.rawValue == kind)
+        #expect(pin.key.allSatisfy { "ab".contains($0) })
+        #expect(KnownHosts(parsing: pin.text).pins == [pin])
+    }
+
+    @Test(arguments: TrustFormat.allCases)
+    func whatItCannotReadIsCounted(_ format: TrustFormat) {
+        let (pins, refused) = format.pins(in: "what is this\n\n# a comment\na/b c:d e\n")
+        #expect(pins.isEmpty)
+        #expect(refused == 2)
+    }
+
+    @Test(arguments: [
+        ("Example.ORG", "example.org:1965"), ("a:70", "a:70"), ("[::1]:7", "[::1]:7"),
+        ("[::1]", "[::1]:1965"), ("::1", "[::1]:1965"),
+    ])
+    func aPlaceIsWrittenOneWay(_ text: String, place: String) {
+        #expect(KnownHosts.place(text, port: 1965) == place)
+    }
+
+    @Test(arguments: ["", ":1", "a:x", "a:70000", "a b", "a/b"])
+    func whatIsNoPlace(_ text: String) { #expect(KnownHosts.place(text, port: 1965) == nil) }
+
+    private static func pairs(_ count: Int) -> String {
+        [String](repeating: "AB", count: count).joined(separator: ":")
+    }
+}
