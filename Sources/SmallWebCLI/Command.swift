@@ -113,7 +113,8 @@ struct Command: Sendable {
         manual: "Lists each scheme with its default port, what carries it, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
         examples: [("smallweb schemes | cut -f1", "Names alone")],
-        operands: [], takes: {
+        operands: [],
+        takes: {
             $0.group == .messages || ["fallback-curl", "json"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in

@@ -5,10 +5,10 @@ internal import SmallWebTransport
 extension Command {
     static let identity = Command(
         name: "identity", synopsis: "identity ACTION …",
-        summary: "list|new|show|use|unuse|import|export|remove",
-        manual: "Makes and manages client certificates. An identity is sent only to the URLs that it "
-            + "is bound to with use, and to what lies below them, never after a redirect to "
-            + "another place.",
+        summary: "make client certificates, bind them to places",
+        manual: "Makes and manages client certificates: list, new, show, use, unuse, import, "
+            + "export and remove. An identity is sent only to the URLs that it is bound to with "
+            + "use, and to what lies below them, never after a redirect to another place.",
         examples: [
             ("smallweb identity new alice", "Make one"),
             ("smallweb identity use alice gemini://example.org/app", "Bind it to a place"),

@@ -154,6 +154,13 @@ final class OneURL: @unchecked Sendable {
         if !isHTTP && hasHTTPOptions {
             throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
         }
+        if request.scheme.transport != .tls
+            && (settings.identityName != nil || settings.certificateFile != nil)
+        {
+            throw usageError(
+                "no identity can be shown over \(request.scheme.name)",
+                hint: "identities are for Gemini and Titan")
+        }
         if settings.refs.isRequired && !request.scheme.name.hasPrefix("git") {
             throw usageError(
                 "\(request.scheme.name) has no references",

@@ -6,11 +6,11 @@ internal import SmallWebTransport
 extension Command {
     static let trust = Command(
         name: "trust", synopsis: "trust ACTION …",
-        summary: "list|show|add|replace|remove|check|import|export|expiring",
-        manual: "Shows and changes the store of known keys: list and show what is pinned, add, replace "
-            + "and remove pins, check a server against them, import and export the stores of other "
-            + "clients, and find certificates that end soon with expiring, whose exit status is 1 "
-            + "when there are any and 2 when one has ended.",
+        summary: "show and change the store of known keys",
+        manual: "Shows and changes the store of known keys: list and show what is pinned, add, "
+            + "replace and remove pins, check a server against them, import and export the "
+            + "stores of other clients, and find certificates that end soon with expiring, whose "
+            + "exit status is 1 when there are any and 2 when one has ended.",
         examples: [
             ("smallweb trust list", "What is pinned"),
             ("smallweb trust show geminiprotocol.net", "What is known of one host"),
@@ -18,7 +18,8 @@ extension Command {
         ],
         operands: [
             .choice([
-                "list", "show", "add", "replace", "remove", "check", "import", "export", "expiring",
+                "list", "show", "add", "replace", "remove", "check", "import", "export",
+                "expiring",
             ]), .text,
         ],
         takes: { [.store, .connection, .limits, .messages].contains($0.group) }
