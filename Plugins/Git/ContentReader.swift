@@ -230,7 +230,8 @@ final class ContentReader {
                 beginning? += bytes
                 if (beginning?.count ?? 0) >= Self.beginningBytes { try await begin() }
             case .end(let computed):
-                try await begin()
+                // A short file is checked before anybody gets it.
+                if computed == id { try await begin() }
                 found = computed
             }
         }
