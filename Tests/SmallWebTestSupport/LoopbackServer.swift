@@ -22,7 +22,13 @@ public final class LoopbackServer: Sendable {
     private struct State {
         var isStopping = false
         var open: Set<Int32> = []
-        var connections: [Connection] = []
+        var acceptedCount = 0
+        /// By the order in which they were accepted: threads may end in another.
+        var finished: [Int: Connection] = [:]
+
+        var connections: [Connection] {
+            finished.sorted { $0.key < $1.key }.map(\.value)
+        }
     }
 
     /// IPv4, numeric.
@@ -52,7 +58,7 @@ public final class LoopbackServer: Sendable {
         self.listener = listener
         self.state = state
         acceptor = startThread {
-            Self.accept(on: listener, state) { descriptor in
+            Self.accept(on: listener, state) { descriptor, number in
                 blockBrokenPipeSignal()
                 let peer = Peer(descriptor: descriptor, context: context?.pointer)
                 if peer.handshake() { handler(peer) }
@@ -64,7 +70,7 @@ public final class LoopbackServer: Sendable {
                     // Under the lock, so that `stop` never shuts down a number used anew.
                     close(descriptor)
                     state.open.remove(descriptor)
-                    state.connections.append(connection)
+                    state.finished[number] = connection
                 }
             }
         }
@@ -72,17 +78,17 @@ public final class LoopbackServer: Sendable {
 
     deinit { stop() }
 
-    /// The connections that are over, in the order of their ends.
+    /// The connections that are over, in the order in which they began.
     public var connections: [Connection] { state.update { $0.connections } }
 
     /// Blocks until `count` connections are over.
     public func waitForConnections(_ count: Int) -> [Connection] {
-        state.wait { $0.connections.count >= count ? $0.connections : nil }
+        state.wait { $0.finished.count >= count ? $0.connections : nil }
     }
 
     /// Blocks until a connection is being served.
     public func waitForClient() {
-        state.wait { $0.open.isEmpty && $0.connections.isEmpty ? nil : () }
+        state.wait { $0.open.isEmpty && $0.finished.isEmpty ? nil : () }
     }
 
     /// How many sockets of this machine are connected, or connecting, to the server.
@@ -104,7 +110,8 @@ public final class LoopbackServer: Sendable {
     }
 
     private static func accept(
-        on listener: Int32, _ state: Monitor<State>, serve: @escaping @Sendable (Int32) -> Void
+        on listener: Int32, _ state: Monitor<State>,
+        serve: @escaping @Sendable (_ descriptor: Int32, _ number: Int) -> Void
     ) {
         while true {
             let accepted = Glibc.accept(listener, nil, nil)
@@ -119,15 +126,17 @@ public final class LoopbackServer: Sendable {
                 continue
             }
             _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
-            let isWanted = state.update { state in
-                if !state.isStopping { state.open.insert(accepted) }
-                return !state.isStopping
+            let place: Int? = state.update { state in
+                guard !state.isStopping else { return nil }
+                state.open.insert(accepted)
+                state.acceptedCount += 1
+                return state.acceptedCount
             }
-            guard isWanted else {
+            guard let place else {
                 close(accepted)
                 return
             }
-            pthread_detach(startThread { serve(accepted) })
+            pthread_detach(startThread { serve(accepted, place) })
         }
     }
 
