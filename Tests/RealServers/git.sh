@@ -416,26 +416,26 @@ git_files() {
     must cmp "$work/file" <(git -C "$repositories/normal.git" cat-file blob main:README)
 
     check "git: -O takes the name from the URL, without the version"
-    mkdir "$work/named"
-    sw get -O -P "$work/named" "$git/normal.git//100%25.txt" "$git/normal.git//what%3F.txt" \
+    mkdir "$work/git-named"
+    sw get -O -P "$work/git-named" "$git/normal.git//100%25.txt" "$git/normal.git//what%3F.txt" \
         "$git/normal.git//README?ref=v1.0" "$web/normal.git//a%20b/c%20d.txt" \
         "$secure/normal.git//gr%C3%BCn%20%E2%98%83/%C3%BCn%C3%AF.txt" "$git/normal.git//empty"
     status_is 0
-    holds_only "$work/named" './100%.txt ./README ./c d.txt ./empty ./what?.txt ./ünï.txt '
-    must cmp "$work/named/README" <(git -C "$repositories/normal.git" cat-file blob v1.0:README)
-    must_not test -s "$work/named/empty"
+    holds_only "$work/git-named" './100%.txt ./README ./c d.txt ./empty ./what?.txt ./ünï.txt '
+    must cmp "$work/git-named/README" <(git -C "$repositories/normal.git" cat-file blob v1.0:README)
+    must_not test -s "$work/git-named/empty"
 
     check "git: -O of a symbolic link makes none"
-    sw get -O -P "$work/named" "$git/normal.git//deep/out"
+    sw get -O -P "$work/git-named" "$git/normal.git//deep/out"
     status_is 0
-    must_not test -L "$work/named/out"
+    must_not test -L "$work/git-named/out"
 
     check "git: -O of what is missing writes nothing"
     mkdir "$work/none"
     sw get -O -P "$work/none" "$git/normal.git//missing" "$web/normal.git//missing"
     status_is 22
     holds_only "$work/none" ''
-    rm -r "$work/named" "$work/none" "$work/file"
+    rm -r "$work/git-named" "$work/none" "$work/file"
 }
 
 git_runs() {
