@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// The ways into a fetch: a closure, a sequence, a collected response.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DoorTests {
     private let bench: Bench
     private let server: LoopbackServer

@@ -5,7 +5,7 @@ import SmallWebTransport
 import Testing
 
 /// What goes wrong between us, libcurl and a server, and what it is called.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTPErrorTests {
     private let bench: Bench
     private let web: Web

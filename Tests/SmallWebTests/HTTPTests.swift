@@ -60,7 +60,7 @@ extension Played {
 }
 
 /// HTTP through the real engine, as long as the server behaves.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTPTests {
     private let bench: Bench
     private let web: Web

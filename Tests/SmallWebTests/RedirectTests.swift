@@ -3,7 +3,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectTests {
     private let bench: Bench
     private let server: LoopbackServer

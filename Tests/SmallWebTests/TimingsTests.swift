@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// What a fetch knows about its own course.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TimingsTests {
     private let bench: Bench
 

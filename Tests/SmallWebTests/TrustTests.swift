@@ -7,7 +7,7 @@ import Testing
 
 @testable import SmallWeb
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TrustTests {
     private let bench: Bench
     private let certificate = TestCertificate.make()

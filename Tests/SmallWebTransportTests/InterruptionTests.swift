@@ -53,7 +53,7 @@ private struct Trap {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct InterruptionTests {
     @Test(arguments: Stage.allCases)
     func theDeadlineOfTheFetchEndsEveryStage(_ stage: Stage) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResolverTests {
     private func address(_ literal: String) throws -> SocketAddress {
         try #require(SocketAddress(literal: literal, port: 1))

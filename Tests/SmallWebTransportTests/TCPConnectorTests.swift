@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TCPConnectorTests {
     /// Connects to `literals` in turn and says where it ended and what was tried.
     private func connect(

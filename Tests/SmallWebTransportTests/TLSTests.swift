@@ -5,7 +5,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TLSTests {
     /// How the peer ended, as the client sees it, and what came before.
     private func ending(
