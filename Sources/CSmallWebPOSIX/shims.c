@@ -39,6 +39,14 @@ int swposix_signal_to_event(int signal_number, int event_fd) {
     return sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+int swposix_note_signal(int signal_number) {
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction inherited;
+    if (sigaction(signal_number, NULL, &inherited) != 0 || inherited.sa_handler != SIG_DFL)
+        return 0;
+    return sigaction(signal_number, &action, NULL) == 0;
+}
+
 void swposix_forget_signal(int signal_number) {
     struct sigaction current;
     if (sigaction(signal_number, NULL, &current) == 0 && current.sa_handler == note_signal)

@@ -18,12 +18,23 @@ public struct Fetcher: Sendable {
         public var http = HTTPSettings()
         /// Schemes that may be fetched at all; `nil` for all of the registry.
         public var allowedSchemes: Set<String>?
+        /// The trust store and HTTP settings for a URI that a redirect leads to, where rules differ
+        /// by place; `nil` when the same hold everywhere.
+        public var elsewhere: (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings))?
 
         public init(trustStore: TrustStore) { self.trustStore = trustStore }
+
+        /// As they are for one hop.
+        func applied(to uri: URI, isFirst: Bool) throws(FetchError) -> Options {
+            guard !isFirst, let elsewhere else { return self }
+            var options = self
+            (options.trustStore, options.http) = try elsewhere(uri)
+            return options
+        }
     }
 
     public let registry: Registry
-    public let options: Options
+    public var options: Options
     let loop: EventLoop
 
     public init(registry: Registry, options: Options, loop: EventLoop) {

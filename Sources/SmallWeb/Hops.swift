@@ -63,7 +63,9 @@ struct Hops {
         let (emit, limit) = (emit, request.limits.bodyBytesMax)
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = NetworkDialer(
-            loop: fetcher.loop, options: fetcher.options, limits: request.limits,
+            loop: fetcher.loop,
+            options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
+            limits: request.limits,
             deadline: deadline, wire: wire,
             identity: try fetcher.options.identities.identity(for: request.uri, origin: origin)
         ) { event async throws(FetchError) in

@@ -4,42 +4,58 @@ public import SmallWebTransport
 
 /// Which client certificate goes to which URL.
 public struct Identities: Sendable {
-    /// Where an identity may be shown: a host and port, and a path with everything below it. Gemini
-    /// and Titan are the same place.
+    /// Where an identity may be shown: a host and port, and a path with everything below it.
     public struct Scope: Sendable, Hashable, CustomStringConvertible {
-        public let place: String
+        let place: Place
         /// Without the slash at its end; empty for the whole host.
         public let path: String
 
-        /// - Throws: `bad-url` for what is no URL of Gemini or Titan.
+        /// - Throws: `bad-url` for what has no use for client certificates.
         public init(_ url: String) throws(FetchError) {
             let uri = try InternationalHostName.toASCII(URI(parsing: url)).removingDotSegments()
-            guard let place = Self.place(uri) else {
+            guard let place = Place(uri) else {
                 throw FetchError(
-                    .badURL, .input, "identities are for gemini:// and titan://, not for \(url)")
+                    .badURL, .input,
+                    "no identity can be shown to \(url): its scheme has none",
+                    hint: "identities are for gemini, titan, gophers, https and git+https")
             }
             self.place = place
             path = Self.trimmed(uri.path)
         }
 
-        public var description: String { "gemini://\(place)\(path.isEmpty ? "/" : path)" }
+        public var description: String {
+            "\(place.scheme)://\(place.endpoint)\(path.isEmpty ? "/" : path)"
+        }
 
         /// By path segment: `/alice` is not the beginning of `/alice-bob`.
         public func contains(_ uri: URI) -> Bool {
-            guard Self.place(uri) == place else { return false }
+            guard Place(uri) == place else { return false }
             let other = Self.trimmed(uri.removingDotSegments().path)
             return path.isEmpty || other == path || other.hasPrefix(path + "/")
         }
 
-        static func place(_ uri: URI) -> String? {
-            guard uri.scheme == "gemini" || uri.scheme == "titan", let host = uri.host else {
-                return nil
-            }
-            return Endpoint(host: host, port: uri.port ?? 1965, security: .tls).description
-        }
-
         private static func trimmed(_ path: String) -> String {
             path.hasSuffix("/") ? String(path.dropLast()) : path
+        }
+    }
+
+    /// A server that an identity may be for.
+    struct Place: Sendable, Hashable {
+        /// Of two schemes that are the same place, such as gemini and titan, the first.
+        let scheme: String
+        let endpoint: Endpoint
+
+        /// `nil` for a scheme without client certificates.
+        init?(_ uri: URI) {
+            let port: UInt16
+            switch uri.scheme {
+            case "gemini", "titan": (scheme, port) = ("gemini", 1965)
+            case "https", "git+https": (scheme, port) = ("https", 443)
+            case "gophers": (scheme, port) = ("gophers", 70)
+            default: return nil
+            }
+            guard let host = uri.host else { return nil }
+            endpoint = Endpoint(host: host, port: uri.port ?? port, security: .tls)
         }
     }
 
@@ -50,10 +66,13 @@ public struct Identities: Sendable {
 
     public init() {}
 
+    /// Whether a client certificate can be shown to servers of this scheme.
+    public static func areFor(_ uri: URI) -> Bool { Place(uri) != nil }
+
     /// - Parameter origin: The URI that the user asked for, before redirects.
     func identity(for uri: URI, origin: URI) throws(FetchError) -> ClientIdentity? {
-        guard let place = Scope.place(uri) else { return nil }
-        if let chosen, place == Scope.place(origin) { return chosen }
+        guard let place = Place(uri) else { return nil }
+        if let chosen, place == Place(origin) { return chosen }
         return try bound?(uri)
     }
 }

@@ -92,6 +92,27 @@ public struct KnownHosts: Sendable, Hashable {
         return count - lines.count
     }
 
+    /// Adds pins that another store has.
+    ///
+    /// - Parameter replacing: Whether they take the place of what is known of theirs; else they
+    ///   are only for places of which nothing is known.
+    /// - Returns: Those that were added.
+    public mutating func merge(_ more: [Pin], replacing: Bool) -> [Pin] {
+        var known = Set(pins.map(\.place))
+        if replacing {
+            let places = Set(more.map(\.place))
+            lines.removeAll { line in
+                if case .pin(let pin) = line { places.contains(pin.place) } else { false }
+            }
+            known = []
+        }
+        var seen: Set<Pin> = []
+        // A store may have the same line twice, and several for one place, which are alternatives.
+        let added = more.filter { !known.contains($0.place) && seen.insert($0).inserted }
+        lines += added.map(Line.pin)
+        return added
+    }
+
     /// Replaces `old`, in its place.
     mutating func replace(_ old: Pin, by new: Pin) {
         guard let index = lines.firstIndex(of: .pin(old)) else { return }
@@ -135,7 +156,7 @@ extension KnownHosts.Pin {
     /// `nil` for anything that is not a pin of this version.
     init?(parsing line: Substring) {
         let fields = line.split { $0 == " " || $0 == "\r" }
-        guard fields.count >= 3, let kind = Kind(rawValue: String(fields[1])),
+        guard fields.count >= 3, !line.hasPrefix("#"), let kind = Kind(rawValue: String(fields[1])),
             let colon = fields[2].firstIndex(of: ":"),
             let algorithm = Algorithm(rawValue: String(fields[2][..<colon])),
             kind == .certificate || algorithm == .sha256

@@ -58,22 +58,18 @@ struct NetworkDialer: Dialer {
             try await emit(.sent(bytes))
         }
         wire.add(stream)
-        try await stream.start(by: connectDeadline)
+        do throws(FetchError) {
+            try await stream.start(by: connectDeadline)
+        } catch {
+            // Whoever must decide about a key that was refused wants to see it.
+            if let connection = transport.connection {
+                try await emit(.connected(connection.refused(error, by: store)))
+            }
+            throw error
+        }
         if let connection = transport.connection {
             try await emit(.connected(connection))
-            // What the policy lets pass, a person may want to know all the same.
-            if let tls = connection.tls {
-                if identity != nil && tls.version != "TLSv1.3" {
-                    try await emit(
-                        .note(
-                            Note(
-                                "identity-in-clear",
-                                "before TLS 1.3 whoever listens sees the client certificate")))
-                }
-                for problem in tls.problems(at: UTCDate.now) {
-                    try await emit(.note(Note(problem.rawValue, tls.describe(problem))))
-                }
-            }
+            for note in connection.notes { try await emit(.note(note)) }
         }
         return stream
     }
@@ -84,9 +80,44 @@ struct NetworkDialer: Dialer {
                 .usage, .input, "libcurl cannot judge keys by --trust \(policy)",
                 hint: "http and https know --trust ca (the default), --pin and --insecure")
         }
+        var settings = options.http
+        settings.identity = identity
         return try CurlClient(
-            loop: loop, settings: options.http, resolver: options.resolver, deadline: deadline,
+            loop: loop, settings: settings, resolver: options.resolver, deadline: deadline,
             emit: emit
         ) { [wire] in wire.add($0) }
+    }
+}
+
+extension Connection {
+    /// What the policy lets pass, and a person may want to know all the same.
+    fileprivate var notes: [Note] {
+        guard let tls else { return [] }
+        var notes: [Note] = []
+        if trust?.verdict == .renewed {
+            notes.append(
+                Note(
+                    "key-renewed",
+                    "the key is a new one, after the certificate of the old one had expired"))
+        }
+        if tls.shownIdentity != nil && tls.version != "TLSv1.3" {
+            notes.append(
+                Note(
+                    "identity-in-clear",
+                    "before TLS 1.3 whoever listens sees the client certificate"))
+        }
+        return notes
+            + tls.problems(at: UTCDate.now).map { Note($0.rawValue, tls.describe($0)) }
+    }
+
+    /// After the trust check threw `error`.
+    fileprivate func refused(_ error: FetchError, by store: TrustStore) -> Connection {
+        let verdict: TrustFacts.Verdict = error.outcome == .trustChanged ? .changed : .refused
+        let known = store.policy.usesStore ? try? store.hosts().pins(of: endpoint.description) : []
+        return Connection(
+            endpoint: endpoint, address: address, port: port, tls: tls,
+            trust: TrustFacts(
+                verdict: verdict, firstSeen: known?.last?.first, policy: store.policy.name),
+            moments: moments)
     }
 }

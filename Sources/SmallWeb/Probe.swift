@@ -7,10 +7,10 @@ extension Fetcher {
     ///
     /// Runs on the fetcher's loop, where the caller already is.
     ///
-    /// - Throws: What ``Dialer/dial(_:)`` throws.
+    /// - Returns: The connection, as far as it came, and what ``Dialer/dial(_:)`` throws.
     public func probe(
         _ endpoint: Endpoint, limits: Limits = Limits()
-    ) async throws(FetchError) -> Connection? {
+    ) async -> (Connection?, FetchError?) {
         let wire = Wire()
         defer { wire.close() }
         let dialer = NetworkDialer(
@@ -18,7 +18,18 @@ extension Fetcher {
         ) { event throws(FetchError) in
             if case .connected(let connection) = event { wire.connection = connection }
         }
-        _ = try await dialer.dial(endpoint)
-        return wire.connection
+        do throws(FetchError) {
+            _ = try await dialer.dial(endpoint)
+        } catch {
+            return (wire.connection, error)
+        }
+        return (wire.connection, nil)
+    }
+
+    /// The URI with its host as DNS and the trust store have it.
+    ///
+    /// - Throws: `bad-url`, `not-built-in`.
+    public static func asciiHost(_ uri: URI) throws(FetchError) -> URI {
+        try InternationalHostName.toASCII(uri)
     }
 }

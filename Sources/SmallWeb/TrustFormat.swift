@@ -4,7 +4,8 @@ public import SmallWebCore
 
 /// How other clients keep what they trust. Pure: text in, pins out, and the way back.
 ///
-/// Where a client keeps a directory, its text is one line per file: `PATH<TAB>first line`.
+/// Where a client keeps a directory, its text is one line per file: `PATH<TAB>its lines`, which
+/// are separated by tabs.
 public enum TrustFormat: String, Sendable, CaseIterable {
     case gmni, gplaces, telescope, lagrange, chawan, amfora, agunua, ncgopher
     case av98 = "av-98"
@@ -39,7 +40,7 @@ public enum TrustFormat: String, Sendable, CaseIterable {
             guard words.count >= 3, words[1] == "SHA-512" else { return nil }
             return make(
                 words[0], .certificate, .sha512, words[2].filter { $0 != ":" },
-                expires: words.count > 3 ? Int(words[3]) : nil)
+                expires: words.count > 3 ? words[3] : nil)
         case .gplaces:
             guard words.count == 2 else { return nil }
             return make(words[0], .certificate, .sha512, words[1])
@@ -49,12 +50,12 @@ public enum TrustFormat: String, Sendable, CaseIterable {
         case .lagrange:
             guard words.count == 3, let mark = words[0].lastIndex(of: ";") else { return nil }
             let place = "\(words[0][..<mark]):\(words[0][words[0].index(after: mark)...])"
-            return make(place, .key, .sha256, words[2], expires: Int(words[1]))
+            return make(place, .key, .sha256, words[2], expires: words[1])
         case .chawan:
             guard words.count >= 3, words[1] == "sha256" else { return nil }
             return make(
                 words[0], .key, .sha256, words[2].filter { $0 != ":" },
-                expires: words.count > 3 ? Int(words[3]) : nil)
+                expires: words.count > 3 ? words[3] : nil)
         case .amfora:
             guard let (name, value) = Self.assignment(line) else { return nil }
             return make(Self.dotted(name), .key, .sha256, value)
@@ -64,10 +65,11 @@ public enum TrustFormat: String, Sendable, CaseIterable {
             return make(name, .certificate, .sha256, bytes.hex)
         case .agunua:
             let parts = line.split(separator: "\t").map(String.init)
-            guard parts.count == 2, let name = parts[0].split(separator: "/").last,
+            guard parts.count >= 2, let name = parts[0].split(separator: "/").last,
                 let bytes = Base64.decode(parts[1])
             else { return nil }
-            return make(String(name), .key, .sha256, bytes.hex)
+            let expires = parts.count > 2 ? UTCDate.seconds(parts[2]).map(String.init) : nil
+            return make(String(name), .key, .sha256, bytes.hex, expires: expires)
         case .av98:
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
             guard parts.count >= 3 else { return nil }
@@ -84,13 +86,19 @@ public enum TrustFormat: String, Sendable, CaseIterable {
 
     private func make(
         _ place: String, _ kind: KnownHosts.Pin.Kind, _ algorithm: KnownHosts.Pin.Algorithm,
-        _ digest: String, expires: Int? = nil
+        _ digest: String, expires: String? = nil
     ) -> KnownHosts.Pin? {
         guard let place = KnownHosts.place(place, port: 1965) else { return nil }
+        // 0 is nobody's date: a certificate that is thought to have expired may be replaced.
+        let seconds = expires.flatMap { ASCII.decimal($0.utf8, max: Self.endOfTime) } ?? 0
         return KnownHosts.Pin(
-            place: place, kind, algorithm, digest: digest, expires: expires, first: nil,
+            place: place, kind, algorithm, digest: digest, expires: seconds > 0 ? seconds : nil,
+            first: nil,
             via: "import:\(rawValue)")
     }
+
+    /// The end of the year 9999.
+    private static let endOfTime = 253_402_300_799
 
     /// The client's own text for those pins that it can express, and the places of the others.
     /// `nil` for a client whose store is more than text.
@@ -121,7 +129,9 @@ public enum TrustFormat: String, Sendable, CaseIterable {
             return "\(host) SHA-512 \(Self.pairs(sha512))" + (expires.map { " " + $0 } ?? "")
         case .gplaces: return sha512.map { "\(pin.place) \($0.uppercased())" }
         case .telescope: return sha256.map { "\(short) SHA256:\($0) 0" }
-        case .lagrange: return key.map { "\(host);\(port) \(expires ?? "0") \($0)" }
+        case .lagrange:
+            // It takes a certificate without a date for one that has expired.
+            return key.map { "\(host);\(port) \(expires ?? "\(Self.endOfTime)") \($0)" }
         case .chawan:
             guard port == "1965", let key else { return nil }
             return "\(host) sha256 \(Self.pairs(key))" + (expires.map { " " + $0 } ?? "")
@@ -133,7 +143,9 @@ public enum TrustFormat: String, Sendable, CaseIterable {
                 "\n\"\(name)/expiry\(suffix)\" = \(UTCDate.second($0))"
             }
             return "\"\(name)\(suffix)\" = \"\(key.uppercased())\"" + (expiry ?? "")
-        case .agunua: return key.map { "\(short)\t\(Base64.encode(Self.bytes($0)))" }
+        case .agunua:
+            let end = pin.expires.map { "\t" + UTCDate.second($0) } ?? ""
+            return key.map { "\(short)\t\(Base64.encode(Self.bytes($0)))\(end)" }
         case .ncgopher:
             return sha256.map { "\"\(short)\" = \"\(Base64.encode(Self.bytes($0)))\"" }
         case .av98, .offpunk: return nil
@@ -193,7 +205,10 @@ extension KnownHosts {
             number = value
             host = host[..<colon]
         }
-        let isClean = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != ASCII.slash }
+        let isClean = host.utf8.allSatisfy {
+            // A number sign at its beginning would make a comment of a pin.
+            $0 > 0x20 && $0 < 0x7F && $0 != ASCII.slash && $0 != UInt8(ascii: "#")
+        }
         guard !host.isEmpty, isClean else { return nil }
         return (isBareLiteral ? "[\(host)]" : String(host)) + ":\(number)"
     }

@@ -157,6 +157,9 @@ public struct TrustStore: Sendable {
                 open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             }
             defer { close(file) }
+            // A store that others may read, because it is kept with a project, stays so.
+            var old = stat()
+            if stat(final, &old) == 0 { fchmod(file, old.st_mode & 0o777) }
             do throws(SystemError) {
                 try writeAll(Array(hosts.text.utf8)[...], to: file)
                 _ = try systemCall { fsync(file) }

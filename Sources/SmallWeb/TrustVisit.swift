@@ -32,8 +32,29 @@ public enum TrustPolicy: Sendable, Hashable {
 
     public static let names = ["tofu", "ca", "both", "locked", "ask"]
 
+    /// For records and traces.
+    public var name: String {
+        switch self {
+        case .tofu: "tofu"
+        case .ca: "ca"
+        case .both: "both"
+        case .locked: "locked"
+        case .ask: "ask"
+        case .pin: "pin"
+        case .skip: "none"
+        }
+    }
+
     /// Whether authorities have to be asked.
     var asksAuthorities: Bool { self == .ca || self == .both }
+
+    /// Whether what is known of a place counts.
+    var usesStore: Bool {
+        switch self {
+        case .tofu, .both, .locked, .ask: true
+        case .ca, .pin, .skip: false
+        }
+    }
 }
 
 /// One look at one key. Pure.
@@ -52,10 +73,14 @@ struct TrustVisit {
     /// at every fetch would cost more than the fetch.
     private static let refreshSeconds = 86_400
 
+    private func facts(_ verdict: TrustFacts.Verdict, _ firstSeen: Int? = nil) -> TrustFacts {
+        TrustFacts(verdict: verdict, firstSeen: firstSeen, policy: policy.name)
+    }
+
     /// The verdict, where no store is needed for it.
     func judgeWithoutStore() throws(FetchError) -> TrustFacts? {
         switch policy {
-        case .skip: return TrustFacts(verdict: .skipped, firstSeen: nil)
+        case .skip: return facts(.skipped)
         case .pin(let digest):
             guard digest == certificate.spkiSHA256 || digest == certificate.sha256 else {
                 throw FetchError(
@@ -64,10 +89,10 @@ struct TrustVisit {
                         + "certificate sha256:\(certificate.sha256.hex)",
                     expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
             }
-            return TrustFacts(verdict: .pinned, firstSeen: nil)
+            return facts(.pinned)
         case .ca, .both:
             try requireAuthority()
-            return policy == .ca ? TrustFacts(verdict: .ca, firstSeen: nil) : nil
+            return policy == .ca ? facts(.ca) : nil
         case .tofu, .locked, .ask: return nil
         }
     }
@@ -88,29 +113,32 @@ struct TrustVisit {
                 changed.replace(pin, by: present)
                 change(changed)
             }
-            return (TrustFacts(verdict: .match, firstSeen: pin.first), isStale)
+            return (facts(.match, pin.first), isStale)
         }
         guard let known = pins.last else {
             if policy == .locked || policy == .ask && !isApproved { throw unknown }
             changed.add(newPin(via: isApproved ? "asked" : "first-use"))
             change(changed)
-            return (TrustFacts(verdict: .firstUse, firstSeen: now), true)
+            return (facts(.firstUse, now), true)
         }
-        // Once the old certificate has expired, a new key is the ordinary course of things.
-        let isDue = known.expires.map { $0 < now } ?? false
+        // Once the old certificate has expired, a new key is the ordinary course of things. While
+        // one of several alternatives has not, whoever has that key still speaks for the place.
+        let isDue = pins.allSatisfy { ($0.expires ?? .max) < now }
         if isDue && (policy == .tofu || policy == .both) || isApproved {
-            changed.replace(known, by: newPin(via: isApproved ? "asked" : "renewed"))
+            changed.replace(
+                known, by: newPin(via: isApproved ? "asked" : "renewed", keeping: known.others))
             change(changed)
             let verdict: TrustFacts.Verdict = isDue ? .renewed : .changed
-            return (TrustFacts(verdict: verdict, firstSeen: known.first), true)
+            return (facts(verdict, known.first), true)
         }
         throw refusal(known)
     }
 
-    private func newPin(via: String) -> KnownHosts.Pin {
+    private func newPin(via: String, keeping others: [String] = []) -> KnownHosts.Pin {
         var pin = KnownHosts.Pin(
             place: endpoint.description, key: certificate.spkiSHA256.hex,
             expires: certificate.notAfter, first: now, last: now, days: 1, via: via)
+        pin.others = others
         pin.see(certificate)
         return pin
     }

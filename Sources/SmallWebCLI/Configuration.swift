@@ -203,14 +203,30 @@ struct Configuration: Sendable {
 }
 
 extension RunContext {
-    /// With the settings that a section of the config file has for this URL.
-    func configured(for url: String?) throws(FetchError) -> RunContext {
-        guard settings.configuration.hasSections else { return self }
-        let settings = try settings.configuration.applied(to: settings, for: url ?? "")
+    /// With the settings that a section of the config file has for the URL of this order,
+    /// and with the identity that its order names.
+    func configured(for order: Order) throws(FetchError) -> RunContext {
+        let hasSections = settings.configuration.hasSections
+        guard hasSections || order.identity != nil else { return self }
+        let base = settings
+        var settings = base
+        if hasSections { settings = try base.configuration.applied(to: base, for: order.url ?? "") }
+        if let name = order.identity {
+            settings.identityName = name
+            settings.certificateFile = nil
+        }
+        var fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)
+        if hasSections {
+            // A redirect leads to where other rules may hold.
+            fetcher.options.elsewhere = { uri throws(FetchError) in
+                let there = try base.configuration.applied(to: base, for: uri.description)
+                let options = try GetCommand(settings: there, operands: []).connectionOptions()
+                return (options.trustStore, options.http)
+            }
+        }
         return RunContext(
-            settings: settings,
-            fetcher: try GetCommand(settings: settings, operands: []).fetcher(loop), loop: loop,
-            messages: messages, headers: headers, ledger: ledger)
+            settings: settings, fetcher: fetcher, loop: loop, messages: messages, headers: headers,
+            ledger: ledger)
     }
 }
 

@@ -14,10 +14,16 @@ enum Environment {
     /// Asked once: it does not change.
     static func isTerminal(_ descriptor: Int32) -> Bool { terminals[Int(descriptor)] }
 
-    private static let terminals = (0...2).map { isatty($0) == 1 }
+    private static let terminals = (0...2).map {
+        isatty($0) == 1 || $0 == 1 && forcedColumns != nil
+    }
+
+    /// Standard output is to be taken for a terminal of this width: for tests and screenshots.
+    private static let forcedColumns = variable("SMALLWEB_FORCE_TTY").flatMap { Int($0) }
 
     /// Width of the terminal behind `descriptor`; 80 when it does not say.
     static func columns(_ descriptor: Int32) -> Int {
+        if descriptor == 1, let forcedColumns { return forcedColumns }
         let columns = Int(swposix_columns(descriptor))
         return columns > 0 ? columns : 80
     }
@@ -33,24 +39,6 @@ enum Environment {
             if let force = variable("CLICOLOR_FORCE"), force != "0" { return true }
             return isTerminal(descriptor) && variable("TERM") != "dumb"
         }
-    }
-
-    /// The trust store's file.
-    ///
-    /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
-    static func knownHosts() throws(FetchError) -> String {
-        if let path = variable("SMALLWEB_KNOWN_HOSTS") { return path }
-        // A relative XDG directory is invalid and ignored, as its specification says.
-        if let data = variable("XDG_DATA_HOME"), data.hasPrefix("/") {
-            return data + "/smallweb/known_hosts"
-        }
-        let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
-        guard let home else {
-            throw usageError(
-                "no home directory for the trust store",
-                hint: "set HOME, or name the file with SMALLWEB_KNOWN_HOSTS")
-        }
-        return home + "/.local/share/smallweb/known_hosts"
     }
 
     /// Fills descriptors 0 to 2 if the caller closed them, so that no socket gets such a number and

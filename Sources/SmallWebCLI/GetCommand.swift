@@ -62,9 +62,14 @@ struct GetCommand: Sendable {
     }
 
     private func options() throws(FetchError) -> Fetcher.Options {
-        var options = Fetcher.Options(
-            trustStore: try settings.trustStore())
+        var options = try connectionOptions()
         options.identities = try settings.identities()
+        return options
+    }
+
+    /// All of it but who we are.
+    func connectionOptions() throws(FetchError) -> Fetcher.Options {
+        var options = Fetcher.Options(trustStore: try settings.trustStore())
         options.redirects = settings.redirects
         options.allowedSchemes = settings.allowedSchemes
         options.resolver.overrides = settings.resolverOverrides

@@ -79,7 +79,9 @@ extension Environment {
     static let variables: [(name: String, meaning: String)] = [
         ("SMALLWEB_CONFIG", "the config file; an empty value is none"),
         ("SMALLWEB_KNOWN_HOSTS", "the trust store's file"),
+        ("SMALLWEB_IDENTITIES", "the directory of client certificates"),
         ("SMALLWEB_NO_HISTORY", "set: no visit is recorded"),
+        ("SMALLWEB_FORCE_TTY", "standard output is a terminal of so many columns"),
         ("XDG_CONFIG_HOME", "where smallweb/config and smallweb/bookmarks are"),
         ("XDG_CONFIG_DIRS", "where the system's smallweb/config is"),
         ("XDG_DATA_HOME", "where smallweb/known_hosts is"),

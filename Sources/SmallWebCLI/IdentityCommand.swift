@@ -6,17 +6,25 @@ extension Command {
     static let identity = Command(
         name: "identity", synopsis: "identity ACTION …",
         summary: "make client certificates, bind them to places",
-        manual: "Makes and manages client certificates: list, new, show, use, unuse, import, "
-            + "export and remove. An identity is sent only to the URLs that it is bound to with "
-            + "use, and to what lies below them, never after a redirect to another place.",
+        manual: "Makes and manages client certificates: list, new NAME [URL], show NAME, use NAME "
+            + "URL, unuse NAME [URL], import NAME CERT [KEY], import --from CLIENT PATH, export "
+            + "NAME and remove NAME. An identity is sent only to the URLs that it is bound to with "
+            + "use, and to what lies below them, never after a redirect to another place. Where "
+            + "two are bound, the narrower place wins. gemini and titan are one place. Identities "
+            + "are PEM files that only you can read; their keys may be encrypted. With --json each "
+            + "identity that is listed, shown, made or imported is a record.",
         examples: [
             ("smallweb identity new alice", "Make one"),
             ("smallweb identity use alice gemini://example.org/app", "Bind it to a place"),
+            (
+                "smallweb identity import --from lagrange ~/.config/lagrange/idents",
+                "Take over those of another client"
+            ),
         ],
         operands: [
             .choice(["list", "new", "show", "use", "unuse", "import", "export", "remove"]), .text,
         ],
-        takes: { [.store, .messages].contains($0.group) }
+        takes: { [.store, .messages].contains($0.group) || ["json", "input"].contains($0.long) }
     ) { settings, operands throws(FetchError) in
         try IdentityCommand(settings: settings, store: IdentityStore()).run(operands)
         return 0
@@ -31,62 +39,132 @@ struct IdentityCommand {
     func run(_ operands: [String]) throws(FetchError) {
         let rest = Array(operands.dropFirst())
         switch (operands.first, rest.count) {
-        case (nil, _), ("list", 0):
-            let bindings = try store.bindings()
-            for name in store.names() {
-                let scopes = bindings.filter { $0.name == name }.map(\.scope.description)
-                try StandardStream.output.write(([name] + scopes).joined(separator: "\t") + "\n")
-            }
+        case (nil, _), ("list", 0): try list()
         case ("new", 1), ("new", 2):
             // Before the file is made: a bad URL must not leave an identity without its place.
             let scope = try rest.count == 2 ? Identities.Scope(rest[1]) : nil
-            try store.add(rest[0], try ClientIdentity.make(name: rest[0], now: UTCDate.now))
-            if let scope { try bind(rest[0], scope) }
+            let pem = try ClientIdentity.make(
+                name: rest[0], type: settings.keyType, now: UTCDate.now)
+            try store.add(rest[0], pem)
+            if let scope { try store.change { $0.add(rest[0], scope) } }
+            try record(rest[0])
         case ("show", 1): try show(rest[0])
         case ("use", 2):
             _ = try store.pem(rest[0])
-            try bind(rest[0], try Identities.Scope(rest[1]))
-        case ("unuse", 1):
-            try store.save(try store.bindings().filter { $0.name != rest[0] })
+            let scope = try Identities.Scope(rest[1])
+            try store.change { $0.add(rest[0], scope) }
+        case ("unuse", 1): try store.change { $0.remove(rest[0], scope: nil) }
         case ("unuse", 2):
             let scope = try Identities.Scope(rest[1])
-            try store.save(
-                try store.bindings().filter { $0.name != rest[0] || $0.scope != scope })
-        case ("import", 2), ("import", 3):
-            let certificate = try Settings.read(rest[1])
-            let key = rest.count == 3 ? try Settings.read(rest[2]) : certificate
-            _ = try settings.load(certificate, key: key)
-            try store.add(rest[0], rest.count == 3 ? certificate + key : certificate)
+            try store.change { $0.remove(rest[0], scope: scope) }
+        case ("import", 1), ("import", 2), ("import", 3): try bringIn(rest)
         case ("export", 1): try StandardStream.output.write(try store.pem(rest[0])[...])
         case ("remove", 1): try store.remove(rest[0])
         default:
             throw usageError(
                 "smallweb identity does not know \"\(operands.joined(separator: " "))\"",
                 hint: "list, new NAME [URL], show NAME, use NAME URL, unuse NAME [URL], import "
-                    + "NAME CERT [KEY], export NAME, remove NAME")
+                    + "NAME CERT [KEY], import --from CLIENT PATH, export NAME, remove NAME")
         }
     }
 
-    private func bind(_ name: String, _ scope: Identities.Scope) throws(FetchError) {
-        let others = try store.bindings().filter { $0.scope != scope }
-        try store.save(others + [.init(name: name, scope: scope)])
+    private func list() throws(FetchError) {
+        let bindings = try store.bindings()
+        if settings.writesJSON {
+            for name in store.names() { try record(name) }
+            return
+        }
+        var table = Columns(["NAME", "USED FOR"])
+        let isTerminal = Environment.isTerminal(1)
+        table.rows = store.names().map { name in
+            let scopes = bindings.scopes(of: name).map(\.description)
+            return isTerminal ? [name, scopes.joined(separator: " ")] : [name] + scopes
+        }
+        try table.write()
+    }
+
+    private func record(_ name: String) throws(FetchError) {
+        guard settings.writesJSON else { return }
+        let entry = try store.entry(name, try store.bindings())
+        try writeRecord { $0.members(of: entry) }
     }
 
     private func show(_ name: String) throws(FetchError) {
+        if settings.writesJSON { return try record(name) }
         let pem = try store.pem(name)
-        let facts = try settings.load(pem, key: pem).facts
+        let facts = try ClientIdentity.certificateFacts(pem)
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
+        let lock = ClientIdentity.isEncrypted(pem) ? ", encrypted" : ""
         try StandardStream.output.write(
             """
             \(name)
             subject     \(TerminalText.escapeLine(facts.subject))
             valid       \(day(facts.notBefore)) to \(day(facts.notAfter))
+            key         \(facts.keyName ?? "unknown")\(lock)
             certificate sha256:\(facts.sha256.hex)
             public key  sha256:\(facts.spkiSHA256.hex)
 
             """)
-        for binding in try store.bindings() where binding.name == name {
-            try StandardStream.output.write("used for    \(binding.scope)\n")
+        for scope in try store.bindings().scopes(of: name) {
+            try StandardStream.output.write("used for    \(scope)\n")
         }
+    }
+
+    // MARK: From elsewhere
+
+    private func bringIn(_ operands: [String]) throws(FetchError) {
+        guard let client = settings.importClient else {
+            guard operands.count > 1 else {
+                throw usageError("import wants NAME CERT [KEY], or --from CLIENT PATH")
+            }
+            let foreign = ForeignIdentity(
+                name: operands[0], certificate: operands[1],
+                key: operands.count > 2 ? operands[2] : nil, scopes: [])
+            try add(foreign, as: operands[0])
+            return
+        }
+        guard let format = IdentityFormat(rawValue: client) else {
+            throw usageError("--from wants one of \(IdentityFormat.names), not \"\(client)\"")
+        }
+        let found = try format.identities(
+            in: operands[0], files: operands.count > 1 ? operands[1] : nil)
+        guard !found.isEmpty else {
+            throw FetchError(
+                .read, .input, "there is no identity of \(client) in \(operands[0])")
+        }
+        var failures = 0
+        for foreign in found {
+            do throws(FetchError) {
+                try add(foreign, as: foreign.freeName(store.names()))
+            } catch {
+                failures += 1
+                Messages(settings: settings).error(foreign.certificate, error)
+            }
+        }
+        if settings.showsNotes {
+            try StandardStream.error.write("imported \(found.count - failures) of \(found.count)\n")
+        }
+        guard failures == 0 else {
+            throw FetchError(.identityUnusable, .input, "some identities could not be imported")
+        }
+    }
+
+    /// The file is checked as a whole, as it will be used.
+    private func add(_ foreign: ForeignIdentity, as name: String) throws(FetchError) {
+        var pem = try Settings.read(foreign.certificate)
+        if let key = foreign.key {
+            if pem.last != ASCII.lineFeed { pem.append(ASCII.lineFeed) }
+            pem += try Settings.read(key)
+        }
+        // Before the file is made, as for a new one.
+        var scopes: [Identities.Scope] = []
+        for scope in foreign.scopes { scopes.append(try Identities.Scope(scope)) }
+        _ = try settings.load(pem, key: pem)
+        try store.add(name, pem)
+        let bound = scopes
+        try store.change { bindings in
+            for scope in bound { bindings.add(name, scope) }
+        }
+        try record(name)
     }
 }

@@ -20,17 +20,25 @@ struct IdentityStore: Sendable {
         }
     }
 
-    struct Binding: Sendable, Hashable {
+    /// What `identity list` says of one of them.
+    struct Entry {
         let name: String
-        let scope: Identities.Scope
+        let scopes: [String]
+        let isEncrypted: Bool
+        /// `nil` when it cannot be read.
+        let certificate: CertificateFacts?
+    }
+
+    static func isName(_ text: String) -> Bool {
+        !text.isEmpty && !text.hasPrefix(".")
+            && text.utf8.allSatisfy {
+                ASCII.isLetter($0) || ASCII.isDigit($0) || "-_.@".utf8.contains($0)
+            }
     }
 
     /// - Throws: `usage` for what could be a path.
     func path(_ name: String) throws(FetchError) -> String {
-        let isPlain = name.utf8.allSatisfy {
-            ASCII.isLetter($0) || ASCII.isDigit($0) || "-_.@".utf8.contains($0)
-        }
-        guard isPlain, !name.isEmpty, !name.hasPrefix(".") else {
+        guard Self.isName(name) else {
             throw usageError("\"\(name)\" is no name: letters, digits, - _ . @")
         }
         return "\(directory)/\(name).pem"
@@ -46,7 +54,7 @@ struct IdentityStore: Sendable {
             }
             if name.hasSuffix(".pem") { names.append(String(name.dropLast(4))) }
         }
-        return names.sorted()
+        return names.filter(Self.isName).sorted()
     }
 
     func pem(_ name: String) throws(FetchError) -> [UInt8] {
@@ -60,59 +68,142 @@ struct IdentityStore: Sendable {
         }
     }
 
+    func entry(_ name: String, _ bindings: Bindings) throws(FetchError) -> Entry {
+        let pem = try pem(name)
+        return Entry(
+            name: name, scopes: bindings.scopes(of: name).map(\.description),
+            isEncrypted: ClientIdentity.isEncrypted(pem),
+            certificate: try? ClientIdentity.certificateFacts(pem))
+    }
+
     /// Never over an identity that exists: with its key an account would be lost.
     func add(_ name: String, _ pem: [UInt8]) throws(FetchError) {
         let path = try path(name)
+        let part = "\(directory)/.\(name).\(getpid()).part"
+        UserFiles.makeDirectories(of: path)
         do throws(SystemError) {
-            for (index, character) in zip(path.indices, path)
-            where character == "/" && index != path.startIndex {
-                mkdir(String(path[..<index]), 0o700)
-            }
+            unlink(part)
             let file = try systemCall {
-                open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+                open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             }
-            defer { close(file) }
+            defer {
+                close(file)
+                unlink(part)
+            }
             try writeAll(pem[...], to: file)
             _ = try systemCall { fsync(file) }
+            // Fails when the name is taken, and shows nobody half a key.
+            _ = try systemCall { link(part, path) }
         } catch {
+            if error.number == EEXIST {
+                throw FetchError(
+                    .write, .output, "there is an identity \"\(name)\" already",
+                    errnoName: error.name,
+                    hint: "choose another name, or 'smallweb identity remove \(name)' first")
+            }
             throw FetchError(
                 .write, .output, "cannot write \(path): \(error.sentence)", errnoName: error.name)
         }
     }
 
     func remove(_ name: String) throws(FetchError) {
+        let path = try path(name)
         _ = try pem(name)
-        unlink(try path(name))
-        try save(try bindings().filter { $0.name != name })
-    }
-
-    func bindings() throws(FetchError) -> [Binding] {
-        guard access(directory + "/bindings", F_OK) == 0 else { return [] }
-        var bindings: [Binding] = []
-        for line in try InputSource.lines("@\(directory)/bindings") {
-            let words = line.split(separator: " ")
-            guard words.count == 2, let scope = try? Identities.Scope(String(words[1])) else {
-                continue
-            }
-            bindings.append(Binding(name: String(words[0]), scope: scope))
+        // First what refers to it: a binding without its identity would stop fetches.
+        try change { $0.remove(name, scope: nil) }
+        guard unlink(path) == 0 else {
+            let error = SystemError(number: errno)
+            throw FetchError(
+                .write, .output, "cannot remove \(path): \(error.sentence)", errnoName: error.name)
         }
-        return bindings
     }
 
-    func save(_ bindings: [Binding]) throws(FetchError) {
+    // MARK: Bindings
+
+    func bindings() throws(FetchError) -> Bindings {
+        guard access(directory + "/bindings", F_OK) == 0 else { return Bindings(parsing: "") }
+        let bytes = try InputSource.read("@\(directory)/bindings")
+        return Bindings(parsing: String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// Changes the bindings under a lock: whoever reads sees the old ones or the new ones, and
+    /// nobody's change is lost.
+    func change(_ body: (inout Bindings) -> Void) throws(FetchError) {
         let path = directory + "/bindings"
-        let text = bindings.map { "\($0.name) \($0.scope)\n" }.joined()
+        UserFiles.makeDirectories(of: path)
         do throws(SystemError) {
-            let part = "\(path).\(getpid()).part"
-            let file = try systemCall {
-                open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            }
-            defer { close(file) }
-            try writeAll(Array(text.utf8)[...], to: file)
-            _ = try systemCall { rename(part, path) }
+            let lock = try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+            defer { close(lock) }
+            _ = try systemCall { flock(lock, LOCK_EX) }
+            let before = try? bindings()
+            guard var bindings = before else { throw SystemError(number: EIO) }
+            body(&bindings)
+            guard bindings != before else { return }
+            try UserFiles.replace(path, by: Array(bindings.text.utf8), isPrecious: true)
         } catch {
             throw FetchError(
                 .write, .output, "cannot write \(path): \(error.sentence)", errnoName: error.name)
+        }
+    }
+}
+
+/// The text of the file `bindings`: which identity is for which place. Other lines are kept.
+struct Bindings: Sendable, Hashable {
+    private enum Line: Sendable, Hashable {
+        case binding(name: String, Identities.Scope)
+        case other(String)
+    }
+
+    private var lines: [Line]
+
+    init(parsing text: String) {
+        lines = text.unicodeScalars.split(separator: "\n").map { line in
+            let words = line.split { $0 == " " || $0 == "\r" || $0 == "\t" }.map { String($0) }
+            guard words.count == 2, IdentityStore.isName(words[0]),
+                let scope = try? Identities.Scope(words[1])
+            else { return .other(String(line)) }
+            return .binding(name: words[0], scope)
+        }
+    }
+
+    var text: String {
+        lines.reduce(into: "") { text, line in
+            switch line {
+            case .binding(let name, let scope): text += "\(name) \(scope)\n"
+            case .other(let line): text += line + "\n"
+            }
+        }
+    }
+
+    func scopes(of name: String) -> [Identities.Scope] {
+        lines.compactMap { line in
+            if case .binding(name, let scope) = line { scope } else { nil }
+        }
+    }
+
+    /// The identity of the narrowest place that has `uri` in it.
+    func name(for uri: URI) -> String? {
+        var best: (name: String, length: Int)?
+        for case .binding(let name, let scope) in lines where scope.contains(uri) {
+            let length = scope.path.utf8.count
+            if length >= best?.length ?? 0 { best = (name, length) }
+        }
+        return best?.name
+    }
+
+    /// A place has one identity: the last that was bound to it.
+    mutating func add(_ name: String, _ scope: Identities.Scope) {
+        lines.removeAll { line in
+            if case .binding(_, scope) = line { true } else { false }
+        }
+        lines.append(.binding(name: name, scope))
+    }
+
+    /// - Parameter scope: `nil` for all.
+    mutating func remove(_ name: String, scope: Identities.Scope?) {
+        lines.removeAll { line in
+            guard case .binding(name, let other) = line else { return false }
+            return scope == nil || scope == other
         }
     }
 }
@@ -123,23 +214,30 @@ extension Settings {
     /// - Throws: `identity-unusable`, `usage`.
     func identities() throws(FetchError) -> Identities {
         var identities = Identities()
-        if let certificateFile {
-            let pem = try Self.read(certificateFile)
-            identities.chosen = try load(pem, key: try keyFile.map(Self.read) ?? pem)
-        } else if let identityName {
-            let pem = try IdentityStore().pem(identityName)
-            identities.chosen = try load(pem, key: pem)
-        }
         let settings = self
+        if let certificateFile {
+            let name = "\(certificateFile) \(keyFile ?? "")"
+            identities.chosen = try LoadedIdentities.shared.identity(name) {
+                () throws(FetchError) in
+                let pem = try Self.read(certificateFile)
+                return try settings.load(pem, key: try settings.keyFile.map(Self.read) ?? pem)
+            }
+        } else if let identityName {
+            identities.chosen = try named(identityName)
+        }
         identities.bound = { uri throws(FetchError) in
-            guard let store = try? IdentityStore() else { return nil }
-            let binding = try store.bindings().filter { $0.scope.contains(uri) }
-                .max { $0.scope.path.utf8.count < $1.scope.path.utf8.count }
-            guard let binding else { return nil }
-            let pem = try store.pem(binding.name)
-            return try settings.load(pem, key: pem)
+            guard let store = try? IdentityStore(), let name = try store.bindings().name(for: uri)
+            else { return nil }
+            return try settings.named(name)
         }
         return identities
+    }
+
+    private func named(_ name: String) throws(FetchError) -> ClientIdentity {
+        try LoadedIdentities.shared.identity(name) { () throws(FetchError) in
+            let pem = try IdentityStore().pem(name)
+            return try load(pem, key: pem)
+        }
     }
 
     func load(_ certificate: [UInt8], key: [UInt8]) throws(FetchError) -> ClientIdentity {
@@ -150,6 +248,7 @@ extension Settings {
             } else if Prompt.isPossible && promptsAllowed {
                 password = Prompt.read(
                     "password of the key:", isSensitive: true, messages: Messages(settings: self))
+                if password == nil { throw .cancelled }
             } else {
                 throw FetchError(
                     .identityUnusable, .input, "the key is encrypted, and nobody is there to ask",
@@ -166,5 +265,21 @@ extension Settings {
         } catch {
             throw FetchError(.identityUnusable, .input, error.message, errnoName: error.errnoName)
         }
+    }
+}
+
+/// The identities of this process that were read: nobody is asked twice for one password.
+final class LoadedIdentities: Sendable {
+    static let shared = LoadedIdentities()
+
+    private let identities = Locked<[String: ClientIdentity]>([:])
+
+    func identity(
+        _ name: String, load: () throws(FetchError) -> ClientIdentity
+    ) throws(FetchError) -> ClientIdentity {
+        if let identity = identities.withLock({ $0[name] }) { return identity }
+        let identity = try load()
+        identities.withLock { $0[name] = identity }
+        return identity
     }
 }

@@ -82,51 +82,6 @@ enum Manual {
         return text + seeAlso(["smallweb 1"])
     }
 
-    private static var knownHosts: String {
-        opening("smallweb-known_hosts", 5, "the keys of servers that smallweb trusts") + """
-            .Sh DESCRIPTION
-            A text file in UTF-8 with one pin per line:
-            .Bd -literal -offset indent
-            example.org:1965 k sha256:6ad3... expires=1797805033 first=1795212233
-            .Ed
-            .Pp
-            The fields of a line are separated by spaces.
-            .Bl -tag -width Ds
-            .It Ar host : Ns Ar port
-            The server, in lower case, the port always written, IPv6 in brackets.
-            .It Li k
-            The pin is of the public key (SubjectPublicKeyInfo).
-            Lines of other kinds are kept as they are.
-            .It Li sha256 : Ns Ar hex
-            The hash of the key, in lower case.
-            .It Li expires No = Ns Ar seconds
-            When the certificate expires, in Unix time.
-            Until then another key is refused.
-            .It Li first No = Ns Ar seconds , Li last No = Ns Ar seconds
-            When the key was first met, and the last day on which it was.
-            .It Li n No = Ns Ar number
-            On how many days it was met.
-            .It Li via No = Ns Ar word
-            How the pin came about:
-            .Li first-use
-            or
-            .Li renewed .
-            .El
-            .Pp
-            Several lines for one server are alternatives.
-            Comments, which begin with #, and unknown fields survive.
-            Deleting a line makes the next visit the first.
-            .Sh FILES
-            .Bl -tag -width Ds
-            .It Pa $XDG_DATA_HOME/smallweb/known_hosts
-            The file, unless
-            .Ev SMALLWEB_KNOWN_HOSTS
-            names another.
-            .El
-
-            """ + seeAlso(["smallweb 1"])
-    }
-
     private static var config: String {
         var text = opening("smallweb-config", 5, "options that hold for every run of smallweb")
         text += """
@@ -187,7 +142,10 @@ enum Manual {
     private static let files = [
         ("$XDG_CONFIG_HOME/smallweb/config", "Options, see smallweb-config(5)."),
         ("$XDG_CONFIG_HOME/smallweb/bookmarks", "A URL, a tab and a title per line."),
-        ("$XDG_DATA_HOME/smallweb/known_hosts", "The keys of servers that are trusted."),
+        (
+            "$XDG_DATA_HOME/smallweb/known_hosts",
+            "The keys of servers that are trusted, see smallweb-known_hosts(5)."
+        ), ("$XDG_DATA_HOME/smallweb/identities", "Client certificates, see smallweb-identity(1)."),
         ("$XDG_STATE_HOME/smallweb/history", "What was fetched, for completion."),
     ]
 
@@ -212,7 +170,7 @@ enum Manual {
 
         """
 
-    private static func opening(_ name: String, _ section: Int, _ summary: String) -> String {
+    static func opening(_ name: String, _ section: Int, _ summary: String) -> String {
         """
         .\\" SPDX-License-Identifier: MIT
         .\\" Made from the option table by 'smallweb __manual'; do not edit.
@@ -237,7 +195,7 @@ enum Manual {
         "\(escaped(use)):\n.Pp\n.Dl \(escaped(line))\n"
     }
 
-    private static func seeAlso(_ pages: [String]) -> String {
+    static func seeAlso(_ pages: [String]) -> String {
         let pages = pages.sorted()
         let lines = pages.map { ".Xr \($0)" + ($0 == pages.last ? "" : " ,") }
         return ".Sh SEE ALSO\n" + lines.joined(separator: "\n") + "\n"

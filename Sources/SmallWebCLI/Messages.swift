@@ -62,6 +62,9 @@ final class Messages {
         print("\r\u{1B}[K" + TerminalText.escapeLine(text).prefix(max(columns, 1)))
     }
 
+    /// What a question is about, on lines before it.
+    func ask(_ text: String) { line("smallweb: " + text) }
+
     /// Asks without a line end.
     func prompt(_ text: String) {
         showTransient("")

@@ -154,12 +154,12 @@ final class OneURL: @unchecked Sendable {
         if !isHTTP && hasHTTPOptions {
             throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
         }
-        if request.scheme.transport != .tls
-            && (settings.identityName != nil || settings.certificateFile != nil)
+        if settings.identityName != nil || settings.certificateFile != nil,
+            !Identities.areFor(request.uri)
         {
             throw usageError(
                 "no identity can be shown over \(request.scheme.name)",
-                hint: "identities are for Gemini and Titan")
+                hint: "identities are for gemini, titan, gophers, https and git+https")
         }
         if settings.refs.isRequired && !request.scheme.name.hasPrefix("git") {
             throw usageError(

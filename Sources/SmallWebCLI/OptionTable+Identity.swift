@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebTransport
 
 extension Option {
     /// Who we are, and what `put` sends.
     static let identity: [Option] = [
         Option(
             "identity", .store, "show this identity if the server asks",
-            manual: "Shows the identity NAME to the host of the URL if it asks for a client "
-                + "certificate, whatever the identity is bound to. Not for HTTP.",
+            manual:
+                "Shows the identity NAME to the host of the URL, and no other, if it asks for a "
+                + "client certificate, whatever the identity is bound to.",
             example: "smallweb get --identity alice gemini://example.org/app/",
             .value("NAME") { settings, value in settings.identityName = value }),
         Option(
             "cert", short: "E", .store, "the same with a certificate from FILE",
-            manual: "Shows the certificate in FILE, PEM, to the host of the URL and no other. Its "
-                + "key is in the same file, or in that of --key. Not for HTTP.",
+            manual: "Shows the certificate in FILE, PEM, to the host of the URL and no other. "
+                + "Further certificates in it are its chain. Its key is in the same file, or in "
+                + "that of --key.",
             example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
             .value("FILE") { settings, value in settings.certificateFile = value }),
         Option(
@@ -26,6 +29,15 @@ extension Option {
             manual: "A file with the password of an encrypted key. Without it you are asked.",
             example: "smallweb get -E me.pem --key-password-file pw gemini://example.org/app/",
             .value("FILE") { settings, value in settings.keyPasswordFile = value }),
+        Option(
+            "key-type", .store, "identity new: ecdsa or ed25519",
+            manual: "What kind of key 'smallweb identity new' makes: ecdsa, which is P-256 and "
+                + "which every server understands, or ed25519.",
+            example: "smallweb identity new --key-type ed25519 alice",
+            values: .oneOf(ClientIdentity.KeyType.allCases.map(\.rawValue)),
+            .value("TYPE") { settings, value throws(FetchError) in
+                settings.keyType = try OptionValue.choice(value, "--key-type")
+            }),
         Option(
             "mime", .store, "put: the media type",
             manual: "The media type of an upload. Without it the file's name decides.",
@@ -43,6 +55,12 @@ extension Option {
                 + "which every user of the machine could read.",
             example: "smallweb put --token-file token titan://example.org/a.gmi a.gmi",
             .value("FILE") { settings, value in settings.tokenFile = value }),
+        Option(
+            "ask-token", .store, "put: ask for the token",
+            manual: "Asks at the terminal for the token that an upload may need, and does not show "
+                + "it.",
+            example: "smallweb put --ask-token titan://example.org/a.gmi a.gmi",
+            .flag { settings, isOn in settings.asksForToken = isOn }),
         Option(
             "delete", .store, "put: send nothing, which deletes",
             manual: "Uploads no bytes, which servers take for a request to delete the page.",

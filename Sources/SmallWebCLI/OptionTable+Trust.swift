@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import Glibc
 internal import SmallWeb
 internal import SmallWebTransport
 
@@ -33,6 +34,16 @@ extension Option {
                 settings.connection.pin = try OptionValue.sha256(value, "--pin")
             }),
         Option(
+            "known-hosts", .connection, "use FILE as the trust store",
+            manual: "The trust store, instead of the user's own and of SMALLWEB_KNOWN_HOSTS: one "
+                + "that is kept beside a script, for example, with --trust locked.",
+            example:
+                "smallweb get --known-hosts ./known_hosts --trust locked gemini://example.org/",
+            .value("FILE") { settings, value throws(FetchError) in
+                guard !value.isEmpty else { throw usageError("--known-hosts names no file") }
+                settings.knownHostsFile = value
+            }),
+        Option(
             "within", .store, "expiring: in this time (14d)",
             manual: "What 'smallweb trust expiring' counts as soon: a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
@@ -40,12 +51,12 @@ extension Option {
                 settings.within = try OptionValue.duration(value, "--within")
             }),
         Option(
-            "from", .store, "import: the client whose store it is",
-            manual: "Whose store 'smallweb trust import' reads: \(Settings.formatNames).",
+            "from", .store, "import: the client that it comes from",
+            manual: "Whose store 'smallweb trust import' reads: \(Settings.formatNames). Whose "
+                + "client certificates 'smallweb identity import' reads: "
+                + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
-            .value("CLIENT") { settings, value throws(FetchError) in
-                settings.importFormat = try OptionValue.choice(value, "--from")
-            }),
+            .value("CLIENT") { settings, value in settings.importClient = value }),
         Option(
             "to", .store, "export: the client to write for",
             manual: "For whom 'smallweb trust export' writes: \(Settings.formatNames).",
@@ -76,6 +87,26 @@ extension OptionValue {
 extension Settings {
     static let formatNames = TrustFormat.allCases.map(\.rawValue).joined(separator: ", ")
 
+    /// The trust store's file.
+    ///
+    /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
+    func knownHosts() throws(FetchError) -> String {
+        if let path = knownHostsFile ?? Environment.variable("SMALLWEB_KNOWN_HOSTS") { return path }
+        // A relative XDG directory is invalid and ignored, as its specification says.
+        if let data = Environment.variable("XDG_DATA_HOME"), data.hasPrefix("/") {
+            return data + "/smallweb/known_hosts"
+        }
+        let home =
+            Environment.variable("HOME")
+            ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
+        guard let home else {
+            throw usageError(
+                "no home directory for the trust store",
+                hint: "set HOME, or name the file with --known-hosts")
+        }
+        return home + "/.local/share/smallweb/known_hosts"
+    }
+
     /// The store with the policy that the options ask for.
     ///
     /// - Throws: `usage` when there is no place for it.
@@ -89,13 +120,13 @@ extension Settings {
                 trust.flatMap(TrustPolicy.init) ?? .tofu
             }
         var store = TrustStore(
-            path: policy == .skip ? "" : try Environment.knownHosts(), policy: policy)
+            path: policy == .skip ? "" : try knownHosts(), policy: policy)
         if policy == .ask && Prompt.isPossible && promptsAllowed {
             let settings = self
             store.asker = { question in
-                let answer = Prompt.read(
-                    "\(question)\ntrust it? [y/N]", isSensitive: false,
-                    messages: Messages(settings: settings))
+                let messages = Messages(settings: settings)
+                messages.ask(question)
+                let answer = Prompt.read("trust it? [y/N]", isSensitive: false, messages: messages)
                 return answer.map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
                     ?? false
             }

@@ -15,6 +15,8 @@ struct Order: Sendable {
     var input: InputSource.Origin?
     var fields: [HTTPField] = []
     var method: String?
+    /// The name of the client certificate to show.
+    var identity: String?
     var output: String?
     var secondsMax: Double?
     var bodyBytesMax: Int?
@@ -91,8 +93,7 @@ extension Order {
                 secondsMax = try OptionValue.seconds(try Self.number(member), "\"max_time\"")
             case "max_filesize":
                 bodyBytesMax = try OptionValue.size(try Self.number(member), "\"max_filesize\"")
-            case "identity":
-                throw FetchError(.notBuiltIn, .input, "identities are not there yet")
+            case "identity": identity = try Self.string(member)
             case let name where name.hasPrefix("x-"): break
             case let name:
                 let nearest = Nearest.name(to: name, among: Self.names)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
@@ -11,18 +12,24 @@ enum Prompt {
     static func read(_ question: String, isSensitive: Bool, messages: Messages) -> [UInt8]? {
         var saved = termios()
         let canHide = isSensitive && tcgetattr(0, &saved) == 0
+        // A signal's first arrival only interrupts the read, so the end is reached on Ctrl-C too:
+        // during a fetch because the loop has seen to it, before it because of this.
+        let noted =
+            canHide ? [SIGINT, SIGTERM, SIGHUP].filter { swposix_note_signal($0) == 1 } : []
         if canHide {
             var hidden = saved
             hidden.c_lflag &= ~tcflag_t(ECHO)
             // Before the question, so that a quick answer is neither shown nor lost.
             tcsetattr(0, TCSADRAIN, &hidden)
         }
-        // A signal's first arrival only interrupts the read, so this is reached on Ctrl-C too.
         defer {
             if canHide {
                 tcsetattr(0, TCSADRAIN, &saved)
                 messages.endPromptLine()
             }
+            for signal in noted { swposix_forget_signal(signal) }
+            let signal = swposix_pending_signal()
+            if noted.contains(signal) { swposix_die_of(signal) }
         }
         messages.prompt(question + (question.hasSuffix(" ") ? "" : " "))
         var line: [UInt8] = []

@@ -38,12 +38,27 @@ enum PutCommand {
             throw usageError(
                 "\(name) is empty, which would delete the page", hint: "say so with --delete")
         }
-        let token = try settings.tokenFile.map { path throws(FetchError) in
-            InputSource.withoutLineEnd(try InputSource.read("@" + path))
-        }
+        let token = try token(settings)
         return Upload(
             byteCount: bytes.count, mediaType: settings.mime ?? mediaType(of: name), token: token
         ) { () throws(FetchError) in try bytes.next() }
+    }
+
+    private static func token(_ settings: Settings) throws(FetchError) -> [UInt8]? {
+        if let path = settings.tokenFile {
+            return InputSource.withoutLineEnd(try InputSource.read("@" + path))
+        }
+        guard settings.asksForToken else { return nil }
+        guard settings.promptsAllowed, Prompt.isPossible else {
+            throw FetchError(
+                .needsInput, .input, "nobody is there to ask for the token",
+                hint: "put it into a file, for --token-file")
+        }
+        let messages = Messages(settings: settings)
+        guard let token = Prompt.read("token:", isSensitive: true, messages: messages) else {
+            throw .cancelled
+        }
+        return token
     }
 
     private static func mediaType(of name: String) -> String {

@@ -73,7 +73,7 @@ extension JSONWriter {
 
     /// `remote`, `tls` and `trust`.
     ///
-    /// - Parameter change: The refusal of a key that is not the pinned one.
+    /// - Parameter change: The refusal of the key.
     mutating func members(
         of connection: Connection?, scheme: Scheme?, ending: Ending?, change: FetchError?
     ) {
@@ -86,6 +86,7 @@ extension JSONWriter {
             }
         }
         let trust = connection?.trust
+        let isChange = trust?.verdict == .changed && change != nil
         member("tls") { writer in
             guard let facts = connection?.tls else { return writer.null() }
             writer.object { writer in
@@ -96,25 +97,26 @@ extension JSONWriter {
                 // libcurl may have, and does not say.
                 writer.member("resumed", scheme?.transport == .tls ? false : nil)
                 writer.member("close_notify", Self.closeNotify(scheme, ending))
-                writer.member("verify", trust.map { Self.verification($0.verdict) })
+                writer.member(
+                    "verify",
+                    change != nil ? "failed" : trust.map { Self.verification($0.verdict) })
                 writer.member("cert") { $0.object { $0.members(of: facts.certificate) } }
                 writer.member("chain_length", Int?.none)
-                writer.member("client_cert", String?.none)
+                writer.member("client_cert", facts.shownIdentity.map { "sha256:" + $0.hex })
             }
         }
         member("trust") { writer in
-            guard trust != nil || change != nil else { return writer.null() }
+            guard let trust else { return writer.null() }
             writer.object { writer in
-                let verdict = change == nil ? trust?.verdict.rawValue : "changed"
-                writer.member("policy", verdict == "skipped" ? "none" : scheme?.trust.rawValue)
-                writer.member("verdict", verdict)
-                writer.member("first_seen", trust?.firstSeen.map(UTCDate.second))
-                writer.member("previous", change?.expected)
+                writer.member("policy", trust.policy)
+                writer.member("verdict", trust.verdict.rawValue)
+                writer.member("first_seen", trust.firstSeen.map(UTCDate.second))
+                writer.member("previous", isChange ? change?.expected : nil)
             }
         }
     }
 
-    private mutating func members(of certificate: CertificateFacts) {
+    mutating func members(of certificate: CertificateFacts) {
         member("sha256", certificate.sha256.hex)
         member("spki_sha256", certificate.spkiSHA256.hex)
         member("subject", certificate.subject)
@@ -145,6 +147,7 @@ extension JSONWriter {
         case .match: "tofu-match"
         case .renewed: "tofu-renewed"
         case .changed: "tofu-changed"
+        case .refused: "failed"
         case .skipped: "skipped"
         case .ca: "ca"
         case .pinned: "pinned"

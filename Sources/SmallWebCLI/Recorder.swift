@@ -243,8 +243,8 @@ final class Recorder {
                     forcesText: self.settings.bodyForm == .text)
             }
         }
-        let isChange = error.outcome == .trustChanged
-        writeConnection(connection, verdict: isChange ? error : nil, nil, &writer)
+        let isRefusal = error.outcome == .trustChanged || error.outcome == .untrusted
+        writeConnection(connection, verdict: isRefusal ? error : nil, nil, &writer)
         write(timings, nil, &writer)
         writer.member("retry_after", seconds: head?.retryAfter)
         writer.members(of: warnings)

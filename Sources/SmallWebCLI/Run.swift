@@ -137,7 +137,7 @@ final class Run: @unchecked Sendable {
         var context = context
         let request = Result { () throws(FetchError) in
             if let problem = order.problem { throw problem }
-            context = try context.configured(for: order.url)
+            context = try context.configured(for: order)
             return try context.fetcher.request(order.url ?? "")
         }
         if let ledger = context.ledger, isDone(order, request, in: ledger) {

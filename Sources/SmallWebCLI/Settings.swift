@@ -122,12 +122,17 @@ struct Settings: Sendable {
     var upload: Upload?
     var mime: String?
     var tokenFile: String?
+    var asksForToken = false
     var deletes = false
     /// For `trust`: seconds, and the clients of import and export.
     var within = 14.0 * 86_400
-    var importFormat: TrustFormat?
+    var importClient: String?
     var exportFormat: TrustFormat?
     var replacesPins = false
+    /// Instead of the usual trust store.
+    var knownHostsFile: String?
+    /// For `identity new`.
+    var keyType = ClientIdentity.KeyType.ecdsa
     var family = AddressFamily.any
     var resolverOverrides: [String: [String]] = [:]
 

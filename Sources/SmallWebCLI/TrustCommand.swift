@@ -9,11 +9,15 @@ extension Command {
         summary: "show and change the store of known keys",
         manual: "Shows and changes the store of known keys: list and show what is pinned, add, "
             + "replace and remove pins, check a server against them, import and export the "
-            + "stores of other clients, and find certificates that end soon with expiring, whose "
-            + "exit status is 1 when there are any and 2 when one has ended.",
+            + "stores of other clients. check sends nothing and stores nothing; it exits with 0 "
+            + "for a known key, 60 for an unknown server and 90 for a changed key. expiring lists "
+            + "the certificates that end soon, for a monitor: it exits with 0 when there is none, "
+            + "1 when there is one, and 2 when one has ended already. With --json each entry that "
+            + "is listed, added or imported is a record.",
         examples: [
             ("smallweb trust list", "What is pinned"),
             ("smallweb trust show geminiprotocol.net", "What is known of one host"),
+            ("smallweb trust check geminiprotocol.net", "Whether its key is the known one"),
             ("smallweb trust expiring --within 14d", "For a monitor"),
         ],
         operands: [
@@ -22,7 +26,9 @@ extension Command {
                 "expiring",
             ]), .text,
         ],
-        takes: { [.store, .connection, .limits, .messages].contains($0.group) }
+        takes: {
+            [.store, .connection, .limits, .messages].contains($0.group) || $0.long == "json"
+        }
     ) { settings, operands throws(FetchError) in
         try TrustCommand(settings: settings).run(operands)
     }
@@ -44,19 +50,20 @@ struct TrustCommand: Sendable {
         case ("check", 1): try probe(place(rest[0]), .locked)
         case ("import", 1): try importPins(rest[0])
         case ("export", 0): try export()
+        case ("export", 1): try export(to: rest[0])
         case ("expiring", 0): return try expiring()
         default:
             throw usageError(
                 "smallweb trust does not know \"\(operands.joined(separator: " "))\"",
                 hint: "list, show HOST:PORT, add HOST:PORT [--pin HASH], replace HOST:PORT --pin "
                     + "HASH, remove HOST:PORT, check HOST:PORT, import --from CLIENT FILE, "
-                    + "export --to CLIENT, expiring [--within 14d]")
+                    + "export --to CLIENT [DIR], expiring [--within 14d]")
         }
         return 0
     }
 
     private func store(_ policy: TrustPolicy = .tofu) throws(FetchError) -> TrustStore {
-        TrustStore(path: try Environment.knownHosts(), policy: policy)
+        TrustStore(path: try settings.knownHosts(), policy: policy)
     }
 
     private func hosts() throws(FetchError) -> KnownHosts { try store().hosts() }
@@ -65,14 +72,16 @@ struct TrustCommand: Sendable {
     private func place(_ text: String) throws(FetchError) -> String {
         let place: String?
         if text.contains("://") {
-            let uri = try URI(parsing: text)
+            let uri = try Fetcher.asciiHost(URI(parsing: text))
             let standard = try settings.registry()[uri.scheme]?.scheme.defaultPort
-            let port = uri.port ?? standard
-            place = KnownHosts.place(
-                Endpoint(host: uri.host ?? "", port: port ?? 1965, security: .tls).description,
-                port: 1965)
-        } else {
+            place = uri.host.map {
+                Endpoint(host: $0, port: uri.port ?? standard ?? 1965, security: .tls).description
+            }
+        } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
             place = KnownHosts.place(text, port: 1965)
+        } else {
+            // An international name becomes what the store has.
+            return try self.place("gemini://" + text)
         }
         guard let place else { throw usageError("\"\(text)\" is no HOST:PORT") }
         return place
@@ -95,19 +104,15 @@ struct TrustCommand: Sendable {
     // MARK: Actions
 
     private func list(_ pins: [KnownHosts.Pin]) throws(FetchError) {
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
-        let rows = pins.map {
-            [$0.place, $0.kind.rawValue, $0.digest, day($0.expires), day($0.first), day($0.last)]
-        }
-        let width = rows.map { $0[0].count }.max() ?? 0
-        for row in rows {
-            // Columns for a person, tabs for `cut`.
-            let line =
-                Environment.isTerminal(1)
-                ? Help.padded(row[0], width) + "  " + row.dropFirst().joined(separator: "  ")
-                : row.joined(separator: "\t")
-            try StandardStream.output.write(line + "\n")
-        }
+        if settings.writesJSON { return try record(pins) }
+        var table = Columns(["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"])
+        table.rows = pins.map(\.row)
+        try table.write()
+    }
+
+    private func record(_ pins: [KnownHosts.Pin]) throws(FetchError) {
+        guard settings.writesJSON else { return }
+        for pin in pins { try writeRecord { $0.members(of: pin) } }
     }
 
     private func known(_ place: String) throws(FetchError) -> [KnownHosts.Pin] {
@@ -122,7 +127,9 @@ struct TrustCommand: Sendable {
 
     private func show(_ place: String) throws(FetchError) {
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
-        for pin in try known(place) {
+        let pins = try known(place)
+        if settings.writesJSON { return try record(pins) }
+        for pin in pins {
             let what = pin.kind == .key ? "public key" : "certificate"
             var text = """
                 \(pin.place)
@@ -152,6 +159,7 @@ struct TrustCommand: Sendable {
                 hosts.add(pin)
             }
         }
+        try record([pin])
     }
 
     private func replace(_ place: String) throws(FetchError) {
@@ -162,6 +170,7 @@ struct TrustCommand: Sendable {
             hosts.remove(place)
             hosts.add(pin)
         }
+        try record([pin])
     }
 
     private func remove(_ place: String) throws(FetchError) {
@@ -183,16 +192,15 @@ struct TrustCommand: Sendable {
         let loop = try EventLoop()
         let fetcher = Fetcher(registry: .init(), options: options, loop: loop)
         let bounds = limits
-        let result = loop.runToCompletion { () async -> Result<Connection?, FetchError> in
-            do throws(FetchError) {
-                let endpoint = Endpoint(host: host, port: port, security: .tls)
-                return .success(try await fetcher.probe(endpoint, limits: bounds))
-            } catch {
-                return .failure(error)
-            }
+        let check = loop.runToCompletion { () async -> TrustCheck in
+            let endpoint = Endpoint(host: host, port: port, security: .tls)
+            let (connection, error) = await fetcher.probe(endpoint, limits: bounds)
+            return TrustCheck(place: place, connection: connection, error: error)
         }
-        guard let connection = try result.get(), let trust = connection.trust,
-            let certificate = connection.tls?.certificate
+        if settings.writesJSON { try writeRecord { $0.members(of: check) } }
+        if let error = check.error { throw error }
+        guard let connection = check.connection, let trust = connection.trust,
+            let certificate = connection.tls?.certificate, !settings.writesJSON
         else { return }
         try StandardStream.output.write(
             "\(place)\t\(trust.verdict.rawValue)\tsha256:\(certificate.spkiSHA256.hex)\n")
@@ -209,7 +217,7 @@ struct TrustCommand: Sendable {
     // MARK: Other clients
 
     private func importPins(_ path: String) throws(FetchError) {
-        guard let format = settings.importFormat else {
+        guard let format = settings.importClient.flatMap(TrustFormat.init) else {
             throw usageError("import needs --from, one of \(Settings.formatNames)")
         }
         let text =
@@ -224,68 +232,40 @@ struct TrustCommand: Sendable {
         }
         let (pins, refused) = format.pins(in: text)
         let overwrites = settings.replacesPins
-        let (added, kept) = try change { hosts throws(FetchError) -> (Int, Int) in
-            var (added, kept) = (0, 0)
-            let before = hosts
-            for pin in pins {
-                if before.pins(of: pin.place).isEmpty || overwrites {
-                    if overwrites { hosts.remove(pin.place) }
-                    hosts.add(pin)
-                    added += 1
-                } else {
-                    kept += 1
-                }
-            }
-            return (added, kept)
+        let added = try change { hosts throws(FetchError) in
+            hosts.merge(pins, replacing: overwrites)
         }
-        try StandardStream.error.write(
-            "imported \(added), kept \(kept) that were known, could not read \(refused) lines\n")
-        guard refused == 0 || added + kept > 0 else {
+        try record(added)
+        if settings.showsNotes {
+            try StandardStream.error.write(
+                "imported \(added.count), kept \(pins.count - added.count) that were known, "
+                    + "could not read \(refused) lines\n")
+        }
+        guard refused == 0 || !pins.isEmpty else {
             throw FetchError(.read, .input, "\(path) holds no pin of \(format.rawValue)")
         }
     }
 
-    private func export() throws(FetchError) {
+    /// - Parameter directory: Where a client's files go that keeps a directory of them.
+    private func export(to directory: String? = nil) throws(FetchError) {
         guard let format = settings.exportFormat else {
             throw usageError("export needs --to, one of \(Settings.formatNames)")
         }
         guard let (text, left) = format.text(of: try hosts().pins) else {
             throw usageError("the store of \(format.rawValue) is no text that could be written")
         }
-        try StandardStream.output.write(text)
+        if let directory {
+            guard format.isDirectory else {
+                throw usageError(
+                    "\(format.rawValue) keeps one file: send it where it belongs with >")
+            }
+            try DirectoryText.write(text, to: directory)
+        } else {
+            try StandardStream.output.write(text)
+        }
         for place in left {
             try StandardStream.error.write(
                 "smallweb: \(place): \(format.rawValue) cannot express this pin\n")
         }
-    }
-}
-
-/// A directory of small files as text: `PATH<TAB>first line`.
-enum DirectoryText {
-    static func read(_ path: String, depth: Int = 0) throws(FetchError) -> String {
-        guard let directory = opendir(path) else {
-            let error = SystemError(number: errno)
-            throw FetchError(
-                .read, .input, "cannot read \(path): \(error.sentence)", errnoName: error.name)
-        }
-        defer { closedir(directory) }
-        var text = ""
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasPrefix(".") { continue }
-            let child = path + "/" + name
-            var status = stat()
-            guard stat(child, &status) == 0 else { continue }
-            if status.st_mode & S_IFMT == S_IFDIR {
-                if depth < 4 { text += try read(child, depth: depth + 1) }
-            } else {
-                let content = String(decoding: try InputSource.read("@" + child), as: UTF8.self)
-                let line = content.split(whereSeparator: \.isNewline).first ?? ""
-                text += "\(child)\t\(line)\n"
-            }
-        }
-        return text
     }
 }

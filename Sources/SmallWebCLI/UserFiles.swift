@@ -61,7 +61,11 @@ enum UserFiles {
 
     /// Puts a new file in the old one's place: whoever reads sees one or the other. A symbolic link
     /// stays one: people keep such files elsewhere.
-    static func replace(_ name: String, by bytes: [UInt8]) throws(SystemError) {
+    ///
+    /// - Parameter isPrecious: Whether it must be there after a power cut, too.
+    static func replace(
+        _ name: String, by bytes: [UInt8], isPrecious: Bool = false
+    ) throws(SystemError) {
         let real = realpath(name, nil)
         defer { free(real) }
         let path = real.map { String(cString: $0) } ?? name
@@ -70,6 +74,7 @@ enum UserFiles {
         defer { close(file) }
         do throws(SystemError) {
             try writeAll(bytes[...], to: file)
+            if isPrecious { _ = try systemCall { fsync(file) } }
             _ = try systemCall { rename(new, path) }
         } catch {
             unlink(new)
@@ -77,7 +82,7 @@ enum UserFiles {
         }
     }
 
-    private static func makeDirectories(of path: String) {
+    static func makeDirectories(of path: String) {
         var index = path.startIndex
         while let slash = path[path.index(after: index)...].firstIndex(of: "/") {
             mkdir(String(path[..<slash]), 0o700)

@@ -45,6 +45,8 @@ public struct TLSFacts: Sendable, Hashable {
     public let serverName: String?
     public let certificate: CertificateFacts
     public let authority: AuthorityFacts
+    /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
+    public var shownIdentity: [UInt8]?
 
     public init(
         version: String, cipher: String, serverName: String?, certificate: CertificateFacts,
@@ -134,14 +136,19 @@ public struct TrustFacts: Sendable, Hashable {
         case changed
         /// A certificate authority vouches for it, or `--pin` names it.
         case ca, pinned
+        /// Not accepted, for another reason than a change: the fetch ended there.
+        case refused
     }
 
     public let verdict: Verdict
     /// Unix seconds of the first visit; `nil` when nothing is stored.
     public let firstSeen: Int?
+    /// The rule that decided: `tofu`, `ca`, `both`, `locked`, `ask`, `pin` or `none`.
+    public let policy: String
 
-    public init(verdict: Verdict, firstSeen: Int?) {
+    public init(verdict: Verdict, firstSeen: Int?, policy: String) {
         self.verdict = verdict
         self.firstSeen = firstSeen
+        self.policy = policy
     }
 }

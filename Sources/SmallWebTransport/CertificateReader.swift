@@ -122,7 +122,10 @@ struct CertificateReader {
     }
 
     private func matches(_ host: String) -> Bool {
-        if functions.X509_check_ip_asc(certificate, host, 0) == 1 { return true }
+        // A literal is matched by addresses alone, whatever a name may look like.
+        if SocketAddress(literal: host, port: 0) != nil {
+            return functions.X509_check_ip_asc(certificate, host, 0) == 1
+        }
         return host.withCString {
             functions.X509_check_host(certificate, $0, strlen($0), 0, nil) == 1
         }

@@ -5,15 +5,25 @@ public import SmallWebCore
 
 /// A client certificate and its key, ready to be shown to a server that asks for one.
 //
-// @unchecked: nobody changes the two objects after `init`; OpenSSL counts references to them.
+// @unchecked: nobody changes the objects after `init`; OpenSSL counts references to them.
 public final class ClientIdentity: @unchecked Sendable {
     public let facts: CertificateFacts
-    let certificate: OpaquePointer
-    let key: OpaquePointer
+    private let certificate: OpaquePointer
+    /// The authorities that lead from it to one that the server knows.
+    private let chain: [OpaquePointer]
+    private let key: OpaquePointer
     private let library: TLSLibrary
 
+    /// Beyond this a chain is no chain.
+    private static let chainMax = 16
+
+    /// What a new identity's key can be.
+    public enum KeyType: String, Sendable, CaseIterable {
+        case ecdsa, ed25519
+    }
+
     /// - Parameters:
-    ///   - certificate: PEM; the first certificate in it counts.
+    ///   - certificate: PEM; the first certificate in it counts, and the others are its chain.
     ///   - key: PEM, PKCS #8 or older; may be the same text.
     ///   - password: For an encrypted key.
     ///   - now: Unix seconds.
@@ -26,10 +36,14 @@ public final class ClientIdentity: @unchecked Sendable {
         let functions = library.functions
         functions.ERR_clear_error()
         defer { functions.ERR_clear_error() }
-        let x509 = Self.reading(certificate, library) {
-            functions.PEM_read_bio_X509($0, nil, nil, nil)
+        var certificates: [OpaquePointer] = []
+        _ = Self.reading(certificate, library) { bio in
+            while certificates.count <= Self.chainMax,
+                let next = functions.PEM_read_bio_X509(bio, nil, nil, nil)
+            { certificates.append(next) }
+            return nil
         }
-        guard let x509 else {
+        guard let x509 = certificates.first else {
             throw Self.unusable("there is no certificate in it that can be read")
         }
         // An empty password, so that OpenSSL never asks at the terminal.
@@ -38,13 +52,14 @@ public final class ClientIdentity: @unchecked Sendable {
             functions.PEM_read_bio_PrivateKey(bio, nil, nil, &secret)
         }
         guard let pair else {
-            functions.X509_free(x509)
+            for certificate in certificates { functions.X509_free(certificate) }
             throw Self.unusable(
                 Self.isEncrypted(key)
                     ? "the password does not open its key" : "its key cannot be read")
         }
         self.library = library
         self.certificate = x509
+        chain = Array(certificates.dropFirst())
         self.key = pair
         facts = try CertificateReader(library: library, certificate: x509).facts(host: "")
         guard functions.X509_check_private_key(x509, pair) == 1 else {
@@ -56,8 +71,43 @@ public final class ClientIdentity: @unchecked Sendable {
     }
 
     deinit {
-        library.functions.X509_free(certificate)
+        for certificate in chain + [certificate] { library.functions.X509_free(certificate) }
         library.functions.EVP_PKEY_free(key)
+    }
+
+    /// Lets `ssl` show it if the server asks.
+    func use(on ssl: OpaquePointer) {
+        _ = library.functions.SSL_use_certificate(ssl, certificate)
+        for certificate in chain {
+            // SSL_add1_chain_cert, which is a macro.
+            _ = library.functions.SSL_ctrl(
+                ssl, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate))
+        }
+        _ = library.functions.SSL_use_PrivateKey(ssl, key)
+    }
+
+    /// Certificates and key as one PEM text, the key not encrypted: for libcurl's memory alone.
+    func pem() throws(FetchError) -> [UInt8] {
+        let functions = library.functions
+        return try Self.writing(library) { bio in
+            functions.PEM_write_bio_X509(bio, certificate) == 1
+                && chain.allSatisfy { functions.PEM_write_bio_X509(bio, $0) == 1 }
+                && functions.PEM_write_bio_PKCS8PrivateKey(bio, key, nil, nil, 0, nil, nil) == 1
+        }
+    }
+
+    /// The first certificate in `pem`, whose key nobody needs to open for that.
+    public static func certificateFacts(_ pem: [UInt8]) throws(FetchError) -> CertificateFacts {
+        let library = try TLSContext.shared().library
+        defer { library.functions.ERR_clear_error() }
+        let certificate = reading(pem, library) {
+            library.functions.PEM_read_bio_X509($0, nil, nil, nil)
+        }
+        guard let certificate else {
+            throw unusable("there is no certificate in it that can be read")
+        }
+        defer { library.functions.X509_free(certificate) }
+        return try CertificateReader(library: library, certificate: certificate).facts(host: "")
     }
 
     /// Whether a password is needed.
@@ -65,13 +115,16 @@ public final class ClientIdentity: @unchecked Sendable {
         String(decoding: pem, as: UTF8.self).contains("ENCRYPTED")
     }
 
-    /// A new self-signed certificate and its key, as PEM. The key is ECDSA P-256.
+    /// A new self-signed certificate and its key, as PEM.
     ///
     /// It does not expire before the year 9999: with it would go the account that it opens.
-    public static func make(name: String, now: Int) throws(FetchError) -> [UInt8] {
+    public static func make(
+        name: String, type: KeyType = .ecdsa, now: Int
+    ) throws(FetchError) -> [UInt8] {
         let library = try TLSContext.shared().library
         let functions = library.functions
-        guard let context = functions.EVP_PKEY_CTX_new_from_name(nil, "EC", nil),
+        let algorithm = type == .ecdsa ? "EC" : "ED25519"
+        guard let context = functions.EVP_PKEY_CTX_new_from_name(nil, algorithm, nil),
             let certificate = functions.X509_new()
         else { throw FetchError(.internal, .input, "OpenSSL could not make a key") }
         var pair: OpaquePointer?
@@ -81,7 +134,7 @@ public final class ClientIdentity: @unchecked Sendable {
             functions.EVP_PKEY_free(pair)
         }
         _ = functions.EVP_PKEY_keygen_init(context)
-        _ = functions.EVP_PKEY_CTX_set_group_name(context, "P-256")
+        if type == .ecdsa { _ = functions.EVP_PKEY_CTX_set_group_name(context, "P-256") }
         _ = functions.EVP_PKEY_generate(context, &pair)
         _ = functions.X509_set_version(certificate, 2)
         _ = functions.ASN1_INTEGER_set_uint64(
@@ -93,14 +146,33 @@ public final class ClientIdentity: @unchecked Sendable {
         _ = functions.X509_NAME_add_entry_by_txt(
             subject, "CN", Int32(MBSTRING_FLAG), Array(name.utf8), Int32(name.utf8.count), -1, 0)
         _ = functions.X509_set_issuer_name(certificate, subject)
-        guard functions.X509_sign(certificate, pair, functions.EVP_sha256()) > 0,
-            let bio = functions.BIO_new(functions.BIO_s_mem())
-        else { throw FetchError(.internal, .input, "OpenSSL could not sign a certificate") }
-        defer { _ = functions.BIO_free(bio) }
-        _ = functions.PEM_write_bio_X509(bio, certificate)
-        _ = functions.PEM_write_bio_PKCS8PrivateKey(bio, pair, nil, nil, 0, nil, nil)
-        return [UInt8](unsafeUninitializedCapacity: 16_384) { buffer, count in
-            count = Int(max(0, functions.BIO_read(bio, buffer.baseAddress, Int32(buffer.count))))
+        // Ed25519 brings its own digest.
+        let digest = type == .ecdsa ? functions.EVP_sha256() : nil
+        guard functions.X509_sign(certificate, pair, digest) > 0 else {
+            throw FetchError(.internal, .input, "OpenSSL could not sign a certificate")
+        }
+        return try writing(library) { bio in
+            functions.PEM_write_bio_X509(bio, certificate) == 1
+                && functions.PEM_write_bio_PKCS8PrivateKey(bio, pair, nil, nil, 0, nil, nil) == 1
+        }
+    }
+
+    private static func writing(
+        _ library: TLSLibrary, _ write: (OpaquePointer) -> Bool
+    ) throws(FetchError) -> [UInt8] {
+        guard let bio = library.functions.BIO_new(library.functions.BIO_s_mem()) else {
+            throw FetchError(.internal, .input, "OpenSSL could not make a BIO")
+        }
+        defer { _ = library.functions.BIO_free(bio) }
+        guard write(bio) else {
+            throw FetchError(.internal, .input, "OpenSSL could not write a certificate")
+        }
+        var text: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = Int(library.functions.BIO_read(bio, &piece, Int32(piece.count)))
+            guard count > 0 else { return text }
+            text += piece[..<count]
         }
     }
 

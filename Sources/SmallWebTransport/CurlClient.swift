@@ -47,12 +47,15 @@ public struct CurlClient: HTTPClient {
         let endpoint = Endpoint(
             host: host, port: request.uri.port ?? (isTLS ? 443 : 80),
             security: isTLS ? .tls : .none)
-        let verdict: TrustFacts.Verdict =
-            settings.pin != nil ? .pinned : settings.skipsTrust ? .skipped : .ca
+        let (verdict, policy): (TrustFacts.Verdict, String) =
+            settings.pin != nil
+            ? (.pinned, "pin") : settings.skipsTrust ? (.skipped, "none") : (.ca, "ca")
         let transfer = try CurlTransfer(
-            endpoint: endpoint, upload: request.options.body, trust: verdict,
+            endpoint: endpoint, upload: request.options.body,
+            trust: TrustFacts(verdict: verdict, firstSeen: nil, policy: policy),
             multi: multi, loop: loop)
         configure(transfer, request, endpoint)
+        if isTLS, let identity = settings.identity { try show(identity, on: transfer) }
         // Without the proxy's user and password.
         let proxy = settings.proxy.map { $0.split(separator: "@").last.map(String.init) ?? $0 }
         try await emit(.connecting(endpoint, address: proxy ?? endpoint.description))
@@ -227,6 +230,23 @@ public struct CurlClient: HTTPClient {
         case .v4: transfer.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
         case .v6: transfer.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
         }
+    }
+
+    /// libcurl tells connections and sessions apart by the certificate's bytes, so none is used for
+    /// somebody else.
+    private func show(
+        _ identity: ClientIdentity, on transfer: CurlTransfer
+    ) throws(FetchError) {
+        let pem = try identity.pem()
+        guard transfer.set(CURLOPT_SSLCERT_BLOB, blob: pem),
+            transfer.set(CURLOPT_SSLKEY_BLOB, blob: pem)
+        else {
+            throw FetchError(
+                .notBuiltIn, .tls, "this libcurl cannot show a client certificate from memory",
+                hint: "install the libcurl that uses OpenSSL: the package libcurl4")
+        }
+        transfer.set(CURLOPT_SSLCERTTYPE, "PEM")
+        transfer.set(CURLOPT_SSLKEYTYPE, "PEM")
     }
 
     private func configureTrust(_ transfer: CurlTransfer) {

@@ -126,6 +126,7 @@ extension FetchError {
         case .timeout: "allow more time with --connect-timeout"
         case .resolve: "check the spelling of the host and the network connection"
         case .connect: "check the port, and that the server is running"
+        case .needsIdentity: "smallweb identity new NAME URL makes one and binds it to the URL"
         default: nil
         }
     }

@@ -33,7 +33,7 @@ final class CurlTransfer {
     private var taken: [UInt8] = []
     private var waiter: Waiter?
     private let endpoint: Endpoint
-    private let trust: TrustFacts.Verdict
+    private let trust: TrustFacts
     private let began = Deadline.now
 
     /// What may wait for the consumer.
@@ -43,7 +43,7 @@ final class CurlTransfer {
     private static let headerBytesMax = 262_144
 
     init(
-        endpoint: Endpoint, upload bytes: [UInt8]?, trust: TrustFacts.Verdict, multi: CurlMulti,
+        endpoint: Endpoint, upload bytes: [UInt8]?, trust: TrustFacts, multi: CurlMulti,
         loop: EventLoop
     ) throws(FetchError) {
         library = multi.library
@@ -98,6 +98,18 @@ final class CurlTransfer {
     @discardableResult
     func set(_ option: CURLoption, _ value: String?) -> Bool {
         swcurl_set_string(library.functions, easy, option, value) == CURLE_OK
+    }
+
+    /// Bytes in libcurl's own memory.
+    ///
+    /// - Returns: Whether this libcurl knows the option, and its TLS can do it.
+    func set(_ option: CURLoption, blob bytes: [UInt8]) -> Bool {
+        var bytes = bytes
+        return bytes.withUnsafeMutableBytes { buffer in
+            var blob = curl_blob(
+                data: buffer.baseAddress, len: buffer.count, flags: UInt32(CURL_BLOB_COPY))
+            return swcurl_set_pointer(library.functions, easy, option, &blob) == CURLE_OK
+        }
     }
 
     /// Keeps OpenSSL from reading on by itself while a server sends nothing but records without
@@ -227,7 +239,7 @@ final class CurlTransfer {
         connection = Connection(
             endpoint: endpoint, address: address.map { String(cString: $0) } ?? "",
             port: UInt16(clamping: port), tls: tls,
-            trust: endpoint.security == .tls ? TrustFacts(verdict: trust, firstSeen: nil) : nil,
+            trust: endpoint.security == .tls ? trust : nil,
             moments: moments())
         wake()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// How the HTTP engine connects, for all requests of a fetcher.
-public struct HTTPSettings: Sendable, Hashable {
+public struct HTTPSettings: Sendable {
     public var userAgent = "smallweb"
     /// Proxy URL; `nil` for libcurl's reading of the environment.
     public var proxy: String?
@@ -20,6 +20,8 @@ public struct HTTPSettings: Sendable, Hashable {
     /// Certificate authorities, as PEM: a file, a directory; `nil` for the system's.
     public var authorityFile: String?
     public var authorityDirectory: String?
+    /// Shown if a server asks for a client certificate: this request's alone.
+    public var identity: ClientIdentity?
     /// Whether the request's header is reported as an event.
     public var reportsRequests = false
 

@@ -7,7 +7,8 @@ public final class SocketTransport: StreamTransport {
     public typealias TrustCheck =
         (_ endpoint: Endpoint, _ facts: TLSFacts) async throws(FetchError) -> TrustFacts
 
-    /// Set when ``start(by:)`` has returned.
+    /// Set when ``start(by:)`` has returned; without a verdict when it was the trust check that
+    /// threw.
     public private(set) var connection: Connection?
 
     private let endpoint: Endpoint
@@ -49,7 +50,7 @@ public final class SocketTransport: StreamTransport {
         resolver = Resolver()
         asksAuthorities = false
         identity = nil
-        trust = { _, _ in TrustFacts(verdict: .skipped, firstSeen: nil) }
+        trust = { _, _ in TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none") }
         onAttempt = { _ in }
         do throws(SystemError) {
             socket = try TCPSocket(adopting: descriptor, on: loop)
@@ -65,19 +66,28 @@ public final class SocketTransport: StreamTransport {
         moments.connected = .now
         var facts: TLSFacts?
         var verdict: TrustFacts?
+        let address = socket.address.host
         if endpoint.security == .tls {
             let tls = try await handshake(over: socket, by: deadline)
             self.tls = tls
-            let handshakeFacts = try tls.facts(
-                host: endpoint.host, asksAuthorities: asksAuthorities)
-            verdict = try await trust(endpoint, handshakeFacts)
+            var handshakeFacts = try tls.facts(host: name, asksAuthorities: asksAuthorities)
+            if tls.hasShownIdentity { handshakeFacts.shownIdentity = identity?.facts.sha256 }
             facts = handshakeFacts
+            connection = Connection(
+                endpoint: endpoint, address: address, port: endpoint.port, tls: facts, trust: nil,
+                moments: moments)
+            verdict = try await trust(endpoint, handshakeFacts)
             moments.secured = .now
         }
         moments.ready = .now
         connection = Connection(
-            endpoint: endpoint, address: socket.address.host, port: endpoint.port, tls: facts,
-            trust: verdict, moments: moments)
+            endpoint: endpoint, address: address, port: endpoint.port, tls: facts, trust: verdict,
+            moments: moments)
+    }
+
+    /// As certificates and SNI have it: a name that is rooted by a dot is no other name.
+    private var name: String {
+        endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
     }
 
     public func receive(
@@ -131,7 +141,6 @@ public final class SocketTransport: StreamTransport {
         over socket: TCPSocket, by deadline: Deadline
     ) async throws(FetchError) -> TLSSession {
         let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
-        let name = endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
         let session = try TLSSession(
             over: socket, serverName: isLiteral ? nil : name, identity: identity)
         while let readiness = try session.handshake() {

@@ -48,10 +48,7 @@ final class TLSSession {
                     true
                 return 1
             }, Unmanaged.passUnretained(bioState).toOpaque())
-        if let identity {
-            _ = library.functions.SSL_use_certificate(ssl, identity.certificate)
-            _ = library.functions.SSL_use_PrivateKey(ssl, identity.key)
-        }
+        identity?.use(on: ssl)
         if let serverName {
             _ = serverName.withCString { name in
                 library.functions.SSL_ctrl(
@@ -162,6 +159,9 @@ final class TLSSession {
                 .facts(host: host),
             authority: authority)
     }
+
+    /// Whether the server asked for a client certificate, and there was one.
+    var hasShownIdentity: Bool { bioState.isAskedForIdentity && hasIdentity }
 
     private func identityDemand(_ reason: String) -> FetchError {
         FetchError(

@@ -130,7 +130,8 @@ import Testing
         let smallweb = Smallweb()
         #expect(History.entry("https://u:secret@example.org/a?q=b#c") == "https://example.org/a")
         #expect(History.entry("finger://ada@example.org") == "finger://ada@example.org")
-        #expect(try smallweb.run(["get", "--history", hole.place + "/7/search%09hush"]).status == 0)
+        #expect(
+            try smallweb.run(["get", "--history", hole.place + "/7/search%09hush"]).status == 0)
         #expect(try smallweb.run(["get", hole.place + "/0/about.txt"]).status == 0)
         #expect(try smallweb.run(["history"]).text == hole.place + "/7/search\n")
         let path = smallweb.home.file(".local/state/smallweb/history")

@@ -17,6 +17,14 @@ public final class LoopbackServer: Sendable {
         public let received: [UInt8]
         /// Why TLS was not established.
         public let handshakeFailure: String?
+        /// SHA-256 of the certificate that the client showed, and how many came with it.
+        public let identity: [UInt8]?
+        public let identityChainCount: Int
+    }
+
+    /// Whether TLS asks for a client certificate: of any issuer, as Gemini servers do.
+    public enum IdentityDemand: Sendable {
+        case none, requested, required
     }
 
     private struct State {
@@ -42,14 +50,16 @@ public final class LoopbackServer: Sendable {
     /// - Parameters:
     ///   - tls: The certificate, or `nil` for plain TCP.
     ///   - versions: TLS versions that are spoken, in OpenSSL's numbers.
+    ///   - identity: Whether clients are asked for a certificate.
     ///   - address: Any of 127.0.0.0/8.
     ///   - handler: Serves one connection, on a thread of its own. It must not call ``stop()``.
     public init(
         tls: TestCertificate? = nil,
         versions: ClosedRange<Int32> = TLSVersion.two...TLSVersion.three,
+        identity: IdentityDemand = .none,
         address: String = "127.0.0.1", handler: @escaping @Sendable (Peer) -> Void
     ) throws(SystemError) {
-        let context = tls.map { ServerContext($0, versions: versions) }
+        let context = tls.map { ServerContext($0, versions: versions, identity: identity) }
         let (listener, port) = try boundSocket(address, port: 0)
         listen(listener, 512)
         let state = Monitor(State())
@@ -65,7 +75,8 @@ public final class LoopbackServer: Sendable {
                 peer.finish()
                 let connection = Connection(
                     serverName: peer.serverName, received: peer.received,
-                    handshakeFailure: peer.handshakeFailure)
+                    handshakeFailure: peer.handshakeFailure, identity: peer.identity,
+                    identityChainCount: peer.identityChainCount)
                 state.update { state in
                     // Under the lock, so that `stop` never shuts down a number used anew.
                     close(descriptor)
@@ -182,7 +193,10 @@ public enum TLSVersion {
 private final class ServerContext: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    init(_ certificate: TestCertificate, versions: ClosedRange<Int32>) {
+    init(
+        _ certificate: TestCertificate, versions: ClosedRange<Int32>,
+        identity: LoopbackServer.IdentityDemand
+    ) {
         guard let pointer = SSL_CTX_new(TLS_server_method()) else {
             preconditionFailure("OpenSSL makes contexts")
         }
@@ -194,6 +208,21 @@ private final class ServerContext: @unchecked Sendable {
         SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(versions.lowerBound), nil)
         SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(versions.upperBound), nil)
         SSL_CTX_use_certificate_ASN1(pointer, Int32(certificate.der.count), certificate.der)
+        for der in certificate.chain {
+            let authority = der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
+                var start = bytes.baseAddress
+                return d2i_X509(nil, &start, bytes.count)
+            }
+            // SSL_CTX_add0_chain_cert, which is a macro and takes ownership.
+            SSL_CTX_ctrl(
+                pointer, SSL_CTRL_CHAIN_CERT, 0, authority.map { UnsafeMutableRawPointer($0) })
+        }
+        if identity != .none {
+            let fails = identity == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
+            SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | fails) { _, _ in 1 }
+            let context = Array("smallweb".utf8)
+            SSL_CTX_set_session_id_context(pointer, context, UInt32(context.count))
+        }
         let key = certificate.keyDER.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var start = bytes.baseAddress
             return d2i_AutoPrivateKey(nil, &start, bytes.count)

@@ -17,6 +17,11 @@ public final class Peer {
     /// What the peer's certificate or cipher cannot tell: `TLSv1.3`.
     public private(set) var tlsVersion: String?
 
+    /// SHA-256 of the client's certificate.
+    public private(set) var identity: [UInt8]?
+    /// How many certificates the client sent.
+    public private(set) var identityChainCount = 0
+
     private let descriptor: Int32
     private let ssl: OpaquePointer?
     private var unread: [UInt8] = []
@@ -48,6 +53,14 @@ public final class Peer {
         }
         serverName = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) }
         tlsVersion = SSL_get_version(ssl).map { String(cString: $0) }
+        if let certificate = SSL_get1_peer_certificate(ssl) {
+            defer { X509_free(certificate) }
+            var digest = [UInt8](repeating: 0, count: 32)
+            X509_digest(certificate, EVP_sha256(), &digest, nil)
+            identity = digest
+            // A server's chain is without the certificate itself.
+            identityChainCount = 1 + Int(OPENSSL_sk_num(SSL_get_peer_cert_chain(ssl)))
+        }
         return true
     }
 

@@ -2,7 +2,8 @@
 internal import CSmallWebTLS
 internal import Glibc
 
-/// A self-signed certificate with its key, made in the process and forgotten with it.
+/// A certificate with its key, self-signed or signed by another, made in the process and forgotten
+/// with it.
 public struct TestCertificate: Sendable, Hashable {
     public enum Key: Sendable, Hashable, CaseIterable {
         case ecdsaP256, rsa2048, ed25519
@@ -16,6 +17,8 @@ public struct TestCertificate: Sendable, Hashable {
     public let spkiSHA256: [UInt8]
     /// PKCS #8 or the key's traditional form.
     public let keyDER: [UInt8]
+    /// DER certificates of the authorities that a server sends along.
+    public var chain: [[UInt8]] = []
     /// Certificate and key for other programs.
     public let certificatePEM: String
     public let keyPEM: String
@@ -27,11 +30,19 @@ public struct TestCertificate: Sendable, Hashable {
     ///   - ips: IP literals of the subjectAltName.
     ///   - notBefore: Unix seconds; an hour ago by default.
     ///   - notAfter: Unix seconds; in a year by default.
+    ///   - old: Whose key it gets; a new one by default.
+    ///   - issuer: Who signs it; itself by default.
+    ///   - isAuthority: Whether it may sign others.
+    ///   - padding: Bytes of a comment that make it that much larger.
     public static func make(
         names: [String] = ["localhost"], ips: [String] = ["127.0.0.1"], notBefore: Int? = nil,
-        notAfter: Int? = nil, key: Key = .ecdsaP256, commonName: String = "smallweb test"
+        notAfter: Int? = nil, key: Key = .ecdsaP256, commonName: String = "smallweb test",
+        keyOf old: TestCertificate? = nil, issuer: TestCertificate? = nil,
+        isAuthority: Bool = false, padding: Int = 0
     ) -> TestCertificate {
-        guard let pair = generate(key), let certificate = X509_new() else {
+        guard let pair = old.map({ privateKey($0.keyDER) }) ?? generate(key),
+            let certificate = X509_new()
+        else {
             preconditionFailure("OpenSSL makes keys and certificates")
         }
         defer {
@@ -46,18 +57,24 @@ public struct TestCertificate: Sendable, Hashable {
         X509_set_pubkey(certificate, pair)
         let name = X509_get_subject_name(certificate)
         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_FLAG | 0, commonName, -1, -1, 0)
-        X509_set_issuer_name(certificate, name)
-        let alternatives = (names.map { "DNS:\($0)" } + ips.map { "IP:\($0)" })
-        if !alternatives.isEmpty {
-            let text = alternatives.joined(separator: ",")
-            guard let names = X509V3_EXT_conf_nid(nil, nil, NID_subject_alt_name, text) else {
-                preconditionFailure("not a subjectAltName: \(text)")
-            }
-            X509_add_ext(certificate, names, -1)
-            X509_EXTENSION_free(names)
+        let signer = issuer.map { (certificate: x509($0.der), key: privateKey($0.keyDER)) }
+        defer {
+            X509_free(signer?.certificate)
+            EVP_PKEY_free(signer?.key)
+        }
+        X509_set_issuer_name(
+            certificate, signer.map { X509_get_subject_name($0.certificate) } ?? name)
+        if isAuthority { add(NID_basic_constraints, "critical,CA:TRUE", to: certificate) }
+        if padding > 0 {
+            add(NID_netscape_comment, String(repeating: "x", count: padding), to: certificate)
+        }
+        if !(names + ips).isEmpty {
+            addNames(names, ips, to: certificate)
         }
         // Ed25519 brings its own digest.
-        let signed = X509_sign(certificate, pair, key == .ed25519 ? nil : EVP_sha256())
+        let signerKey = signer?.key ?? pair
+        let isEd25519 = EVP_PKEY_is_a(signerKey, "ED25519") == 1
+        let signed = X509_sign(certificate, signerKey, isEd25519 ? nil : EVP_sha256())
         precondition(signed > 0, "the certificate can be signed")
 
         let der = encoded { i2d_X509(certificate, $0) }
@@ -67,6 +84,63 @@ public struct TestCertificate: Sendable, Hashable {
             keyDER: encoded { i2d_PrivateKey(pair, $0) },
             certificatePEM: text { PEM_write_bio_X509($0, certificate) },
             keyPEM: text { PEM_write_bio_PrivateKey($0, pair, nil, nil, 0, nil, nil) })
+    }
+
+    /// The same, sent with its authorities.
+    public func with(chain: [TestCertificate]) -> TestCertificate {
+        var copy = self
+        copy.chain = chain.map(\.der)
+        return copy
+    }
+
+    private static func add(_ extensionID: Int32, _ text: String, to certificate: OpaquePointer) {
+        guard let value = X509V3_EXT_conf_nid(nil, nil, extensionID, text) else {
+            preconditionFailure("not an extension: \(text.prefix(80))")
+        }
+        X509_add_ext(certificate, value, -1)
+        X509_EXTENSION_free(value)
+    }
+
+    /// Byte by byte, so that a name may hold a NUL.
+    private static func addNames(
+        _ names: [String], _ ips: [String], to certificate: OpaquePointer
+    ) {
+        func tagged(_ tag: UInt8, _ bytes: [UInt8]) -> [UInt8] {
+            precondition(bytes.count < 65_536, "a length of two bytes")
+            let length: [UInt8] =
+                bytes.count < 128
+                ? [UInt8(bytes.count)]
+                : [0x82, UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)]
+            return [tag] + length + bytes
+        }
+        let addresses = ips.map { text -> [UInt8] in
+            var bytes = [UInt8](repeating: 0, count: text.contains(":") ? 16 : 4)
+            inet_pton(text.contains(":") ? AF_INET6 : AF_INET, text, &bytes)
+            return bytes
+        }
+        let entries =
+            names.flatMap { tagged(0x82, Array($0.utf8)) } + addresses.flatMap { tagged(0x87, $0) }
+        let der = tagged(0x30, entries)
+        guard let string = ASN1_OCTET_STRING_new() else { preconditionFailure("out of memory") }
+        ASN1_OCTET_STRING_set(string, der, Int32(der.count))
+        let value = X509_EXTENSION_create_by_NID(nil, NID_subject_alt_name, 0, string)
+        X509_add_ext(certificate, value, -1)
+        X509_EXTENSION_free(value)
+        ASN1_OCTET_STRING_free(string)
+    }
+
+    private static func privateKey(_ der: [UInt8]) -> OpaquePointer? {
+        der.withUnsafeBufferPointer { bytes in
+            var start = bytes.baseAddress
+            return d2i_AutoPrivateKey(nil, &start, bytes.count)
+        }
+    }
+
+    private static func x509(_ der: [UInt8]) -> OpaquePointer? {
+        der.withUnsafeBufferPointer { bytes in
+            var start = bytes.baseAddress
+            return d2i_X509(nil, &start, bytes.count)
+        }
     }
 
     private static func generate(_ key: Key) -> OpaquePointer? {

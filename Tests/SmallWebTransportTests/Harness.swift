@@ -43,7 +43,7 @@ func elapsed(_ body: () async throws -> Void) async rethrows -> Double {
 typealias Trust = SocketTransport.TrustCheck
 
 func trustAll(_: Endpoint, _: TLSFacts) async throws(FetchError) -> TrustFacts {
-    TrustFacts(verdict: .skipped, firstSeen: nil)
+    TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none")
 }
 
 /// A stream to `port` of 127.0.0.1, not yet started.

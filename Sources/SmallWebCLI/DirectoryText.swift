@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// A directory of small files as text: one line for each file, `PATH<TAB>its lines`, which are
+/// separated by tabs.
+enum DirectoryText {
+    /// More is no store of fingerprints.
+    private static let fileBytesMax = 4096
+
+    static func read(_ path: String, depth: Int = 0) throws(FetchError) -> String {
+        guard let directory = opendir(path) else {
+            let error = SystemError(number: errno)
+            throw FetchError(
+                .read, .input, "cannot read \(path): \(error.sentence)", errnoName: error.name)
+        }
+        defer { closedir(directory) }
+        var text = ""
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasPrefix(".") { continue }
+            let child = path + "/" + name
+            var status = stat()
+            guard stat(child, &status) == 0 else { continue }
+            if status.st_mode & S_IFMT == S_IFDIR {
+                if depth < 4 { text += try read(child, depth: depth + 1) }
+            } else if let bytes = UserFiles.read(child, limit: fileBytesMax) {
+                // Only regular files: a pipe would be waited for.
+                let content = String(decoding: bytes, as: UTF8.self)
+                let lines = content.split(whereSeparator: \.isNewline).joined(separator: "\t")
+                text += "\(child)\t\(lines)\n"
+            }
+        }
+        return text
+    }
+
+    /// The way back, below `directory`; never over a file that is there.
+    static func write(_ text: String, to directory: String) throws(FetchError) {
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: "\t", maxSplits: 1)
+            // A place's name cannot hold a slash, so none leads out of the directory.
+            guard parts.count == 2, !parts[0].contains("/"), parts[0].first != "." else { continue }
+            let path = "\(directory)/\(parts[0])"
+            guard access(path, F_OK) != 0 else {
+                throw FetchError(
+                    .write, .output, "\(path) is there already", hint: "name a new directory")
+            }
+            let file = try FileOutput(path, clash: .overwrite, createsDirectories: true)
+            let lines = parts[1].split(separator: "\t").joined(separator: "\n")
+            try file.write(Array((lines + "\n").utf8)[...])
+            try file.commit()
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+/// The records and tables of `smallweb trust` and `smallweb identity`.
+extension JSONWriter {
+    /// The record `trust-entry`: a line of the store.
+    mutating func members(of pin: KnownHosts.Pin) {
+        begin("trust-entry")
+        member("place", pin.place)
+        member("kind", pin.kind == .key ? "key" : "certificate")
+        member("hash", pin.digest)
+        member("expires", pin.expires.map(UTCDate.second))
+        member("first_seen", pin.first.map(UTCDate.second))
+        member("last_seen", pin.last.map(UTCDate.second))
+        member("days", pin.days)
+        member("via", pin.via)
+        member("cert_sha256", pin.seenSHA256)
+    }
+
+    /// The record `trust-check`: what a visit made of a server's key.
+    mutating func members(of check: TrustCheck) {
+        begin("trust-check")
+        member("place", check.place)
+        member("ok", check.error == nil)
+        member("exit", Int(check.error?.outcome.exitStatus ?? 0))
+        member("outcome", (check.error?.outcome ?? .ok).rawValue)
+        // Without a scheme, which only HTTP's unknowns depend on.
+        members(of: check.connection, scheme: nil, ending: nil, change: check.error)
+        member("message", check.error?.message)
+        member("hint", check.error?.hint)
+    }
+
+    /// The record `identity`.
+    mutating func members(of identity: IdentityStore.Entry) {
+        begin("identity")
+        member("name", identity.name)
+        member("used_for") { writer in writer.array(identity.scopes) { $0.value($1) } }
+        member("encrypted", identity.isEncrypted)
+        member("cert") { writer in
+            guard let certificate = identity.certificate else { return writer.null() }
+            writer.object { $0.members(of: certificate) }
+        }
+    }
+}
+
+/// What came of connecting to a place to look at its key.
+struct TrustCheck {
+    let place: String
+    let connection: Connection?
+    let error: FetchError?
+}
+
+/// One record as one line of standard output.
+func writeRecord(_ members: (inout JSONWriter) -> Void) throws(FetchError) {
+    var writer = JSONWriter()
+    writer.object(members)
+    try StandardStream.output.write(writer.line[...])
+}
+
+extension KnownHosts.Pin {
+    /// A line of `trust list`.
+    var row: [String] {
+        let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
+        return [place, kind.rawValue, digest, day(expires), day(first), day(last)]
+    }
+}
