@@ -119,6 +119,9 @@ enum Trace {
             "certificate sha256:\(certificate.sha256.hex)",
             "public key sha256:\(certificate.spkiSHA256.hex)",
         ]
+        if let identity = tls.shownIdentity {
+            lines.append("client certificate sha256:\(identity.hex)")
+        }
         if let trust = connection.trust {
             lines.append(
                 "trust: \(trust.verdict.rawValue)"

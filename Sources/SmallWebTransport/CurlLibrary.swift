@@ -53,10 +53,14 @@ struct CurlCircumstances {
     let errorNumber: Int
     /// The proxy's answer to CONNECT, or 0.
     let tunnelStatus: Int
+    /// Whether TLS ended with the server's demand for a client certificate. TLS 1.3 has it after
+    /// the handshake, where libcurl has no code for it: OpenSSL's words are all there is.
+    let demandsIdentity: Bool
 
     /// What is more precise than the code alone.
     fileprivate func verdict(on code: CURLcode) -> (Outcome, FetchError.Phase)? {
         switch code {
+        case CURLE_RECV_ERROR where !hasReply && demandsIdentity: (.needsIdentity, .tls)
         case CURLE_RECV_ERROR where !hasReply && tunnelStatus >= 300: (.proxy, .proxy)
         case CURLE_RECV_ERROR where errorNumber != 0 && hasReply: (.truncated, .body)
         case CURLE_HTTP2 where hasReply, CURLE_HTTP2_STREAM where hasReply: (.truncated, .body)

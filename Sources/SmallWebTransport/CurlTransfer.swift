@@ -166,15 +166,16 @@ final class CurlTransfer {
         let text = String(cString: errorText)
         let plain =
             library.functions.pointee.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
-        return FetchError(curl: result, text.isEmpty ? plain : text, circumstances)
+        return FetchError(curl: result, text.isEmpty ? plain : text, circumstances(text))
     }
 
-    private var circumstances: CurlCircumstances {
+    private func circumstances(_ text: String) -> CurlCircumstances {
         var tunnelStatus = 0
         _ = swcurl_get_long(library.functions, easy, CURLINFO_HTTP_CONNECTCODE, &tunnelStatus)
         return CurlCircumstances(
             isConnected: requestBegan != nil, hasReply: hasReply, isPaused: isPaused,
-            errorNumber: errorNumber, tunnelStatus: tunnelStatus)
+            errorNumber: errorNumber, tunnelStatus: tunnelStatus,
+            demandsIdentity: text.contains("alert certificate required"))
     }
 
     /// Of the last system call that failed, or 0.

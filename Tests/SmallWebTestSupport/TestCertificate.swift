@@ -93,6 +93,16 @@ public struct TestCertificate: Sendable, Hashable {
         return copy
     }
 
+    /// The key, which only the password opens.
+    public func encryptedKeyPEM(password: String) -> String {
+        let key = Self.privateKey(keyDER)
+        defer { EVP_PKEY_free(key) }
+        return Self.text {
+            PEM_write_bio_PKCS8PrivateKey(
+                $0, key, EVP_aes_256_cbc(), password, Int32(password.utf8.count), nil, nil)
+        }
+    }
+
     private static func add(_ extensionID: Int32, _ text: String, to certificate: OpaquePointer) {
         guard let value = X509V3_EXT_conf_nid(nil, nil, extensionID, text) else {
             preconditionFailure("not an extension: \(text.prefix(80))")
