@@ -4,10 +4,17 @@ internal import SmallWeb
 /// A table: for a person aligned columns below a header, cut to the terminal's width; for a pipe
 /// tabs and every character.
 struct Columns {
-    let header: [String]
+    private let header: [String]
+    /// The columns as a person gets them: what may be cut off comes last.
+    private let order: [Int]
     var rows: [[String]] = []
 
-    init(_ header: [String]) { self.header = header }
+    /// - Parameter last: The column that a person can do without; by default the last.
+    init(_ header: [String], last: Int? = nil) {
+        self.header = header
+        let last = last ?? header.count - 1
+        order = header.indices.filter { $0 != last } + [last]
+    }
 
     func write() throws(FetchError) {
         guard Environment.isTerminal(1) else {
@@ -15,7 +22,9 @@ struct Columns {
             return try StandardStream.output.write(text)
         }
         guard !rows.isEmpty else { return }
-        let table = ([header] + rows).map { $0.map(TerminalText.escapeLine) }
+        let table = ([header] + rows).map { row in
+            order.map { TerminalText.escapeLine(row[$0]) }
+        }
         let widths = header.indices.map { column in table.map { $0[column].count }.max() ?? 0 }
         let columns = max(Environment.columns(1), 20)
         var text = ""

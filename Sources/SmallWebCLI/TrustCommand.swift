@@ -105,7 +105,8 @@ struct TrustCommand: Sendable {
 
     private func list(_ pins: [KnownHosts.Pin]) throws(FetchError) {
         if settings.writesJSON { return try record(pins) }
-        var table = Columns(["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"])
+        var table = Columns(
+            ["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"], last: 2)
         table.rows = pins.map(\.row)
         try table.write()
     }

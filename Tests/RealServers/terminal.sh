@@ -3,7 +3,7 @@
 # What a person sees: smallweb on a pseudo-terminal made by script(1).
 
 # on_terminal ANSWER ARGUMENT…: what the terminal shows is in $out. The answer is typed when the
-# prompt, which ends with a space, is there.
+# prompt is there, which is $prompt or the scripted server's.
 on_terminal() {
     local answer=$1 pid line SHELL=/bin/bash
     shift
@@ -16,7 +16,7 @@ on_terminal() {
     pid=$!
     servers+=("$pid")
     if [ -n "$answer" ]; then
-        until_true grep -qa "Your [a-z]* $" "$out"
+        until_true grep -qa "${prompt:-Your [a-z]* }$" "$out"
         printf %s "$answer" >&7
     fi
     until_true has_ended "$pid" || kill "$pid"
