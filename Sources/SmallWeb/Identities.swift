@@ -29,9 +29,18 @@ public struct Identities: Sendable {
 
         /// By path segment: `/alice` is not the beginning of `/alice-bob`.
         public func contains(_ uri: URI) -> Bool {
-            guard Place(uri) == place else { return false }
+            guard Place(uri) == place, !Self.mayLeadElsewhere(uri.path) else { return false }
             let other = Self.trimmed(uri.removingDotSegments().path)
             return path.isEmpty || other == path || other.hasPrefix(path + "/")
+        }
+
+        /// Whether a server that decodes a path before it resolves its dots ends up elsewhere: a
+        /// neighbour on the same host could have others call by such a link.
+        private static func mayLeadElsewhere(_ path: String) -> Bool {
+            guard path.utf8.contains(UInt8(ascii: "%")) else { return false }
+            let decoded = PercentEncoding.decode(path)
+            let segments = decoded.split { $0 == ASCII.slash || $0 == UInt8(ascii: "\\") }
+            return segments.contains { $0.elementsEqual("..".utf8) }
         }
 
         private static func trimmed(_ path: String) -> String {

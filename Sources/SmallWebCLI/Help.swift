@@ -90,7 +90,7 @@ extension Environment {
         ("CLICOLOR_FORCE", "set: colour even to a pipe"),
         ("TERM", "dumb: no colour"),
         ("PAGER", "what open and help show long texts with"),
-        ("SSL_CERT_FILE", "certificate authorities for HTTPS, as one file"),
+        ("SSL_CERT_FILE", "certificate authorities for HTTPS and --trust ca, as one file"),
         ("SSL_CERT_DIR", "the same as a directory"),
         ("http_proxy", "a proxy for HTTP"),
         ("HTTPS_PROXY", "a proxy for HTTPS"),

@@ -101,7 +101,7 @@ extension JSONWriter {
                     "verify",
                     change != nil ? "failed" : trust.map { Self.verification($0.verdict) })
                 writer.member("cert") { $0.object { $0.members(of: facts.certificate) } }
-                writer.member("chain_length", Int?.none)
+                writer.member("chain_length", facts.chainLength)
                 writer.member("client_cert", facts.shownIdentity.map { "sha256:" + $0.hex })
             }
         }

@@ -54,7 +54,8 @@ final class Recorder {
                 writer.member("method", self.usesHTTP ? self.method : nil)
                 let hidden = Array("***".utf8)
                 writer.member("raw", bytes: hidesInput ? hidden : Trace.masked(bytes))
-                writer.member("identity", String?.none)
+                let identity = self.connection?.tls?.shownIdentity
+                writer.member("identity", identity.map { "sha256:" + $0.hex })
             }
         case .redirect(let redirect):
             redirects.append(redirect)

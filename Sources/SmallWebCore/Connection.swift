@@ -45,6 +45,8 @@ public struct TLSFacts: Sendable, Hashable {
     public let serverName: String?
     public let certificate: CertificateFacts
     public let authority: AuthorityFacts
+    /// How many certificates the server sent; `nil` when none had to be sent anew.
+    public var chainLength: Int?
     /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
     public var shownIdentity: [UInt8]?
 

@@ -151,13 +151,17 @@ final class TLSSession {
         }
         defer { functions.X509_free(certificate) }
         let cipher = functions.SSL_CIPHER_get_name(functions.SSL_get_current_cipher(ssl))
-        return TLSFacts(
+        var facts = TLSFacts(
             version: functions.SSL_get_version(ssl).map { String(cString: $0) } ?? "",
             cipher: cipher.map { String(cString: $0) } ?? "",
             serverName: serverName,
             certificate: try CertificateReader(library: library, certificate: certificate)
                 .facts(host: host),
             authority: authority)
+        facts.chainLength = functions.SSL_get_peer_cert_chain(ssl).map {
+            Int(functions.OPENSSL_sk_num($0))
+        }
+        return facts
     }
 
     /// Whether the server asked for a client certificate, and there was one.

@@ -180,6 +180,8 @@ struct CertificateLabTests {
                 #expect(
                     certificate?["spki_sha256"]?.string == specimen.certificate.spkiSHA256.hex,
                     "\(name)")
+                #expect(
+                    record["tls"]?["chain_length"]?.int == 1 + specimen.certificate.chain.count)
                 if expected.policy == "tofu" {
                     let notes = record["warnings"]?.array.compactMap { $0["code"]?.string }
                     #expect(notes == specimen.notes, "\(name)")

@@ -63,6 +63,8 @@ struct IdentityWireTests {
             ("private/../private", true),
             ("privateer", false), ("", false), ("private/../else", false), ("PRIVATE", false),
             ("else/../private/x", true), ("%70rivate", false),
+            ("private/%2e%2E/else", false), ("private/..%2felse", false), ("private/a%20b", true),
+            ("private/..%5Celse", false), ("private/...%2e", true),
         ] {
             #expect(try who(server, path) == (isShown ? alice : "nobody"), "\(path)")
         }
@@ -169,6 +171,19 @@ struct IdentityWireTests {
         #expect(
             records.terminal.map { $0["body"]?["text"]?.string } == [alice, bob, nil, "nobody"])
         #expect(records.exits == [0, 0, 58, 0])
+    }
+
+    /// One process, one host: no TLS session is used for somebody else.
+    @Test(arguments: [TLSVersion.two, TLSVersion.three])
+    func noSessionCarriesAnIdentityElsewhere(_ version: Int32) throws {
+        let server = try server(versions: version...version)
+        let place = "gemini://127.0.0.1:\(server.port)"
+        let (alice, bob) = (
+            try identity("alice", ["\(place)/alice"]), try identity("bob", ["\(place)/bob"])
+        )
+        let paths = ["x", "alice/1", "bob/1", "y", "alice/2", "bob/2", "bobby"]
+        let result = try smallweb.run(["get", "-k"] + paths.map { "\(place)/\($0)" })
+        #expect(result.text == "nobody" + alice + bob + "nobody" + alice + bob + "nobody")
     }
 
     // MARK: HTTPS

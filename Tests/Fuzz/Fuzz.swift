@@ -42,14 +42,14 @@ private let target: @Sendable ([UInt8]) -> Void = {
 }()
 
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
-    "delta": delta, "finger": finger, "gemini-header": geminiHeader,
+    "bindings": bindings, "delta": delta, "finger": finger, "gemini-header": geminiHeader,
     "gemini-request": geminiRequest, "git-address": gitAddress, "git-fetch": gitFetch,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,
     "line-framer": lineFramer, "http-date": httpDate, "media-type": mediaType, "pack": pack,
     "pack-deltas": packDeltas, "pkt-line": pktLine, "ref-pattern": refPattern,
     "reference": reference,
-    "terminal-text": terminalText, "tree": tree, "uri": uri,
+    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
 ]
 
 /// A promise: holds in release builds too.
@@ -212,6 +212,45 @@ private func knownHosts(_ input: [UInt8]) {
     let hosts = KnownHosts(parsing: text)
     check(KnownHosts(parsing: hosts.text) == hosts, "reads differently the second time")
     check(KnownHosts(parsing: hosts.text).text == hosts.text, "is written differently")
+}
+
+/// The first byte says whose store it is.
+private func trustFormat(_ input: [UInt8]) {
+    guard let first = input.first,
+        let text = String(validating: input.dropFirst(), as: UTF8.self)
+    else { return }
+    let formats = TrustFormat.allCases
+    let format = formats[Int(first) % formats.count]
+    let (pins, _) = format.pins(in: text)
+    var hosts = KnownHosts(parsing: "")
+    let added = hosts.merge(pins, replacing: false)
+    check(KnownHosts(parsing: hosts.text).pins == added, "an imported pin is written differently")
+    // What it exports, it imports as it was, but for dates that were not there.
+    guard let (own, left) = format.text(of: added) else { return }
+    check(left.count <= added.count, "more is left than there was")
+    let (again, refused) = format.pins(in: own)
+    check(refused == 0, "its own text is refused")
+    for pin in again {
+        check(
+            added.contains { $0.place == pin.place && $0.digest == pin.digest },
+            "a pin came back as another")
+    }
+}
+
+/// The first byte says whose file it is.
+private func bindings(_ input: [UInt8]) {
+    guard let first = input.first,
+        let text = String(validating: input.dropFirst(), as: UTF8.self)
+    else { return }
+    let bindings = Bindings(parsing: text)
+    check(Bindings(parsing: bindings.text) == bindings, "reads differently the second time")
+    let formats = IdentityFormat.allCases
+    let format = formats[Int(first) % formats.count]
+    for found in format.identities(inText: text, directory: "d") {
+        let name = found.freeName(["a"])
+        check(Bindings.isName(name), "\(name) is no name")
+        check(!name.utf8.contains(ASCII.slash), "\(name) leads elsewhere")
+    }
 }
 
 private func terminalText(_ input: [UInt8]) {

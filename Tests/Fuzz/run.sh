@@ -28,9 +28,9 @@ find Tests/PluginTests/Fixtures -name '*.wire' | while IFS= read -r wire; do
     sed -n 's/^url    //p' "$wire" | tr -d '\n' >"$seed.url"
 done
 
-targets=${*:-delta finger gemini-header gemini-request git-address git-fetch git-refs \
+targets=${*:-bindings delta finger gemini-header gemini-request git-address git-fetch git-refs \
     gopher-address gopher-menu gopher-opening gopher-text http-date known-hosts line-framer \
-    media-type pack pack-deltas pkt-line ref-pattern reference terminal-text tree uri}
+    media-type pack pack-deltas pkt-line ref-pattern reference terminal-text tree trust-format uri}
 share=$((seconds / $(echo "$targets" | wc -w)))
 [ "$share" -gt 0 ] || share=1
 for target in $targets; do

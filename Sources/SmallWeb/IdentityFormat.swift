@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+/// An identity of another client: where its files are, and which URLs it is for.
+public struct ForeignIdentity: Sendable, Hashable {
+    /// As that client calls it; not yet safe to use.
+    public let name: String
+    public let certificate: String
+    /// `nil` when it is in the same file.
+    public let key: String?
+    public let scopes: [String]
+
+    public init(name: String, certificate: String, key: String?, scopes: [String]) {
+        self.name = name
+        self.certificate = certificate
+        self.key = key
+        self.scopes = scopes
+    }
+
+    /// A name that nobody has yet.
+    public func freeName(_ taken: [String]) -> String {
+        let bytes = name.utf8.map { byte in
+            Bindings.isName("a" + String(UnicodeScalar(byte))) ? byte : UInt8(ascii: "-")
+        }
+        var base = String(decoding: bytes, as: UTF8.self)
+        while base.first == "." || base.first == "-" { base.removeFirst() }
+        if base.isEmpty { base = "identity" }
+        guard taken.contains(base) else { return base }
+        return (2...).lazy.map { "\(base)-\($0)" }.first { !taken.contains($0) } ?? base
+    }
+}
+
+/// How other clients keep client certificates. Pure where a text says it: text in, names of files
+/// out.
+public enum IdentityFormat: String, Sendable, CaseIterable {
+    case amfora, astro, lagrange, offpunk, telescope
+    case av98 = "av-98"
+
+    /// What the client's own text names: none for clients whose directories are all there is.
+    ///
+    /// - Parameter directory: Where its files are.
+    public func identities(inText text: String, directory: String) -> [ForeignIdentity] {
+        switch self {
+        case .telescope: Self.telescope(text, directory)
+        case .amfora: Self.amfora(text)
+        case .av98: Self.av98(text, directory)
+        case .astro, .lagrange, .offpunk: []
+        }
+    }
+
+    /// Lines of `URL NAME`.
+    private static func telescope(_ text: String, _ directory: String) -> [ForeignIdentity] {
+        var scopes: [(name: String, urls: [String])] = []
+        for line in text.unicodeScalars.split(separator: "\n") {
+            let words = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }.map { String($0) }
+            guard words.count == 2, !words[0].hasPrefix("#"), !words[1].contains("/") else {
+                continue
+            }
+            if let index = scopes.firstIndex(where: { $0.name == words[1] }) {
+                scopes[index].urls.append(words[0])
+            } else {
+                scopes.append((words[1], [words[0]]))
+            }
+        }
+        return scopes.map {
+            ForeignIdentity(
+                name: $0.name, certificate: "\(directory)/\($0.name)", key: nil, scopes: $0.urls)
+        }
+    }
+
+    /// The sections `[auth.certs]` and `[auth.keys]` of config.toml: `"HOST" = "FILE"`.
+    private static func amfora(_ text: String) -> [ForeignIdentity] {
+        var section = ""
+        var files: [String: [(host: String, file: String)]] = [:]
+        for line in text.unicodeScalars.split(separator: "\n") {
+            let line = String(line.drop { $0 == " " || $0 == "\t" })
+            if line.hasPrefix("[") {
+                section = String(line.prefix { $0 != "]" }.dropFirst())
+            } else if let equals = line.firstIndex(of: "="), !line.hasPrefix("#") {
+                let words = [line[..<equals], line[line.index(after: equals)...]].map { text in
+                    String(text.filter { !"\"' \t\r".contains($0) })
+                }
+                files[section, default: []].append((words[0], words[1]))
+            }
+        }
+        let keys = files["auth.keys"] ?? []
+        return (files["auth.certs"] ?? []).map { host, file in
+            ForeignIdentity(
+                name: host, certificate: file,
+                key: keys.first { $0.host == host }?.file,
+                scopes: ["gemini://\(host)/"])
+        }
+    }
+
+    /// Lines of `hostname|port|root|filename`.
+    private static func av98(_ text: String, _ directory: String) -> [ForeignIdentity] {
+        text.unicodeScalars.split(separator: "\n").compactMap { line in
+            let fields = line.split(separator: "|", omittingEmptySubsequences: false)
+                .map { String($0) }
+            guard fields.count >= 4, !fields[3].isEmpty, !fields[3].contains("/") else {
+                return nil
+            }
+            let port = fields[1].isEmpty ? "" : ":" + fields[1]
+            let root = fields[2].hasPrefix("/") ? fields[2] : "/" + fields[2]
+            let base = fields[3].hasSuffix(".crt") ? String(fields[3].dropLast(4)) : fields[3]
+            return ForeignIdentity(
+                name: base, certificate: "\(directory)/\(base).crt",
+                key: "\(directory)/\(base).key", scopes: ["gemini://\(fields[0])\(port)\(root)"])
+        }
+    }
+}

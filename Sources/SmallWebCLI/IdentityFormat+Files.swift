@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// Reads what other clients keep.
+extension IdentityFormat {
+    static let names = allCases.map(\.rawValue).joined(separator: ", ")
+
+    /// - Parameters:
+    ///   - path: A file or directory, as the client keeps it; for av-98 a dump of its table.
+    ///   - files: Where the certificates are, when that is somewhere else.
+    /// - Throws: `read`.
+    func identities(in path: String, files: String?) throws(FetchError) -> [ForeignIdentity] {
+        switch self {
+        case .astro: return try pairs(in: path, "crt") { ["gemini://\($0)/"] }
+        case .lagrange: return try pairs(in: path, "crt") { _ in [] }
+        case .offpunk:
+            var found: [ForeignIdentity] = []
+            for host in try Self.names(in: path) {
+                let directory = "\(path)/\(host)"
+                var status = stat()
+                guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                    continue
+                }
+                found += try pairs(in: directory, "cert") { _ in ["gemini://\(host)/"] }
+            }
+            return found
+        case .telescope:
+            let text = try Self.text(of: path + "/certs.conf")
+            return identities(inText: text, directory: files ?? path + "/certs")
+        case .amfora:
+            return identities(inText: try Self.text(of: path), directory: "").map { found in
+                ForeignIdentity(
+                    name: found.name, certificate: Self.home(found.certificate),
+                    key: found.key.map(Self.home), scopes: found.scopes)
+            }
+        case .av98:
+            guard let files else {
+                throw usageError(
+                    "av-98 keeps its certificates in a directory of their own",
+                    hint: "sqlite3 -separator '|' DATABASE 'select hostname, port, root, filename "
+                        + "from client_certs' > dump; smallweb identity import --from av-98 dump "
+                        + "DIR")
+            }
+            return identities(inText: try Self.text(of: path), directory: files)
+        }
+    }
+
+    /// `NAME.EXTENSION` with `NAME.key` beside it.
+    private func pairs(
+        in directory: String, _ suffix: String, _ scopes: (String) -> [String]
+    ) throws(FetchError) -> [ForeignIdentity] {
+        try Self.names(in: directory).filter { $0.hasSuffix("." + suffix) }.map { file in
+            let name = String(file.dropLast(suffix.count + 1))
+            return ForeignIdentity(
+                name: name, certificate: "\(directory)/\(file)", key: "\(directory)/\(name).key",
+                scopes: scopes(name))
+        }
+    }
+
+    private static func home(_ path: String) -> String {
+        guard path.hasPrefix("~/"), let home = Environment.variable("HOME") else { return path }
+        return home + path.dropFirst()
+    }
+
+    private static func text(of path: String) throws(FetchError) -> String {
+        String(decoding: try InputSource.read("@" + path), as: UTF8.self)
+    }
+
+    private static func names(in path: String) throws(FetchError) -> [String] {
+        guard let directory = opendir(path) else {
+            let error = SystemError(number: errno)
+            throw FetchError(
+                .read, .input, "cannot read \(path): \(error.sentence)", errnoName: error.name)
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                    pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        return names.filter { !$0.hasPrefix(".") }.sorted()
+    }
+}
