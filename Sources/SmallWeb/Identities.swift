@@ -7,7 +7,7 @@ public struct Identities: Sendable {
     /// Where an identity may be shown: a host and port, and a path with everything below it.
     public struct Scope: Sendable, Hashable, CustomStringConvertible {
         let place: Place
-        /// Without the slash at its end; empty for the whole host.
+        /// Without slashes at its end; empty for the whole host.
         public let path: String
 
         /// - Throws: `bad-url` for what has no use for client certificates.
@@ -44,7 +44,9 @@ public struct Identities: Sendable {
         }
 
         private static func trimmed(_ path: String) -> String {
-            path.hasSuffix("/") ? String(path.dropLast()) : path
+            var path = path[...]
+            while path.last == "/" { path.removeLast() }
+            return String(path)
         }
     }
 

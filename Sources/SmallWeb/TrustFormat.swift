@@ -137,7 +137,7 @@ public enum TrustFormat: String, Sendable, CaseIterable {
             return "\(host) sha256 \(Self.pairs(key))" + (expires.map { " " + $0 } ?? "")
         case .amfora:
             guard let key else { return nil }
-            let name = host.split(separator: ".").joined(separator: "/")
+            let name = String(host.map { $0 == "." ? "/" : $0 })
             let suffix = port == "1965" ? "" : ":\(port)"
             let expiry = pin.expires.map {
                 "\n\"\(name)/expiry\(suffix)\" = \(UTCDate.second($0))"
@@ -179,7 +179,7 @@ public enum TrustFormat: String, Sendable, CaseIterable {
         var expiries: [String: Int] = [:]
         for line in lines {
             guard let (name, value) = assignment(line), let seconds = UTCDate.seconds(value),
-                let mark = name.range(of: "/expiry")
+                1...endOfTime ~= seconds, let mark = name.range(of: "/expiry")
             else { continue }
             let place = dotted(String(name[..<mark.lowerBound]) + name[mark.upperBound...])
             if let place = KnownHosts.place(place, port: 1965) { expiries[place] = seconds }
@@ -209,7 +209,9 @@ extension KnownHosts {
             // A number sign at its beginning would make a comment of a pin.
             $0 > 0x20 && $0 < 0x7F && $0 != ASCII.slash && $0 != UInt8(ascii: "#")
         }
-        guard !host.isEmpty, isClean else { return nil }
+        let hasEmptyLabel =
+            host.hasPrefix(".") || zip(host, host.dropFirst()).contains { $0 == (".", ".") }
+        guard !host.isEmpty, isClean, !hasEmptyLabel else { return nil }
         return (isBareLiteral ? "[\(host)]" : String(host)) + ":\(number)"
     }
 }

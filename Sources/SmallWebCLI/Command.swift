@@ -31,7 +31,7 @@ struct Command: Sendable {
         name: String, synopsis: String, summary: String, manual: String = "",
         examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
         takes: @escaping @Sendable (Option) -> Bool = {
-            $0.group != .refs && $0.group != .config
+            $0.group != .refs && $0.isForFetches && !Option.ofUploads.contains($0.long)
         },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
@@ -92,7 +92,7 @@ struct Command: Sendable {
             ("smallweb refs https://example.org/repo.git", "All references"),
             ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
         ],
-        operands: [.url, .text], takes: { $0.group != .config }
+        operands: [.url, .text], takes: { $0.isForFetches && !Option.ofUploads.contains($0.long) }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")

@@ -24,7 +24,10 @@ extension Command {
         operands: [
             .choice(["list", "new", "show", "use", "unuse", "import", "export", "remove"]), .text,
         ],
-        takes: { [.store, .messages].contains($0.group) || ["json", "input"].contains($0.long) }
+        takes: {
+            $0.group == .messages
+                || ["from", "key-type", "key-password-file", "json", "input"].contains($0.long)
+        }
     ) { settings, operands throws(FetchError) in
         try IdentityCommand(settings: settings, store: IdentityStore()).run(operands)
         return 0

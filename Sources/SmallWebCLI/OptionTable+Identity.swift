@@ -3,6 +3,12 @@ internal import SmallWeb
 internal import SmallWebTransport
 
 extension Option {
+    var isForFetches: Bool { group != .config && !Self.ofStores.contains(long) }
+
+    /// Those that other commands have no use for.
+    static let ofUploads: Set<String> = ["mime", "token-file", "ask-token", "delete"]
+    static let ofStores: Set<String> = ["within", "from", "to", "replace", "key-type"]
+
     /// Who we are, and what `put` sends.
     static let identity: [Option] = [
         Option(

@@ -27,7 +27,8 @@ extension Command {
             ]), .text,
         ],
         takes: {
-            [.store, .connection, .limits, .messages].contains($0.group) || $0.long == "json"
+            [.connection, .limits, .messages].contains($0.group) || $0.long == "json"
+                || Option.ofStores.contains($0.long) && $0.long != "key-type"
         }
     ) { settings, operands throws(FetchError) in
         try TrustCommand(settings: settings).run(operands)

@@ -75,7 +75,7 @@ import Testing
         (Array(#"{"url":"gopher://x/","colour":1}"#.utf8), 2),
         (Array(#"{"url":"gopher://x/","data":{"text":"a","path":"b"}}"#.utf8), 2),
         (Array(#"{"url":"gemini://x/","data":{"path":"missing"}}"#.utf8), 26),
-        (Array(#"{"url":"gopher://x/","identity":"me"}"#.utf8), 4),
+        (Array(#"{"url":"gopher://x/","identity":"me"}"#.utf8), 58),
         (Array(#"{"type":"response","url":"gopher://x/"}"#.utf8), 2),
         (Array(#"{"url":"gopher://x/a\u0000b"}"#.utf8), 3),
         (Array(#"{"url":"gopher://x/0/%0d%0a"}"#.utf8), 3),

@@ -28,6 +28,18 @@ find Tests/PluginTests/Fixtures -name '*.wire' | while IFS= read -r wire; do
     sed -n 's/^url    //p' "$wire" | tr -d '\n' >"$seed.url"
 done
 
+# One for each client: its number, and a line with the signs that stand for hashes.
+printf '%b' '\000h SHA-512 ? 1797805033' >"$work/seeds/trust-gmni"
+printf '%b' '\001h:1970 &' >"$work/seeds/trust-gplaces"
+printf '%b' '\002h SHA256:$ 0' >"$work/seeds/trust-telescope"
+printf '%b' '\003h;1965 1797805033 $' >"$work/seeds/trust-lagrange"
+printf '%b' '\004h sha256 * 1797805033' >"$work/seeds/trust-chawan"
+printf '%b' '\005"h/t" = "$"\n"h/t/expiry" = 2026-12-20T22:17:13Z' >"$work/seeds/trust-amfora"
+printf '%b' '\006h:70\t!\t2026-12-20T22:17:13Z' >"$work/seeds/trust-agunua"
+printf '%b' '\007[certificate]\n"h" = "!"' >"$work/seeds/trust-ncgopher"
+printf '%b' '\010h|1965|$' >"$work/seeds/trust-av98"
+printf '%b' '\011h/192.0.2.1/$\t3' >"$work/seeds/trust-offpunk"
+
 targets=${*:-bindings delta finger gemini-header gemini-request git-address git-fetch git-refs \
     gopher-address gopher-menu gopher-opening gopher-text http-date known-hosts line-framer \
     media-type pack pack-deltas pkt-line ref-pattern reference terminal-text tree trust-format uri}

@@ -87,6 +87,18 @@ import Testing
         #expect(refused == 2)
     }
 
+    @Test(arguments: ["0", "-7", "soon", "99999999999999999999"])
+    func aDateThatIsNoneIsUnknown(_ date: String) {
+        let key = String(repeating: "ab", count: 32)
+        let old = "\"h/test/expiry\" = 1013-12-20T22:17:13Z\n"
+        for (format, text) in [
+            (TrustFormat.lagrange, "h.test;1965 \(date) \(key)\n"),
+            (.amfora, "\"h/test\" = \"\(key)\"\n\(old)"),
+        ] {
+            #expect(format.pins(in: text).pins.map(\.expires) == [nil])
+        }
+    }
+
     @Test(arguments: [
         ("Example.ORG", "example.org:1965"), ("a:70", "a:70"), ("[::1]:7", "[::1]:7"),
         ("[::1]", "[::1]:1965"), ("::1", "[::1]:1965"),
@@ -95,10 +107,54 @@ import Testing
         #expect(KnownHosts.place(text, port: 1965) == place)
     }
 
-    @Test(arguments: ["", ":1", "a:x", "a:70000", "a b", "a/b"])
+    @Test(arguments: ["", ":1", "a:x", "a:70000", "a b", "a/b", ".a", "a..b", "#a"])
     func whatIsNoPlace(_ text: String) { #expect(KnownHosts.place(text, port: 1965) == nil) }
 
     private static func pairs(_ count: Int) -> String {
         [String](repeating: "AB", count: count).joined(separator: ":")
+    }
+}
+
+struct BindingsTests {
+    @Test(arguments: [
+        "", "# a comment\n", "a gemini://h.test:1965/\n",
+        "a gemini://h.test:1965/x/y\nwhat is this\n",
+        "a https://h.test:443/\na gophers://h.test:70/1/x\n",
+    ])
+    func aFileIsWrittenAsItWasRead(_ text: String) {
+        #expect(Bindings(parsing: text).text == text)
+    }
+
+    @Test(arguments: [
+        ("a gemini://h.test//\n", "a gemini://h.test:1965/\n"),
+        ("a\tTITAN://H.test/x//\r\n", "a gemini://h.test:1965/x\n"),
+        ("a git+https://h.test/x?y#z\n", "a https://h.test:443/x\n"),
+    ])
+    func aPlaceIsWrittenOneWay(_ text: String, written: String) {
+        #expect(Bindings(parsing: text).text == written)
+        #expect(Bindings(parsing: written).text == written)
+    }
+
+    @Test(arguments: [
+        "a http://h.test/", "a gopher://h.test/", "../a gemini://h.test/", "a b gemini://h.test/",
+        "a h.test", ".a gemini://h.test/",
+    ])
+    func whatIsNoBindingIsKeptAndNotUsed(_ line: String) throws {
+        let bindings = Bindings(parsing: line + "\n")
+        #expect(bindings.text == line + "\n")
+        for scheme in ["gemini", "http", "gopher", "https"] {
+            #expect(bindings.name(for: try URI(parsing: "\(scheme)://h.test/")) == nil)
+        }
+    }
+
+    @Test func portsAndSchemesArePlacesOfTheirOwn() throws {
+        let bindings = Bindings(parsing: "a gemini://h.test/\nb https://h.test:1965/\n")
+        for (url, name) in [
+            ("gemini://h.test/x", "a"), ("titan://h.test:1965/x", "a"), ("https://h.test/", nil),
+            ("https://h.test:1965/", "b"), ("git+https://h.test:1965/x", "b"),
+            ("gemini://h.test:1966/", nil), ("gemini://h.test.evil.test/", nil),
+        ] as [(String, String?)] {
+            #expect(bindings.name(for: try URI(parsing: url)) == name, "\(url)")
+        }
     }
 }
