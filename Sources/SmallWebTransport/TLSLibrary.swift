@@ -25,15 +25,21 @@ final class TLSLibrary: @unchecked Sendable {
     }
 
     /// The oldest queued error's reason as words, and the queue emptied.
-    func takeErrorReason() -> String {
+    func takeErrorReason() -> String { takeError().words }
+
+    /// The same with its number.
+    func takeError() -> (reason: Int32, words: String) {
         let code = functions.ERR_get_error()
         functions.ERR_clear_error()
-        if let reason = functions.ERR_reason_error_string(code) { return String(cString: reason) }
+        let number = swtls_error_reason(code)
+        if let reason = functions.ERR_reason_error_string(code) {
+            return (number, String(cString: reason))
+        }
+        guard code != 0 else { return (0, "the connection ended") }
         var text = [CChar](repeating: 0, count: 256)
         functions.ERR_error_string_n(code, &text, text.count)
-        return code == 0
-            ? "the connection ended"
-            : String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let words = text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
+        return (number, String(decoding: words, as: UTF8.self))
     }
 }
 

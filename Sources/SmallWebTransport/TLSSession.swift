@@ -75,10 +75,10 @@ final class TLSSession {
         switch bioState.socket?.ending {
         case .reset: reason = "the server reset the connection"
         case .some: reason = "the server closed the connection"
-        case nil: reason = library.takeErrorReason()
-        }
-        if bioState.isAskedForIdentity && bioState.socket?.ending == nil {
-            throw identityDemand(reason)
+        case nil:
+            let error = library.takeError()
+            reason = error.words
+            if isAboutIdentity(error.reason) { throw identityDemand(reason) }
         }
         throw FetchError(
             .tls, .tls, "TLS handshake failed: \(reason)",
@@ -99,9 +99,9 @@ final class TLSSession {
         isBroken = true
         if let failure = bioState.failure { throw failure }
         if let ending = bioState.socket?.ending { return .ended(ending) }
-        let reason = library.takeErrorReason()
+        let (number, reason) = library.takeError()
         // TLS 1.3 lets the server complain only after the handshake.
-        if bioState.isAskedForIdentity && !hasReceived { throw identityDemand(reason) }
+        if isAboutIdentity(number) && !hasReceived { throw identityDemand(reason) }
         throw FetchError(.receive, .body, "TLS failed: \(reason)")
     }
 
@@ -166,6 +166,14 @@ final class TLSSession {
 
     /// Whether the server asked for a client certificate, and there was one.
     var hasShownIdentity: Bool { bioState.isAskedForIdentity && hasIdentity }
+
+    /// Whether an alert says that the server wants a client certificate, or another one: those about
+    /// certificates, and the one that TLS 1.2 has for all it dislikes (RFC 8446 §6.2).
+    private func isAboutIdentity(_ reason: Int32) -> Bool {
+        // OpenSSL numbers the reasons that came as alerts from 1000 on.
+        let alerts: [Int32] = [40, 41, 42, 43, 44, 45, 46, 48, 49, 116]
+        return bioState.isAskedForIdentity && alerts.contains(reason - SSL_AD_REASON_OFFSET)
+    }
 
     private func identityDemand(_ reason: String) -> FetchError {
         FetchError(

@@ -159,6 +159,21 @@ struct IdentityWireTests {
         #expect(try smallweb.run(["get", "-k", url]).text == alice)
     }
 
+    @Test(arguments: [TLSVersion.two, TLSVersion.three])
+    func aRefusalIsAboutTheIdentityAndAFailureIsNot(_ version: Int32) throws {
+        _ = try identity("alice")
+        for (demand, status) in [
+            (LoopbackServer.IdentityDemand.refusing, Int32(98)),
+            (.failing, version == TLSVersion.two ? 35 : 56),
+        ] {
+            let server = try server(demand, versions: version...version)
+            let url = "gemini://127.0.0.1:\(server.port)/"
+            let result = try smallweb.run(["get", "-k", "--identity", "alice", url])
+            #expect(result.status == status, "\(demand): \(result.errors)")
+            #expect(try smallweb.run(["get", "-k", url]).text == "nobody")
+        }
+    }
+
     @Test func aRequestOfAListNamesItsIdentity() throws {
         let server = try server()
         let (alice, bob) = (try identity("alice"), try identity("bob"))

@@ -25,6 +25,8 @@ public final class LoopbackServer: Sendable {
     /// Whether TLS asks for a client certificate: of any issuer, as Gemini servers do.
     public enum IdentityDemand: Sendable {
         case none, requested, required
+        /// It refuses whatever it gets; it fails when it gets one.
+        case refusing, failing
     }
 
     private struct State {
@@ -219,7 +221,20 @@ private final class ServerContext: @unchecked Sendable {
         }
         if identity != .none {
             let fails = identity == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
-            SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | fails) { _, _ in 1 }
+            // A C function captures nothing: one for each.
+            switch identity {
+            case .refusing:
+                SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER) { _, context in
+                    X509_STORE_CTX_set_error(context, X509_V_ERR_CERT_REJECTED)
+                    return 0
+                }
+            case .failing:
+                SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER) { _, context in
+                    X509_STORE_CTX_set_error(context, X509_V_ERR_OUT_OF_MEM)
+                    return 0
+                }
+            default: SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | fails) { _, _ in 1 }
+            }
             let context = Array("smallweb".utf8)
             SSL_CTX_set_session_id_context(pointer, context, UInt32(context.count))
         }
