@@ -167,8 +167,8 @@ final class TLSSession {
     /// Whether the server asked for a client certificate, and there was one.
     var hasShownIdentity: Bool { bioState.isAskedForIdentity && hasIdentity }
 
-    /// Whether an alert says that the server wants a client certificate, or another one: those about
-    /// certificates, and the one that TLS 1.2 has for all it dislikes (RFC 8446 §6.2).
+    /// Whether an alert says that the server wants a client certificate, or another one: those
+    /// about certificates, and the one that TLS 1.2 has for all it dislikes (RFC 8446 §6.2).
     private func isAboutIdentity(_ reason: Int32) -> Bool {
         // OpenSSL numbers the reasons that came as alerts from 1000 on.
         let alerts: [Int32] = [40, 41, 42, 43, 44, 45, 46, 48, 49, 116]
