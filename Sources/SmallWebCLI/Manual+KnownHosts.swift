@@ -47,10 +47,9 @@ extension Manual {
             when the file is written anew.
             Deleting a line makes the next visit the first.
             .Pp
-            Writers lock the directory with
-            .Xr flock 2
-            and put a new file, with the same permissions, in the place of the old one: a
-            reader sees one or the other, and a process that is killed leaves one of them.
+            Writers lock the directory and put a new file, with the same permissions, in
+            the place of the old one: a reader sees one or the other, and a process that
+            is killed leaves one of them.
             .Sh FILES
             .Bl -tag -width Ds
             .It Pa $XDG_DATA_HOME/smallweb/known_hosts
