@@ -36,6 +36,7 @@ public struct Fetcher: Sendable {
     public let registry: Registry
     public var options: Options
     let loop: EventLoop
+    let sessions = TLSSessionCache()
 
     public init(registry: Registry, options: Options, loop: EventLoop) {
         self.registry = registry

@@ -66,7 +66,7 @@ struct Hops {
             loop: fetcher.loop,
             options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
             limits: request.limits,
-            deadline: deadline, wire: wire,
+            deadline: deadline, wire: wire, sessions: fetcher.sessions,
             identity: try fetcher.options.identities.identity(for: request.uri, origin: origin)
         ) { event async throws(FetchError) in
             if case .connected(let connection) = event { wire.connection = connection }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+internal import Glibc
+internal import SmallWebCore
 
 /// The text of a known_hosts file, version 1: one line per pin.
 ///
@@ -9,7 +10,7 @@ public import SmallWebCore
 /// certificate that was met last.
 ///
 /// `k` pins the SubjectPublicKeyInfo, `c` the whole certificate, as other clients do. Lines of
-/// other kinds, comments and unknown fields are kept as they are. Pure: text in, text out.
+/// other kinds, comments and unknown fields are kept as they are. Pure: bytes in, bytes out.
 public struct KnownHosts: Sendable, Hashable {
     public struct Pin: Sendable, Hashable {
         public enum Kind: String, Sendable, Hashable {
@@ -43,53 +44,45 @@ public struct KnownHosts: Sendable, Hashable {
         var others: [String] = []
     }
 
-    private enum Line: Sendable, Hashable {
-        case pin(Pin)
-        case other(String)
-    }
-
     static let header = "# smallweb known_hosts 1"
-    private var lines: [Line]
+    /// The file, with a line feed at its end. A line is parsed when somebody asks for its pin: a
+    /// fetch needs one of thousands.
+    public private(set) var bytes: [UInt8]
 
-    public init(parsing text: String) {
-        // By scalars: CR LF is one Character, and would join the lines of a file that has it.
-        var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
-            .map { line -> Line in
-                let line = Substring(line)
-                return Pin(parsing: line).map(Line.pin) ?? .other(String(line))
-            }
-        // The last line feed ends the last line; it does not begin another.
-        if lines.last == .other("") { lines.removeLast() }
-        self.lines = lines.isEmpty ? [.other(Self.header)] : lines
-    }
-
-    public var text: String {
-        lines.reduce(into: "") { text, line in
-            switch line {
-            case .pin(let pin): text += pin.text + "\n"
-            case .other(let line): text += line + "\n"
-            }
-        }
+    public init(parsing bytes: [UInt8]) {
+        self.bytes = bytes.isEmpty ? Array(Self.header.utf8) : bytes
+        if self.bytes.last != ASCII.lineFeed { self.bytes.append(ASCII.lineFeed) }
     }
 
     /// In the order of the file.
     public var pins: [Pin] {
-        lines.compactMap { line in if case .pin(let pin) = line { pin } else { nil } }
+        var pins: [Pin] = []
+        forEachLine { line in
+            if let pin = Pin(parsing: line) { pins.append(pin) }
+        }
+        return pins
     }
 
     /// The pins of `host:port`: alternatives, any of which is as good.
-    public func pins(of place: String) -> [Pin] { pins.filter { $0.place == place } }
+    public func pins(of place: String) -> [Pin] {
+        let beginning = Array(place.utf8)
+        var pins: [Pin] = []
+        forEachLine { line in
+            guard line.starts(with: beginning), let pin = Pin(parsing: line), pin.place == place
+            else { return }
+            pins.append(pin)
+        }
+        return pins
+    }
 
-    public mutating func add(_ pin: Pin) { lines.append(.pin(pin)) }
+    public mutating func add(_ pin: Pin) { bytes += Array(pin.text.utf8) + [ASCII.lineFeed] }
 
     /// Removes all pins of `host:port`, and says how many there were.
     @discardableResult
     public mutating func remove(_ place: String) -> Int {
-        let count = lines.count
-        lines.removeAll { line in
-            if case .pin(let pin) = line { pin.place == place } else { false }
-        }
-        return count - lines.count
+        let count = pins(of: place).count
+        if count > 0 { rewrite { $0.place == place ? nil : $0 } }
+        return count
     }
 
     /// Adds pins that another store has.
@@ -101,22 +94,49 @@ public struct KnownHosts: Sendable, Hashable {
         var known = Set(pins.map(\.place))
         if replacing {
             let places = Set(more.map(\.place))
-            lines.removeAll { line in
-                if case .pin(let pin) = line { places.contains(pin.place) } else { false }
-            }
+            rewrite { places.contains($0.place) ? nil : $0 }
             known = []
         }
         var seen: Set<Pin> = []
         // A store may have the same line twice, and several for one place, which are alternatives.
         let added = more.filter { !known.contains($0.place) && seen.insert($0).inserted }
-        lines += added.map(Line.pin)
+        added.forEach { add($0) }
         return added
     }
 
     /// Replaces `old`, in its place.
-    mutating func replace(_ old: Pin, by new: Pin) {
-        guard let index = lines.firstIndex(of: .pin(old)) else { return }
-        lines[index] = .pin(new)
+    mutating func replace(_ old: Pin, by new: Pin) { rewrite { $0 == old ? new : $0 } }
+
+    /// Puts other pins into the place of those that `change` wants changed, and leaves every other
+    /// line as it is, byte by byte.
+    private mutating func rewrite(_ change: (Pin) -> Pin?) {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + 512)
+        forEachLine { line in
+            let pin = Pin(parsing: line)
+            let next = pin.flatMap(change)
+            if next == pin {
+                result += line
+            } else if let next {
+                result += next.text.utf8
+            } else {
+                return
+            }
+            result.append(ASCII.lineFeed)
+        }
+        bytes = result
+    }
+
+    private func forEachLine(_ body: (ArraySlice<UInt8>) -> Void) {
+        var start = 0
+        while start < bytes.count {
+            let end = bytes.withUnsafeBytes { all in
+                memchr(all.baseAddress! + start, Int32(ASCII.lineFeed), all.count - start)
+                    .map { UnsafeRawPointer($0) - all.baseAddress! }
+            }
+            body(bytes[start..<(end ?? bytes.count)])
+            start = (end ?? bytes.count) + 1
+        }
     }
 }
 
@@ -154,7 +174,8 @@ extension KnownHosts.Pin {
     }
 
     /// `nil` for anything that is not a pin of this version.
-    init?(parsing line: Substring) {
+    init?(parsing line: ArraySlice<UInt8>) {
+        guard let line = String(validating: line, as: UTF8.self) else { return nil }
         let fields = line.split { $0 == " " || $0 == "\r" }
         guard fields.count >= 3, !line.hasPrefix("#"), let kind = Kind(rawValue: String(fields[1])),
             let colon = fields[2].firstIndex(of: ":"),

@@ -35,6 +35,8 @@ struct NetworkDialer: Dialer {
     /// End of the whole fetch.
     let deadline: Deadline
     let wire: Wire
+    /// To resume; `nil` for a handshake in full.
+    var sessions: TLSSessionCache?
     /// Of this hop alone.
     var identity: ClientIdentity?
     let emit: Emit
@@ -45,6 +47,7 @@ struct NetworkDialer: Dialer {
         let transport = SocketTransport(
             endpoint: endpoint, loop: loop, resolver: options.resolver,
             asksAuthorities: store.policy.asksAuthorities, identity: identity,
+            sessions: sessions,
             trust: { endpoint, facts async throws(FetchError) in
                 try await store.judge(
                     endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)

@@ -15,6 +15,9 @@ public struct TrustStore: Sendable {
     /// same. `nil` when nobody is there.
     public var asker: (@Sendable (_ question: String) -> Bool)?
 
+    /// What the file held when it was read last: most connections of a run find it unchanged.
+    private let remembered = Locked<(FileStamp, KnownHosts)?>(nil)
+
     public init(path: String, policy: TrustPolicy) {
         self.path = path
         self.policy = policy
@@ -62,7 +65,8 @@ public struct TrustStore: Sendable {
     ) async throws(FetchError) -> Value {
         let lock = try await lockDirectory(loop: loop, by: deadline)
         defer { close(lock) }
-        let before = try load()
+        // Nothing remembered counts under the lock.
+        let before = try read()
         var hosts = before
         let value = try body(&hosts)
         if hosts != before { try save(hosts) }
@@ -70,13 +74,22 @@ public struct TrustStore: Sendable {
     }
 
     private func load() throws(FetchError) -> KnownHosts {
+        let stamp = FileStamp(path)
+        if let (then, hosts) = remembered.withLock({ $0 }), then == stamp { return hosts }
+        let hosts = try read()
+        // Stamped before it was read: whoever changed it meanwhile gave it another one.
+        remembered.withLock { $0 = stamp.map { ($0, hosts) } }
+        return hosts
+    }
+
+    private func read() throws(FetchError) -> KnownHosts {
         do throws(SystemError) {
             let file = try systemCall { open(path, O_RDONLY | O_CLOEXEC) }
             defer { close(file) }
             let bytes = try readAll(file)
-            return KnownHosts(parsing: String(decoding: bytes, as: UTF8.self))
+            return KnownHosts(parsing: bytes)
         } catch {
-            if error.number == ENOENT { return KnownHosts(parsing: "") }
+            if error.number == ENOENT { return KnownHosts(parsing: []) }
             throw FetchError(
                 .read, .tls, "cannot read the trust store \(path): \(error.sentence)",
                 errnoName: error.name, hint: "mend it, or name another with SMALLWEB_KNOWN_HOSTS")
@@ -161,7 +174,7 @@ public struct TrustStore: Sendable {
             var old = stat()
             if stat(final, &old) == 0 { fchmod(file, old.st_mode & 0o777) }
             do throws(SystemError) {
-                try writeAll(Array(hosts.text.utf8)[...], to: file)
+                try writeAll(hosts.bytes[...], to: file)
                 _ = try systemCall { fsync(file) }
                 _ = try systemCall { rename(temporary, final) }
             } catch {
@@ -177,5 +190,25 @@ public struct TrustStore: Sendable {
         FetchError(
             .write, .tls, "\(what) the trust store \(path): \(error.sentence)",
             errnoName: error.name, hint: "name another with SMALLWEB_KNOWN_HOSTS")
+    }
+}
+
+/// Which file stood under a name: a store is replaced by another file at each change, and a person's
+/// editor leaves another time or size.
+private struct FileStamp: Sendable, Equatable {
+    private let device: UInt
+    private let number: UInt
+    private let size: Int
+    private let seconds: Int
+    private let nanoseconds: Int
+
+    /// `nil` when there is no file.
+    init?(_ path: String) {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else { return nil }
+        device = UInt(facts.st_dev)
+        number = UInt(facts.st_ino)
+        size = Int(facts.st_size)
+        (seconds, nanoseconds) = (facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec)
     }
 }

@@ -113,7 +113,8 @@ enum Trace {
         let certificate = tls.certificate
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
         lines += [
-            "\(tls.version), \(tls.cipher), SNI \(tls.serverName ?? "none")",
+            "\(tls.version), \(tls.cipher), SNI \(tls.serverName ?? "none")"
+                + (tls.isResumed ? ", resumed" : ""),
             "certificate \(certificate.subject), issuer \(certificate.issuer)",
             "valid \(day(certificate.notBefore)) to \(day(certificate.notAfter))",
             "certificate sha256:\(certificate.sha256.hex)",

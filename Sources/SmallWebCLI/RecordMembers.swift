@@ -94,8 +94,7 @@ extension JSONWriter {
                 writer.member("cipher", facts.cipher)
                 writer.member("alpn", String?.none)
                 writer.member("sni", facts.serverName)
-                // libcurl may have, and does not say.
-                writer.member("resumed", scheme?.transport == .tls ? false : nil)
+                writer.member("resumed", facts.isResumed)
                 writer.member("close_notify", Self.closeNotify(scheme, ending))
                 writer.member(
                     "verify",

@@ -45,20 +45,23 @@ public struct TLSFacts: Sendable, Hashable {
     public let serverName: String?
     public let certificate: CertificateFacts
     public let authority: AuthorityFacts
-    /// How many certificates the server sent; `nil` when none had to be sent anew.
+    /// Whether the session is that of an earlier connection.
+    public let isResumed: Bool
+    /// How many certificates the server sent when the session began; `nil` when nobody says.
     public var chainLength: Int?
     /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
     public var shownIdentity: [UInt8]?
 
     public init(
         version: String, cipher: String, serverName: String?, certificate: CertificateFacts,
-        authority: AuthorityFacts = .unchecked
+        authority: AuthorityFacts = .unchecked, isResumed: Bool = false
     ) {
         self.version = version
         self.cipher = cipher
         self.serverName = serverName
         self.certificate = certificate
         self.authority = authority
+        self.isResumed = isResumed
     }
 
     /// Everything that is wrong with the certificate at that moment, in Unix seconds, as far as it

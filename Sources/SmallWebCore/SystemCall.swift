@@ -45,6 +45,8 @@ public func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemEr
 /// Reads a file from where it stands: to its end, or until there are more than `limit` bytes.
 public func readAll(_ file: Int32, limit: Int = .max) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
+    var facts = stat()
+    if fstat(file, &facts) == 0 { bytes.reserveCapacity(min(limit, max(0, Int(facts.st_size)))) }
     var piece = [UInt8](repeating: 0, count: 65_536)
     while bytes.count <= limit {
         let count = try systemCall { read(file, &piece, piece.count) }

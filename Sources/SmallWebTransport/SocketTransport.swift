@@ -16,6 +16,7 @@ public final class SocketTransport: StreamTransport {
     private let resolver: Resolver
     private let asksAuthorities: Bool
     private let identity: ClientIdentity?
+    private let sessions: TLSSessionCache?
     private let trust: TrustCheck
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
     private var socket: TCPSocket?
@@ -24,10 +25,12 @@ public final class SocketTransport: StreamTransport {
     /// - Parameters:
     ///   - asksAuthorities: Whether `trust` wants to know if one vouches for the certificate.
     ///   - identity: Shown if the server asks for one.
+    ///   - sessions: Of earlier connections on the same loop.
     ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.
     public init(
         endpoint: Endpoint, loop: EventLoop, resolver: Resolver, asksAuthorities: Bool = false,
-        identity: ClientIdentity? = nil, trust: @escaping TrustCheck,
+        identity: ClientIdentity? = nil, sessions: TLSSessionCache? = nil,
+        trust: @escaping TrustCheck,
         onAttempt: @escaping (_ address: String) async throws(FetchError) -> Void
     ) {
         self.endpoint = endpoint
@@ -35,6 +38,7 @@ public final class SocketTransport: StreamTransport {
         self.resolver = resolver
         self.asksAuthorities = asksAuthorities
         self.identity = identity
+        self.sessions = sessions
         self.trust = trust
         self.onAttempt = onAttempt
     }
@@ -50,6 +54,7 @@ public final class SocketTransport: StreamTransport {
         resolver = Resolver()
         asksAuthorities = false
         identity = nil
+        sessions = nil
         trust = { _, _ in TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none") }
         onAttempt = { _ in }
         do throws(SystemError) {
@@ -62,27 +67,29 @@ public final class SocketTransport: StreamTransport {
     public func start(by deadline: Deadline) async throws(FetchError) {
         var moments = ConnectionMoments()
         if socket == nil { socket = try await connect(by: deadline, &moments) }
-        guard let socket else { return }
         moments.connected = .now
         var facts: TLSFacts?
         var verdict: TrustFacts?
-        let address = socket.address.host
         if endpoint.security == .tls {
-            let tls = try await handshake(over: socket, by: deadline)
+            let tls = try await secure(by: deadline, &moments)
             self.tls = tls
             var handshakeFacts = try tls.facts(host: name, asksAuthorities: asksAuthorities)
             if tls.hasShownIdentity { handshakeFacts.shownIdentity = identity?.facts.sha256 }
             facts = handshakeFacts
-            connection = Connection(
-                endpoint: endpoint, address: address, port: endpoint.port, tls: facts, trust: nil,
-                moments: moments)
+            connection = connection(facts, nil, moments)
             verdict = try await trust(endpoint, handshakeFacts)
             moments.secured = .now
         }
         moments.ready = .now
-        connection = Connection(
-            endpoint: endpoint, address: address, port: endpoint.port, tls: facts, trust: verdict,
-            moments: moments)
+        connection = connection(facts, verdict, moments)
+    }
+
+    private func connection(
+        _ tls: TLSFacts?, _ trust: TrustFacts?, _ moments: ConnectionMoments
+    ) -> Connection {
+        Connection(
+            endpoint: endpoint, address: socket?.address.host ?? "", port: endpoint.port, tls: tls,
+            trust: trust, moments: moments)
     }
 
     /// As certificates and SNI have it: a name that is rooted by a dot is no other name.
@@ -137,21 +144,49 @@ public final class SocketTransport: StreamTransport {
         }
     }
 
-    private func handshake(
-        over socket: TCPSocket, by deadline: Deadline
+    /// A handshake over the socket, and another over a new socket when a server breaks off at the
+    /// sight of a session that it has offered itself: some ask for client certificates and forgot
+    /// to name the context of their sessions, which OpenSSL then takes for a fault.
+    private func secure(
+        by deadline: Deadline, _ moments: inout ConnectionMoments
     ) async throws(FetchError) -> TLSSession {
+        let place = TLSSessionCache.Place(
+            endpoint: endpoint, identity: identity?.facts.sha256)
+        let session = try makeSession(place)
+        do throws(FetchError) {
+            try await handshake(session, by: deadline)
+            return session
+        } catch {
+            guard session.hasOfferedSession, error.outcome == .tls else { throw error }
+            sessions?.giveUp(place)
+        }
+        session.close()
+        socket = try await connect(by: deadline, &moments)
+        moments.connected = .now
+        let second = try makeSession(place)
+        try await handshake(second, by: deadline)
+        return second
+    }
+
+    private func makeSession(_ place: TLSSessionCache.Place) throws(FetchError) -> TLSSession {
+        guard let socket else { throw FetchError(.internal, .tls, "there is no connection") }
         let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
-        let session = try TLSSession(
-            over: socket, serverName: isLiteral ? nil : name, identity: identity)
+        return try TLSSession(
+            over: socket, serverName: isLiteral ? nil : name, identity: identity,
+            sessions: sessions.map { ($0, place) })
+    }
+
+    private func handshake(
+        _ session: TLSSession, by deadline: Deadline
+    ) async throws(FetchError) {
         while let readiness = try session.handshake() {
             do throws(FetchError) {
-                try await socket.wait(for: readiness, by: deadline)
+                try await socket?.wait(for: readiness, by: deadline)
             } catch  where error.outcome == .timeout {
                 throw FetchError(
                     .timeout, .tls, "the TLS handshake with \(endpoint) took too long",
                     hint: "allow more time with --connect-timeout")
             }
         }
-        return session
     }
 }

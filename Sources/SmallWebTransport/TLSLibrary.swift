@@ -73,6 +73,9 @@ final class TLSContext: @unchecked Sendable {
             context, Int32(swtls_min_proto_version_command), Int(TLS1_2_VERSION), nil)
         _ = functions.SSL_CTX_ctrl(context, Int32(swtls_mode_command), Int(swtls_modes), nil)
         functions.SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil)
+        _ = functions.SSL_CTX_ctrl(
+            context, Int32(swtls_session_cache_mode_command), Int(swtls_session_cache_modes), nil)
+        functions.SSL_CTX_sess_set_new_cb(context, keepSession)
         _ = functions.BIO_meth_set_read(method, socketBIORead)
         _ = functions.BIO_meth_set_write(method, socketBIOWrite)
         _ = functions.BIO_meth_set_ctrl(method) { _, command, _, _ in
@@ -89,8 +92,33 @@ final class SocketBIOState {
     var failure: FetchError?
     /// Whether the server wants a client certificate.
     var isAskedForIdentity = false
+    /// Whether there is one to show.
+    var hasIdentity = false
+    /// Whether the session that is resumed was begun with it.
+    var hasShownIdentityBefore = false
+    var hasShownIdentity: Bool { isAskedForIdentity && hasIdentity || hasShownIdentityBefore }
+    /// Where sessions go that the server offers; `nil` for nowhere.
+    var sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)?
+    /// What is known of the server's certificate.
+    var certificate: CertificateFacts?
 
     init() {}
+}
+
+/// OpenSSL's callback for a session that the server offers to resume: during the handshake with
+/// TLS 1.2, between the first bytes that are read with 1.3.
+///
+/// - Returns: 1 when the reference to `session` was taken.
+private func keepSession(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
+    guard let library = try? TLSLibrary.shared(), let session,
+        let state = state(of: library.functions.SSL_get_rbio(ssl)),
+        let (cache, place) = state.sessions
+    else { return 0 }
+    let entry = TLSSessionCache.Entry(
+        session: session, certificate: state.certificate,
+        hasShownIdentity: state.hasShownIdentity)
+    cache.add(entry, for: place)
+    return 1
 }
 
 /// The state behind a BIO; OpenSSL calls back only while its owner is inside an SSL call.

@@ -9,21 +9,24 @@ final class TLSSession {
     private let ssl: OpaquePointer
     private let bioState = SocketBIOState()
     private let serverName: String?
-    private let hasIdentity: Bool
     /// After a fatal error OpenSSL forbids further calls, close_notify included.
     private var isBroken = false
     private var hasReceived = false
+    /// Whether the handshake began with a session of an earlier connection.
+    private(set) var hasOfferedSession = false
 
     /// - Parameters:
     ///   - serverName: For SNI: a host name, or `nil` for an IP literal.
     ///   - identity: Shown if the server asks for one.
+    ///   - sessions: Where to look for one to resume, and to keep those that the server offers.
     init(
-        over socket: TCPSocket, serverName: String?, identity: ClientIdentity? = nil
+        over socket: TCPSocket, serverName: String?, identity: ClientIdentity? = nil,
+        sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)? = nil
     ) throws(FetchError) {
         let context = try TLSContext.shared()
         library = context.library
         self.serverName = serverName
-        hasIdentity = identity != nil
+        bioState.hasIdentity = identity != nil
         guard let ssl = library.functions.SSL_new(context.pointer) else {
             throw FetchError(.internal, .tls, "OpenSSL could not make a connection")
         }
@@ -49,6 +52,13 @@ final class TLSSession {
                 return 1
             }, Unmanaged.passUnretained(bioState).toOpaque())
         identity?.use(on: ssl)
+        bioState.sessions = sessions
+        if let (cache, place) = sessions, let entry = cache.take(place, library) {
+            hasOfferedSession = library.functions.SSL_set_session(ssl, entry.session) == 1
+            bioState.certificate = entry.certificate
+            bioState.hasShownIdentityBefore = entry.hasShownIdentity
+            TLSSessionCache.release(entry)
+        }
         if let serverName {
             _ = serverName.withCString { name in
                 library.functions.SSL_ctrl(
@@ -136,36 +146,54 @@ final class TLSSession {
         let authority =
             asksAuthorities
             ? try Authorities.shared().judge(ssl) : AuthorityFacts.unchecked
-        return try Self.facts(
-            ssl, library: library, host: host, serverName: serverName, authority: authority)
+        let facts = try Self.facts(
+            ssl, library: library, host: host, serverName: serverName, authority: authority,
+            known: bioState.certificate)
+        if !facts.isResumed { bioState.hasShownIdentityBefore = false }
+        bioState.certificate = facts.certificate
+        return facts
     }
 
     /// The same for an `SSL` that somebody else owns.
+    ///
+    /// - Parameter known: What is known of the certificate if the session is an earlier one.
     static func facts(
         _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?,
-        authority: AuthorityFacts = .unchecked
+        authority: AuthorityFacts = .unchecked, known: CertificateFacts? = nil
     ) throws(FetchError) -> TLSFacts {
         let functions = library.functions
-        guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
-            throw FetchError(.tls, .tls, "the server sent no certificate")
+        let isResumed = functions.SSL_session_reused(ssl) == 1
+        let certificate: CertificateFacts
+        if isResumed, let known {
+            certificate = known
+        } else {
+            certificate = try Self.certificate(of: ssl, library, host: host)
         }
-        defer { functions.X509_free(certificate) }
         let cipher = functions.SSL_CIPHER_get_name(functions.SSL_get_current_cipher(ssl))
         var facts = TLSFacts(
             version: functions.SSL_get_version(ssl).map { String(cString: $0) } ?? "",
             cipher: cipher.map { String(cString: $0) } ?? "",
             serverName: serverName,
-            certificate: try CertificateReader(library: library, certificate: certificate)
-                .facts(host: host),
-            authority: authority)
+            certificate: certificate, authority: authority, isResumed: isResumed)
         facts.chainLength = functions.SSL_get_peer_cert_chain(ssl).map {
             Int(functions.OPENSSL_sk_num($0))
         }
         return facts
     }
 
-    /// Whether the server asked for a client certificate, and there was one.
-    var hasShownIdentity: Bool { bioState.isAskedForIdentity && hasIdentity }
+    private static func certificate(
+        of ssl: OpaquePointer, _ library: TLSLibrary, host: String
+    ) throws(FetchError) -> CertificateFacts {
+        guard let certificate = library.functions.SSL_get1_peer_certificate(ssl) else {
+            throw FetchError(.tls, .tls, "the server sent no certificate")
+        }
+        defer { library.functions.X509_free(certificate) }
+        return try CertificateReader(library: library, certificate: certificate).facts(host: host)
+    }
+
+    /// Whether the server asked for a client certificate, and there was one; a session that is
+    /// resumed was begun with it.
+    var hasShownIdentity: Bool { bioState.hasShownIdentity }
 
     /// Whether an alert says that the server wants a client certificate, or another one: those
     /// about certificates, and the one that TLS 1.2 has for all it dislikes (RFC 8446 §6.2).
@@ -178,7 +206,7 @@ final class TLSSession {
     private func identityDemand(_ reason: String) -> FetchError {
         FetchError(
             .needsIdentity, .tls,
-            hasIdentity
+            bioState.hasIdentity
                 ? "the server refused the client certificate: \(reason)"
                 : "the server asks for a client certificate: \(reason)",
             hint: "smallweb identity new NAME URL makes one and binds it to the URL")

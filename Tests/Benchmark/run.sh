@@ -38,6 +38,7 @@ trap cleanup EXIT
 
 ${CC:-cc} -O2 -Wall -Wextra -DWITHOUT_TLS -o "$scratch/floor-gopher" "$here/floor.c"
 ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/floor-gemini" "$here/floor.c" -lssl -lcrypto
+${CC:-cc} -O2 -Wall -Wextra -o "$scratch/bulk-floor" "$here/bulk-floor.c"
 ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/ratio" "$here/ratio.c"
 floor=$scratch/floor
 ratio=$scratch/ratio
@@ -216,8 +217,8 @@ received() {
     awk '/TCP/ { sum += $NF } END { print sum + 0 }' "$scratch/trace"
 }
 
-# Requests per second are the count divided by the time; curl has no gemini, and the floor is a
-# process per request.
+# Requests per second are the count divided by the time; curl has no gemini. The floor is a process
+# per request, "epoll" the least that one process can do.
 compare_bulk() {
     local count=10000 number
     for number in $(seq $count); do
@@ -231,12 +232,15 @@ compare_bulk() {
     "$ratio" 5 smallweb "${bulk[@]}" "@$scratch/gopher" \
         -- curl curl -q -s --no-progress-meter --parallel --parallel-max 64 \
         --parallel-immediate -K "$scratch/curl.conf" \
+        -- epoll "$scratch/bulk-floor" 127.0.0.1 "$gopher" /1k "$count" 64 \
         -- floor xargs -a "$scratch/paths" -P 8 -n 1 \
         "$floor-gopher" gopher 127.0.0.1 "$gopher" | bounded
     echo "$count URLs of 1 KiB over gemini, 64 at a time, as records"
     "$ratio" 3 smallweb "${bulk[@]}" "@$scratch/gemini" \
         -- floor xargs -a "$scratch/paths" -P 8 -n 1 \
         "$floor-gemini" gemini 127.0.0.1 "$gemini" | bounded
+    echo "  sessions resumed: $("${bulk[@]}" --fields tls --body none "@$scratch/gemini" \
+        | grep -c '"resumed":true') of $count"
     # No server bears a million requests: a scheme that nobody serves measures the way in and out.
     echo "1,000,000 lines of a scheme that nobody serves, without bodies"
     seq 1000000 | sed 's|^|nosuch://x/|' >"$scratch/million"

@@ -207,11 +207,17 @@ private func gopherText(_ input: [UInt8]) {
 }
 
 private func knownHosts(_ input: [UInt8]) {
-    // A carriage return and a line feed are one Character, which `split` does not cut.
-    guard let text = String(validating: input, as: UTF8.self) else { return }
-    let hosts = KnownHosts(parsing: text)
-    check(KnownHosts(parsing: hosts.text) == hosts, "reads differently the second time")
-    check(KnownHosts(parsing: hosts.text).text == hosts.text, "is written differently")
+    var hosts = KnownHosts(parsing: input)
+    check(hosts.bytes.starts(with: input) || input.isEmpty, "reading alone changes it")
+    check(KnownHosts(parsing: hosts.bytes) == hosts, "reads differently the second time")
+    let pins = hosts.pins
+    guard let place = pins.first?.place else { return }
+    let others = pins.filter { $0.place != place }
+    check(hosts.pins(of: place) + others == pins.filter { $0.place == place } + others, "lost one")
+    check(hosts.remove(place) == pins.count - others.count, "removed another number")
+    check(hosts.pins == others, "removed another")
+    hosts.add(pins[0])
+    check(hosts.pins == others + [pins[0]], "is written differently")
 }
 
 /// The first byte says whose store it is; hashes, which no fuzzer finds, have signs of their own.

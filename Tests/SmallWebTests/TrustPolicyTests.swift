@@ -40,7 +40,7 @@ import Testing
         return nil
     }
 
-    private let empty = KnownHosts(parsing: "")
+    private let empty = KnownHosts(parsing: [])
 
     private func knowing(_ tls: TLSFacts) throws -> KnownHosts {
         var hosts = empty
@@ -131,6 +131,6 @@ import Testing
         #expect(now.kind == .key)
         #expect(now.key == [UInt8](repeating: 1, count: 32).hex)
         #expect(now.first == 7)
-        #expect(KnownHosts(parsing: hosts.text) == hosts)
+        #expect(KnownHosts(parsing: hosts.bytes) == hosts)
     }
 }

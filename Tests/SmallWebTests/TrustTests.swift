@@ -59,7 +59,7 @@ struct TrustTests {
         #expect(played.outcome == .ok)
         #expect(played.connections.first?.trust?.verdict == .firstUse)
         #expect(status(bench.storePath).st_mode & 0o777 == 0o600)
-        let pins = KnownHosts(parsing: read()).pins(of: place)
+        let pins = KnownHosts(parsing: Array(read().utf8)).pins(of: place)
         #expect(pins.map(\.key) == [certificate.spkiSHA256.hex])
         #expect(read().hasPrefix(KnownHosts.header + "\n"))
     }
@@ -98,7 +98,7 @@ struct TrustTests {
         let played = await visit()
         #expect(played.connections.first?.trust?.verdict == .renewed)
         #expect(
-            KnownHosts(parsing: read()).pins(of: place).map(\.key)
+            KnownHosts(parsing: Array(read().utf8)).pins(of: place).map(\.key)
                 == [certificate.spkiSHA256.hex])
     }
 
@@ -126,7 +126,7 @@ struct TrustTests {
         // First while the target does not exist yet.
         #expect(await visit(store: link).outcome == .ok)
         #expect(status(link).st_mode & S_IFMT == S_IFLNK)
-        #expect(KnownHosts(parsing: read(target)).pins(of: place).count == 1)
+        #expect(KnownHosts(parsing: Array(read(target).utf8)).pins(of: place).count == 1)
         try write("# kept\n", to: target)
         #expect(await visit(store: link).outcome == .ok)
         #expect(status(link).st_mode & S_IFMT == S_IFLNK)
@@ -170,7 +170,7 @@ struct TrustTests {
             }
             for try await facts in group { #expect(facts.verdict == .firstUse) }
         }
-        let hosts = KnownHosts(parsing: read())
+        let hosts = KnownHosts(parsing: Array(read().utf8))
         for number in 0..<50 {
             #expect(hosts.pins(of: "host\(number).test:1965").count == 1, "host\(number)")
         }
@@ -188,7 +188,7 @@ struct TrustTests {
         }
         #expect(verdicts.filter { $0 == .firstUse }.count == 1)
         #expect(verdicts.filter { $0 == .match }.count == 19)
-        #expect(KnownHosts(parsing: read()).pins(of: place).count == 1)
+        #expect(KnownHosts(parsing: Array(read().utf8)).pins(of: place).count == 1)
     }
 
     @Test func waitingForTheLockEndsWithTheTask() async throws {
@@ -213,8 +213,8 @@ struct KnownHostsTests {
     @Test func aPinIsReadAndWrittenAlike() throws {
         let line =
             "[::1]:1965 k sha256:\(key) expires=7 first=1 last=- n=12 via=first-use x=y word"
-        let hosts = KnownHosts(parsing: line + "\n")
-        #expect(hosts.text == line + "\n")
+        let hosts = KnownHosts(parsing: Array("\(line)\n".utf8))
+        #expect(hosts.bytes == Array("\(line)\n".utf8))
         let pin = try #require(hosts.pins(of: "[::1]:1965").first)
         #expect(pin.expires == 7)
         #expect(pin.first == 1)
@@ -229,25 +229,26 @@ struct KnownHostsTests {
         "h:1 k sha256:nothex\n", "h:1 k md5:00\n", "h:1 k\n",
     ])
     func otherLinesStayAsTheyAre(_ text: String) {
-        let hosts = KnownHosts(parsing: text)
+        let hosts = KnownHosts(parsing: Array(text.utf8))
         switch text {
-        case "": #expect(hosts.text == KnownHosts.header + "\n")
-        case "no line feed at the end": #expect(hosts.text == text + "\n")
-        default: #expect(hosts.text == text)
+        case "": #expect(hosts.bytes == Array("\(KnownHosts.header)\n".utf8))
+        case "no line feed at the end": #expect(hosts.bytes == Array("\(text)\n".utf8))
+        default: #expect(hosts.bytes == Array(text.utf8))
         }
         #expect(hosts.pins(of: "h:1") == [])
-        #expect(KnownHosts(parsing: hosts.text) == hosts)
+        #expect(KnownHosts(parsing: hosts.bytes) == hosts)
     }
 
     @Test func aFileWithCarriageReturnsStillPins() {
         let hosts = KnownHosts(
-            parsing: "# from elsewhere\r\na:1 k sha256:\(key) n=1\r\nb:1 k sha256:\(key)\r\n")
+            parsing: Array(
+                "# from elsewhere\r\na:1 k sha256:\(key) n=1\r\nb:1 k sha256:\(key)\r\n".utf8))
         #expect(hosts.pins(of: "a:1").map(\.key) == [key])
         #expect(hosts.pins(of: "b:1").map(\.key) == [key])
     }
 
     @Test func aKeyInCapitalsIsNoPin() {
-        let hosts = KnownHosts(parsing: "a:1 k sha256:\(key.uppercased())\n")
+        let hosts = KnownHosts(parsing: Array("a:1 k sha256:\(key.uppercased())\n".utf8))
         #expect(hosts.pins(of: "a:1") == [])
     }
 }

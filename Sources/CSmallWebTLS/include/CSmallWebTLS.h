@@ -19,6 +19,8 @@
     X(SSL_do_handshake) X(SSL_read_ex) X(SSL_write_ex) X(SSL_shutdown) X(SSL_get_error)           \
     X(SSL_get_version) X(SSL_get_current_cipher) X(SSL_CIPHER_get_name)                           \
     X(SSL_get1_peer_certificate)                                                                  \
+    X(SSL_CTX_sess_set_new_cb) X(SSL_set_session) X(SSL_session_reused) X(SSL_get_rbio)           \
+    X(SSL_SESSION_get_protocol_version) X(SSL_SESSION_up_ref) X(SSL_SESSION_free)                 \
     X(BIO_meth_new) X(BIO_meth_set_read) X(BIO_meth_set_write) X(BIO_meth_set_ctrl) X(BIO_new)    \
     X(BIO_set_data) X(BIO_get_data) X(BIO_set_init) X(BIO_set_flags) X(BIO_clear_flags)           \
     X(BIO_new_mem_buf) X(BIO_s_mem) X(BIO_free) X(BIO_read)                                       \
@@ -61,6 +63,9 @@ enum {
     swtls_hostname_command = SSL_CTRL_SET_TLSEXT_HOSTNAME,
     swtls_hostname_type = TLSEXT_NAMETYPE_host_name,
     swtls_mode_command = SSL_CTRL_MODE,
+    swtls_session_cache_mode_command = SSL_CTRL_SET_SESS_CACHE_MODE,
+    // Sessions are told to us alone: OpenSSL's own cache knows nothing of identities.
+    swtls_session_cache_modes = SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL,
     swtls_clear_mode_command = SSL_CTRL_CLEAR_MODE,
     swtls_auto_retry = SSL_MODE_AUTO_RETRY,
     // A write may continue from another address than it began with; buffers are freed when idle.

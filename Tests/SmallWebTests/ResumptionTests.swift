@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+import Glibc
+import SmallWebCore
+import SmallWebTestSupport
+import SmallWebTransport
+import Testing
+
+@testable import SmallWeb
+
+/// TLS sessions that one fetcher's connections hand on.
+@Suite(.timeLimit(.minutes(5)))
+struct ResumptionTests {
+    private let bench: Bench
+    private let certificate = TestCertificate.make()
+
+    init() throws { bench = try Bench() }
+
+    private func server(
+        versions: ClosedRange<Int32> = TLSVersion.two...TLSVersion.three
+    ) throws -> LoopbackServer {
+        try LoopbackServer(tls: certificate, versions: versions, handler: DemoSites.gemini())
+    }
+
+    /// One fetch after another, with one fetcher.
+    private func visit(_ urls: [String], _ fetcher: Fetcher) async throws -> [Connection] {
+        var connections: [Connection] = []
+        for url in urls {
+            let ending = try await fetcher.run(fetcher.request(url)) { _ in }
+            #expect(ending.outcome == .ok)
+            connections.append(try #require(ending.connection))
+        }
+        return connections
+    }
+
+    @Test(arguments: [TLSVersion.two, TLSVersion.three])
+    func theSecondConnectionResumesAndIsJudgedAlike(_ version: Int32) async throws {
+        let server = try server(versions: version...version)
+        let url = server.url("/about")
+        let connections = try await visit([url, url, url], bench.fetcher())
+        #expect(connections.map { $0.tls?.isResumed } == [false, true, true])
+        #expect(connections.map { $0.trust?.verdict } == [.firstUse, .match, .match])
+        let facts = connections.map { $0.tls?.certificate }
+        #expect(facts == Array(repeating: facts[0], count: 3))
+        #expect(facts[0]?.sha256 == certificate.sha256)
+    }
+
+    @Test func anotherFetcherKnowsNoSession() async throws {
+        let server = try server()
+        for _ in 0..<2 {
+            let connections = try await visit([server.url("/about")], bench.fetcher())
+            #expect(connections.map { $0.tls?.isResumed } == [false])
+        }
+    }
+
+    @Test func anotherServerWithTheSameKeyGetsNoSessionOfTheFirst() async throws {
+        let (first, second) = (try server(), try server())
+        let connections = try await visit(
+            [first.url("/about"), second.url("/about"), second.url("/about")], bench.fetcher())
+        #expect(connections.map { $0.tls?.isResumed } == [false, false, true])
+    }
+
+    @Test func anotherNameOfTheServerBeginsAnew() async throws {
+        let server = try server()
+        let fetcher = bench.fetcher {
+            $0.resolver.overrides = ["localhost:\(server.port)": ["127.0.0.1"]]
+        }
+        let connections = try await visit(
+            [server.url("/about"), server.url("/about", host: "localhost")], fetcher)
+        #expect(connections.map { $0.tls?.isResumed } == [false, false])
+        #expect(connections.map { $0.tls?.serverName } == [nil, "localhost"])
+    }
+
+    /// A resumed connection sends no certificate; the one that it began with is judged by what the
+    /// store says now.
+    @Test func aPinThatHasChangedMeanwhileStopsAResumedConnection() async throws {
+        let server = try server()
+        let fetcher = bench.fetcher()
+        _ = try await visit([server.url("/about")], fetcher)
+        let count = server.waitForConnections(1).count
+        let loop = bench.loop
+        try await fetcher.options.trustStore.change(loop: loop) { hosts throws(FetchError) in
+            hosts.remove("127.0.0.1:\(server.port)")
+            hosts.add(
+                KnownHosts.Pin(
+                    place: "127.0.0.1:\(server.port)", key: String(repeating: "ab", count: 32),
+                    expires: UTCDate.now + 1000, first: 1, last: UTCDate.now, via: "test"))
+        }
+        let error = await #expect(throws: FetchError.self) {
+            _ = try await visit([server.url("/about")], fetcher)
+        }
+        #expect(error?.outcome == .trustChanged)
+        #expect(server.waitForConnections(count + 1).last?.received == [])
+    }
+}
