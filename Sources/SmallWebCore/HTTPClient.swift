@@ -69,15 +69,16 @@ public struct HTTPReply: Sendable, Hashable {
     /// As received, line ends included: status line, fields, empty line.
     public private(set) var header: [UInt8] = []
     /// Where the fields begin, have their colon, and end, without the line end.
-    private var lines: [Line] = []
+    private var spans: [Span] = []
 
-    private struct Line: Hashable {
+    private struct Span: Hashable {
         let start, colon, end: Int
     }
 
     public init() {}
 
-    public var linesCount: Int { lines.count }
+    public var fieldsCount: Int { spans.count }
+
 
     /// Takes the next line of the header, the first of which is the status line. What is no field
     /// is kept in ``header`` alone.
@@ -95,30 +96,30 @@ public struct HTTPReply: Sendable, Hashable {
             status = parts.count > 1 ? ASCII.decimal(parts[1], max: 999) ?? 0 : 0
             reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
         } else if let colon = header[start..<end].firstIndex(of: ASCII.colon), colon > start {
-            lines.append(Line(start: start, colon: colon, end: end))
+            spans.append(Span(start: start, colon: colon, end: end))
         }
     }
 
     /// In order, repeated ones repeated.
     public var fields: [HTTPField] {
-        lines.map { line in
-            HTTPField(String(decoding: header[line.start..<line.colon], as: UTF8.self), value(line))
+        spans.map { span in
+            HTTPField(String(decoding: header[span.start..<span.colon], as: UTF8.self), value(span))
         }
     }
 
     /// The first value of a field, by its name in lower case.
     public subscript(name: String) -> String? {
         let name = name.utf8
-        return lines.first { line in
-            line.colon - line.start == name.count
-                && zip(header[line.start..<line.colon], name).allSatisfy {
+        return spans.first { span in
+            span.colon - span.start == name.count
+                && zip(header[span.start..<span.colon], name).allSatisfy {
                     $0 == $1 || ASCII.isLetter($0) && $0 | 0x20 == $1
                 }
         }.map(value)
     }
 
-    private func value(_ line: Line) -> String {
-        let value = header[(line.colon + 1)..<line.end]
+    private func value(_ span: Span) -> String {
+        let value = header[(span.colon + 1)..<span.end]
         return String(
             decoding: value.drop { $0 == ASCII.space || $0 == ASCII.tab }, as: UTF8.self)
     }

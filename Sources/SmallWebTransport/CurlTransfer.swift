@@ -216,7 +216,7 @@ final class CurlTransfer {
         // Interim replies (1xx) announce another one.
         if line.starts(with: "HTTP/".utf8) { reply = HTTPReply() }
         reply.add(line: line)
-        guard reply.header.count <= Self.headerBytesMax, reply.linesCount <= Self.fieldsMax else {
+        guard reply.header.count <= Self.headerBytesMax, reply.fieldsCount <= Self.fieldsMax else {
             failure = FetchError(.protocolError, .header, "the reply's header is too long")
             return 0
         }

@@ -93,12 +93,9 @@ END
 
 # start_git_http: nginx and fcgiwrap; sets $http_port and $tls_port.
 start_git_http() {
-    local user='' attempt first _
-    mkdir -p "$root/temp"
+    mkdir -p "$root"
     start "$root/fcgiwrap.log" fcgiwrap -c 4 -s "unix:$root/fcgi"
     fcgiwrap=$server
-    # What root starts would serve as somebody who may not look into TMPDIR.
-    if [ "$(id -u)" -eq 0 ]; then user="user root;"; fi
     git_locations >"$root/locations"
     cat >"$root/fastcgi" <<END
 fastcgi_pass unix:$root/fcgi;
@@ -111,28 +108,13 @@ fastcgi_param CONTENT_TYPE \$content_type;
 fastcgi_param CONTENT_LENGTH \$content_length;
 fastcgi_param REMOTE_ADDR \$remote_addr;
 END
-    for attempt in 1 2 3; do
-        serve free /bin/true || return
-        http_port=$port first=$server
-        free_port
-        tls_port=$port
-        stop "$first"
-        cat >"$root/nginx.conf" <<END
-daemon off;
-$user
-worker_processes 1;
-pid $root/pid;
-error_log $root/error.log notice;
-events {}
-http {
+    start_nginx_below "$root" git_http || return
+    nginx=$server
+}
+
+git_http() {
+    cat <<END
     access_log off;
-    client_body_temp_path $root/temp/body;
-    proxy_temp_path $root/temp/proxy;
-    fastcgi_temp_path $root/temp/fastcgi;
-    uwsgi_temp_path $root/temp/uwsgi;
-    scgi_temp_path $root/temp/scgi;
-    map \$host \$http_port { default $http_port; }
-    map \$host \$tls_port { default $tls_port; }
     server {
         listen 127.0.0.1:$http_port;
         include locations;
@@ -143,21 +125,7 @@ http {
         ssl_certificate_key $work/site.key;
         include locations;
     }
-}
 END
-        start "$root/nginx.log" nginx -e "$root/error.log" -p "$root/" -c "$root/nginx.conf"
-        nginx=$server
-        for _ in $(seq 200); do
-            has_ended "$server" && break
-            if accepts "$http_port" && accepts "$tls_port"; then return 0; fi
-            sleep 0.05
-        done
-        stop "$server"
-    done
-    check "git: nginx starts"
-    problem "it accepts connections"
-    cat "$root/nginx.log" "$root/error.log" >"$err" 2>/dev/null
-    return 1
 }
 
 # What the server of a URL is called, and the URL for git.

@@ -189,6 +189,53 @@ free_port() {
     stop "$server"
 }
 
+# start_nginx_below ROOT HTTP: nginx with one worker, whose http block is what the function HTTP
+# prints, for $http_port and $tls_port. They are free when they are looked for, and may be taken a
+# moment later.
+start_nginx_below() {
+    local user='' attempt first _
+    mkdir -p "$1/temp"
+    # What root starts would serve as somebody who may not look into TMPDIR.
+    if [ "$(id -u)" -eq 0 ]; then user="user root;"; fi
+    for attempt in 1 2 3; do
+        serve free /bin/true || return
+        http_port=$port first=$server
+        free_port
+        tls_port=$port
+        stop "$first"
+        cat >"$1/nginx.conf" <<END
+daemon off;
+$user
+worker_processes 1;
+pid $1/pid;
+error_log $1/error.log notice;
+events {}
+http {
+    client_body_temp_path $1/temp/body;
+    proxy_temp_path $1/temp/proxy;
+    fastcgi_temp_path $1/temp/fastcgi;
+    uwsgi_temp_path $1/temp/uwsgi;
+    scgi_temp_path $1/temp/scgi;
+    map \$host \$http_port { default $http_port; }
+    map \$host \$tls_port { default $tls_port; }
+$("$2" "$1")
+}
+END
+        rm -f "$1/socket" "$1/pid"
+        start "$1/log" nginx -e "$1/error.log" -p "$1/" -c "$1/nginx.conf"
+        for _ in $(seq 200); do
+            has_ended "$server" && break
+            if accepts "$http_port" && accepts "$tls_port"; then return 0; fi
+            sleep 0.05
+        done
+        stop "$server"
+    done
+    check "nginx starts"
+    problem "it accepts connections"
+    cat "$1/log" "$1/error.log" >"$err" 2>/dev/null
+    return 1
+}
+
 # script NAME: an executable from standard input.
 script() {
     { printf '#!/bin/bash\n' && cat; } >"$work/$1"

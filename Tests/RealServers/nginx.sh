@@ -102,10 +102,10 @@ END
     serve broken "$work/broken.run" && broken_port=$port
 }
 
-# start_nginx: the ports are free when they are looked for, and may be taken a moment later.
+# start_nginx: sets $http_port and $tls_port.
 start_nginx() {
-    local root=$work/nginx user='' attempt first _
-    mkdir -p "$root/temp" "$root/upload" "$root/conf"
+    local root=$work/nginx
+    mkdir -p "$root/upload" "$root/conf"
     cp -rl "$work/files" "$root/web"
     : >"$root/web/empty.txt"
     seq 20000 >"$root/web/numbers.txt"
@@ -114,30 +114,14 @@ start_nginx() {
     printf 'percent\n' >"$root/web/100%.txt"
     printf 'question\n' >"$root/web/what?.txt"
     printf '<p>page</p>\n' >"$root/web/page.html"
-    # What root starts would serve as somebody who may not look into TMPDIR.
-    if [ "$(id -u)" -eq 0 ]; then user="user root;"; fi
     nginx_locations >"$root/locations"
-    for attempt in 1 2 3; do
-        serve free /bin/true || return
-        http_port=$port first=$server
-        free_port
-        tls_port=$port
-        stop "$first"
-        cat >"$root/nginx.conf" <<END
-daemon off;
-$user
-worker_processes 1;
-pid $root/pid;
-error_log $root/error.log notice;
-events {}
-http {
+    start_nginx_below "$root" nginx_http
+}
+
+nginx_http() {
+    cat <<END
     log_format connection '\$connection \$server_protocol "\$request" \$status';
-    access_log $root/access.log connection;
-    client_body_temp_path $root/temp/body;
-    proxy_temp_path $root/temp/proxy;
-    fastcgi_temp_path $root/temp/fastcgi;
-    uwsgi_temp_path $root/temp/uwsgi;
-    scgi_temp_path $root/temp/scgi;
+    access_log $1/access.log connection;
     types { text/html html; text/plain txt; }
     default_type application/octet-stream;
     client_max_body_size 0;
@@ -145,12 +129,10 @@ http {
     charset utf-8;
     sendfile on;
     root web;
-    map \$host \$http_port { default $http_port; }
     map \$host \$broken_port { default $broken_port; }
-    map \$host \$tls_port { default $tls_port; }
     server {
         listen 127.0.0.1:$http_port;
-        listen unix:$root/socket;
+        listen unix:$1/socket;
         include locations;
     }
     server {
@@ -160,21 +142,7 @@ http {
         ssl_certificate_key $work/site.key;
         include locations;
     }
-}
 END
-        rm -f "$root/socket" "$root/pid"
-        start "$root/log" nginx -e "$root/error.log" -p "$root/" -c "$root/nginx.conf"
-        for _ in $(seq 200); do
-            has_ended "$server" && break
-            if accepts "$http_port" && accepts "$tls_port"; then return 0; fi
-            sleep 0.05
-        done
-        stop "$server"
-    done
-    check "nginx starts"
-    problem "it accepts connections"
-    cat "$root/log" "$root/error.log" >"$err" 2>/dev/null
-    return 1
 }
 
 plain_curl() { timeout 60 curl -q -sS --cacert "$work/authority.crt" "$@"; }
