@@ -40,10 +40,13 @@ struct GopherOpening {
     private func judge(isAtEnd: Bool) -> Verdict? {
         if bytes.count > Self.bytesMax { return .content }
         var message: String?
-        for line in bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-            .dropLast(
-                isAtEnd ? 0 : 1)
-        {
+        var rest = bytes[...]
+        while true {
+            let lineFeed = rest.firstLineFeed
+            // What has no line feed yet is a line only at the end, and the last one.
+            if lineFeed == nil && !isAtEnd { break }
+            let line = rest[..<(lineFeed ?? rest.endIndex)]
+            rest = rest[line.endIndex...].dropFirst()
             let fields = GopherMenu.fields(of: line)
             switch GopherItemType(byte: line.first ?? 0) {
             case .error where fields.count >= 4 && GopherMenu.port(fields[3]) != nil,
@@ -57,6 +60,7 @@ struct GopherOpening {
                     || line.elementsEqual([ASCII.dot, ASCII.carriageReturn])
                 if !isEnd { return .content }
             }
+            if lineFeed == nil { break }
         }
         // Only a whole reply can be a refusal, and one that cannot be must not wait for its end.
         if isAtEnd { return message.map(Verdict.refusal) ?? .content }

@@ -16,21 +16,21 @@ struct GopherText: ~Copyable {
     private struct LineTail {
         /// Bytes of the current line, or of the last one while nothing follows its line feed.
         var length = 0
-        var beginsWithDot = false
         /// All bytes after the dot are a carriage return and a line feed.
         var isLoneDot = false
         var isEnded = true
 
-        mutating func add(_ byte: UInt8) {
-            if isEnded {
-                self = LineTail(
-                    length: 0, beginsWithDot: byte == ASCII.dot, isLoneDot: byte == ASCII.dot,
-                    isEnded: false)
-            } else if byte != ASCII.lineFeed && !(byte == ASCII.carriageReturn && length == 1) {
-                isLoneDot = false
+        /// - Parameter piece: Of one line: a line feed is its last byte.
+        mutating func add(_ piece: ArraySlice<UInt8>) {
+            guard let first = piece.first else { return }
+            if isEnded { self = LineTail(length: 0, isLoneDot: first == ASCII.dot) }
+            // A lone dot with its line end has three bytes: a longer line fails within them.
+            for (offset, byte) in piece.prefix(3).enumerated() where length + offset > 0 {
+                let isReturn = byte == ASCII.carriageReturn && length + offset == 1
+                if byte != ASCII.lineFeed && !isReturn { isLoneDot = false }
             }
-            length += 1
-            isEnded = byte == ASCII.lineFeed
+            length += piece.count
+            isEnded = piece.last == ASCII.lineFeed
         }
     }
 
@@ -45,17 +45,29 @@ struct GopherText: ~Copyable {
     mutating func add(
         _ bytes: ArraySlice<UInt8>, _ deliver: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
-        var firstHeld = isHolding ? bytes.startIndex : bytes.endIndex
-        for (index, byte) in zip(bytes.indices, bytes) {
-            if !isHolding && tail.isEnded && byte == ASCII.dot {
-                isHolding = true
-                firstHeld = index
-            }
-            tail.add(byte)
-        }
+        let firstHeld = scan(bytes)
         let streamed = bytes[..<firstHeld]
         if !streamed.isEmpty { try await deliver(streamed) }
         if firstHeld < bytes.endIndex { try held.append(bytes[firstHeld...]) }
+    }
+
+    /// Where holding back begins in `bytes`; their end when it does not.
+    //
+    // Not within `add`: Swift 6.3.1 does not get to the end of compiling such a loop there, in a
+    // debug build.
+    private mutating func scan(_ bytes: ArraySlice<UInt8>) -> Int {
+        var firstHeld = isHolding ? bytes.startIndex : bytes.endIndex
+        var rest = bytes
+        while !rest.isEmpty {
+            if !isHolding && tail.isEnded && rest.first == ASCII.dot {
+                isHolding = true
+                firstHeld = rest.startIndex
+            }
+            let end = rest.firstLineFeed.map { $0 + 1 } ?? rest.endIndex
+            tail.add(rest[..<end])
+            rest = rest[end...]
+        }
+        return firstHeld
     }
 
     /// Delivers what was held back, in the form that the end has decided.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWebCore
 
 /// The text of a known_hosts file, version 1: one line per pin.
@@ -128,14 +127,10 @@ public struct KnownHosts: Sendable, Hashable {
     }
 
     private func forEachLine(_ body: (ArraySlice<UInt8>) -> Void) {
-        var start = 0
-        while start < bytes.count {
-            let end = bytes.withUnsafeBytes { all in
-                memchr(all.baseAddress! + start, Int32(ASCII.lineFeed), all.count - start)
-                    .map { UnsafeRawPointer($0) - all.baseAddress! }
-            }
-            body(bytes[start..<(end ?? bytes.count)])
-            start = (end ?? bytes.count) + 1
+        var rest = bytes[...]
+        while let end = rest.firstLineFeed {
+            body(rest[..<end])
+            rest = rest[(end + 1)...]
         }
     }
 }

@@ -193,8 +193,8 @@ public struct TrustStore: Sendable {
     }
 }
 
-/// Which file stood under a name: a store is replaced by another file at each change, and a person's
-/// editor leaves another time or size.
+/// Which file stood under a name: each change of ours puts another file there, and a person's editor
+/// leaves another time or size.
 private struct FileStamp: Sendable, Equatable {
     private let device: UInt
     private let number: UInt

@@ -101,7 +101,7 @@ struct JSONWriter {
     mutating func value(utf8 text: ArraySlice<UInt8>, allowsNUL: Bool = true) -> Bool {
         let (count, hadComma) = (bytes.count, needsComma)
         separate()
-        if quoted(text), allowsNUL || !text.contains(ASCII.nul) { return true }
+        if text.withUnsafeBufferPointer({ quoted($0, allowsNUL: allowsNUL) }) { return true }
         bytes.removeSubrange(count...)
         needsComma = hadComma
         return false
@@ -137,17 +137,14 @@ struct JSONWriter {
         needsComma = depth > 0
     }
 
+    /// Writes a string, unless it cannot be one: then what has been written is of no use.
     @discardableResult
-    private mutating func quoted(_ text: ArraySlice<UInt8>) -> Bool {
-        text.withUnsafeBufferPointer { quoted($0) }
-    }
-
-    /// Writes a string, unless it is not UTF-8: then what has been written is of no use.
-    @discardableResult
-    private mutating func quoted(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    private mutating func quoted(
+        _ text: UnsafeBufferPointer<UInt8>, allowsNUL: Bool = true
+    ) -> Bool {
         bytes.reserveCapacity(bytes.count + text.count + 2)
         bytes.append(UInt8(ascii: "\""))
-        let isValid = JSONText.escape(text, into: &bytes)
+        let isValid = JSONText.escape(text, into: &bytes, allowsNUL: allowsNUL)
         bytes.append(UInt8(ascii: "\""))
         return isValid
     }
@@ -157,12 +154,19 @@ struct JSONWriter {
 enum JSONText {
     /// Appends `text`, escaped.
     ///
-    /// - Returns: False when it is not UTF-8; it has then been appended up to there.
-    static func escape(_ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]) -> Bool {
+    /// - Returns: False when it is not UTF-8, or has a NUL that is not allowed; it has then been
+    ///   appended up to there.
+    static func escape(
+        _ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8], allowsNUL: Bool = true
+    ) -> Bool {
         var index = 0
         /// Where the bytes begin that can be copied as they are.
         var start = 0
         while index < text.count {
+            if index + 8 <= text.count, isPlain(eight: text, at: index) {
+                index += 8
+                continue
+            }
             let byte = text[index]
             if byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
                 && byte != UInt8(ascii: "\\")
@@ -170,7 +174,9 @@ enum JSONText {
                 index += 1
                 continue
             }
-            guard let (scalar, length) = scalar(in: text, at: index) else { return false }
+            guard let (scalar, length) = scalar(in: text, at: index),
+                byte != ASCII.nul || allowsNUL
+            else { return false }
             if byte >= 0x80 && !TerminalText.isDangerous(scalar) {
                 index += length
                 continue
@@ -182,6 +188,23 @@ enum JSONText {
         }
         bytes += UnsafeBufferPointer(rebasing: text[start...])
         return true
+    }
+
+    /// Whether the next eight bytes can all be copied as they are, found out at once: they are
+    /// ASCII, and none is a control, a quotation mark, a backslash or DEL.
+    private static func isPlain(eight text: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+        let word = UnsafeRawPointer(text.baseAddress! + index).loadUnaligned(as: UInt64.self)
+        let (ones, highBits): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        // A borrow out of a byte below the limit sets its high bit; the lowest such byte is exact,
+        // and one is enough.
+        func hasByte(below limit: UInt64, _ word: UInt64) -> UInt64 {
+            (word &- ones &* limit) & ~word & highBits
+        }
+        let found =
+            word & highBits | hasByte(below: 0x20, word)
+            | hasByte(below: 1, word ^ (ones &* 0x22)) | hasByte(below: 1, word ^ (ones &* 0x5C))
+            | hasByte(below: 1, word ^ (ones &* 0x7F))
+        return found == 0
     }
 
     /// One character that must not be there as it is.

@@ -120,7 +120,7 @@ final class ListReader {
 
     func take() -> Taken {
         while true {
-            if let end = buffer[position...].firstIndex(of: ASCII.lineFeed) {
+            if let end = buffer[position...].firstLineFeed {
                 pend(buffer[position..<end])
                 position = end + 1
                 if let line = finishLine() { return line }

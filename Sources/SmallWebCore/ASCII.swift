@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import Glibc
 
 /// Byte values that protocols give a meaning to.
 public enum ASCII {
@@ -36,6 +37,19 @@ public enum ASCII {
             count += 1
         }
         return count > 0 ? value : nil
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Where the first line feed is, found by libc: most bytes of a text are looked at for nothing
+    /// else.
+    public var firstLineFeed: Int? {
+        withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress,
+                let found = memchr(start, Int32(ASCII.lineFeed), bytes.count)
+            else { return nil }
+            return startIndex + (UnsafeRawPointer(found) - start)
+        }
     }
 }
 

@@ -147,7 +147,7 @@ public final class ByteStream {
         var scanned = 0
         while true {
             let window = buffer[unread].prefix(limit)
-            if let end = window.dropFirst(scanned).firstIndex(of: ASCII.lineFeed) {
+            if let end = window.dropFirst(scanned).firstLineFeed {
                 return take(end + 1 - unread.lowerBound)
             }
             scanned = window.count
@@ -218,7 +218,10 @@ public final class ByteStream {
     /// Leaves free space behind the unread bytes: starts over when there are none, moves them to
     /// the front or grows when the buffer is full.
     private func makeRoom() {
-        if buffer.isEmpty { buffer = [UInt8](repeating: 0, count: Self.capacity) }
+        if buffer.isEmpty {
+            // Nobody reads what has not been received: a small reply touches one page of it.
+            buffer = [UInt8](unsafeUninitializedCapacity: Self.capacity) { $1 = Self.capacity }
+        }
         if unread.isEmpty {
             unread = 0..<0
         } else if unread.upperBound == buffer.count {

@@ -24,7 +24,7 @@ public struct LineFramer: Sendable {
         _ bytes: ArraySlice<UInt8>, _ body: (Line) throws(FetchError) -> Void
     ) throws(FetchError) {
         var rest = bytes
-        while let lineFeed = rest.firstIndex(of: ASCII.lineFeed) {
+        while let lineFeed = rest.firstLineFeed {
             var line = rest[..<lineFeed]
             if !pending.isEmpty {
                 pending += line
