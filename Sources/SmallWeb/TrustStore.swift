@@ -193,7 +193,7 @@ public struct TrustStore: Sendable {
     }
 }
 
-/// Which file stood under a name: each change of ours puts another file there, and a person's editor
+/// Which file stood under a name: each change of ours puts another one there, and a person's editor
 /// leaves another time or size.
 private struct FileStamp: Sendable, Equatable {
     private let device: UInt

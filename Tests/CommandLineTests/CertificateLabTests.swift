@@ -312,9 +312,7 @@ struct CertificateLabTests {
         let command = try #require(hint.range(of: "smallweb ").map { hint[$0.upperBound...] })
         let words = command.split(separator: " ").map(String.init)
         #expect(try smallweb.run(words).status == 0, "\(name): \(hint)")
-        let pins = KnownHosts(
-            parsing: String(decoding: smallweb.home.content("hosts") ?? [], as: UTF8.self)
-        ).pins
+        let pins = KnownHosts(parsing: Array(smallweb.home.content("hosts") ?? [])).pins
         let key = record["tls"]?["cert"]?["spki_sha256"]?.string
         #expect(pins.map(\.key) == [key ?? ""], "\(name)")
     }

@@ -91,4 +91,53 @@ struct ResumptionTests {
         #expect(error?.outcome == .trustChanged)
         #expect(server.waitForConnections(count + 1).last?.received == [])
     }
+
+    // MARK: Identities
+
+    private func identity() throws -> ClientIdentity {
+        let pem = Array(try ClientIdentity.make(name: "someone", now: UTCDate.now))
+        return try ClientIdentity(certificate: pem, key: pem, now: UTCDate.now)
+    }
+
+    @Test(arguments: [TLSVersion.two, TLSVersion.three])
+    func aSessionIsResumedForItsIdentityAlone(_ version: Int32) async throws {
+        let server = try LoopbackServer(
+            tls: certificate, versions: version...version, identity: .requested,
+            handler: DemoSites.gemini())
+        let (alice, bob) = (try identity(), try identity())
+        // What is bound to a path goes with the requests below it.
+        let fetcher = bench.fetcher {
+            $0.identities.bound = { uri throws(FetchError) in
+                switch uri.fragment {
+                case "alice": alice
+                case "bob": bob
+                default: nil
+                }
+            }
+        }
+        let visitors = ["alice", "", "bob", "alice", "bob", "", "alice"]
+        let connections = try await visit(
+            visitors.map { server.url("/about") + ($0.isEmpty ? "" : "#\($0)") }, fetcher)
+        #expect(
+            connections.map { $0.tls?.isResumed } == [false, false, false, true, true, true, true])
+        let shown = [alice.facts.sha256, nil, bob.facts.sha256]
+        #expect(
+            connections.map { $0.tls?.shownIdentity }
+                == [shown[0], nil, shown[2], shown[0], shown[2], nil, shown[0]])
+        #expect(
+            server.waitForConnections(visitors.count).map(\.identity)
+                == [shown[0], nil, shown[2], shown[0], shown[2], nil, shown[0]])
+    }
+
+    /// It costs one more connection, once.
+    @Test func aServerThatBreaksOffAtItsOwnSessionIsAskedAgainWithoutOne() async throws {
+        let server = try LoopbackServer(
+            tls: certificate, identity: .carelessly, handler: DemoSites.gemini())
+        let url = server.url("/about")
+        let connections = try await visit([url, url, url], bench.fetcher())
+        #expect(connections.map { $0.tls?.isResumed } == [false, false, false])
+        let failures = server.waitForConnections(4).map(\.handshakeFailure)
+        #expect(failures.count == 4)
+        #expect(failures.map { $0 == nil } == [true, false, true, true])
+    }
 }
