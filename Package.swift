@@ -46,12 +46,14 @@ var targets: [Target] = [
         "SmallWebTransport",
         ["SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebTLS"]),
     library("SmallWeb", ["SmallWebCore", "SmallWebTransport", "CSmallWebPOSIX"]),
+    // Gemtext, JSON, columns: text that is read or laid out, without a network.
+    library("SmallWebFormats", ["SmallWebCore"]),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     .executableTarget(
         name: "SmallWebCLI",
         dependencies: [
-            "SmallWeb", "SmallWebLibraries", "SmallWebPlugins", "SmallWebTransport",
-            "CSmallWebPOSIX",
+            "SmallWeb", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
+            "SmallWebTransport", "CSmallWebPOSIX",
         ],
         swiftSettings: strict),
 
@@ -66,6 +68,7 @@ var targets: [Target] = [
         path: "Tests/Loopback", exclude: ["demo.sh"], swiftSettings: strict),
 
     tests("SmallWebCoreTests", ["SmallWebCore"]),
+    tests("SmallWebFormatsTests", ["SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
     tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins"]),
     tests("PluginTests", ["SmallWeb", "SmallWebLibraries"] + pluginTargets),
@@ -79,7 +82,8 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
     targets.append(
         .executableTarget(
             name: "smallweb-fuzz",
-            dependencies: ["SmallWebCore", "SmallWebLibraries", "SmallWeb"] + pluginTargets,
+            dependencies: ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWeb"]
+                + pluginTargets,
             path: "Tests/Fuzz", exclude: ["run.sh"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }

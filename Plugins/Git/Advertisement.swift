@@ -77,6 +77,12 @@ struct Advertisement: Sendable {
         value("fetch")?.split(separator: " ").contains(feature) ?? false
     }
 
+    var facts: ProtocolFacts {
+        .git(
+            version: version, objectFormat: format.rawValue,
+            capabilities: capabilities.map(String.init))
+    }
+
     private mutating func setFormat() throws(FetchError) {
         guard let name = value("object-format") else { return }
         guard let known = ObjectFormat(rawValue: String(name)) else {

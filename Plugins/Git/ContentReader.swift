@@ -245,7 +245,9 @@ final class ContentReader {
     private func deliver(
         _ content: ArraySlice<UInt8>, name: [UInt8]?, _ emit: Emit
     ) async throws(FetchError) {
-        try await emit(.head(Self.head(content, name: name)))
+        var head = Self.head(content, name: name)
+        head.facts = server.facts
+        try await emit(.head(head))
         if !content.isEmpty { try await emit(.body(content)) }
     }
 
@@ -254,6 +256,7 @@ final class ContentReader {
     ) async throws(FetchError) {
         var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
         head.suggestedName = path.last.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        head.facts = server.facts
         try await emit(.head(head))
         var lines: [UInt8] = []
         for entry in try Tree.parse(tree, server.format) {
@@ -283,6 +286,7 @@ final class ContentReader {
                 ? MediaType("application/octet-stream")
                 : MediaType("text/plain", ["charset": "utf-8"]))
         head.suggestedName = name.map { String(decoding: $0, as: UTF8.self) }
+        head.mediaTypeSource = .sniffed
         return head
     }
 }

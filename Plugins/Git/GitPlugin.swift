@@ -80,6 +80,7 @@ public struct GitPlugin: ProtocolHandler {
             list = RefList(request.refs, wantsRefs: request.wantsItems, server)
             var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
             head.suggestedName = "refs"
+            head.facts = server.facts
             try await emit(.head(head))
         }
         // A list of everything is there sooner the old way: it comes with the greeting, but for

@@ -63,6 +63,12 @@ struct GopherItemType: Hashable {
         }
     }
 
+    /// Whether ``mediaType(path:)`` found the type by the name rather than by the item type.
+    func isNamed(by path: String) -> Bool {
+        let isVague = form == .binary && !"gp".utf8.contains(character)
+        return isVague && Self.mediaTypes[Self.fileExtension(path)] != nil
+    }
+
     private static func fileExtension(_ path: String) -> String {
         let name = path.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: ".") else { return "" }

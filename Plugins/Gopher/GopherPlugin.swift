@@ -54,6 +54,8 @@ public struct GopherPlugin: ProtocolHandler {
             head = Head(
                 .permanentFailure, meta: text, mediaType: MediaType("application/gopher-menu"))
         }
+        head.mediaTypeSource = address.type.isNamed(by: name) ? .name : .itemType
+        head.facts = .gopher(type: address.type.name, selector: address.selector)
         head.suggestedName = name.split(separator: "/").last.map(String.init) ?? ""
         return head
     }

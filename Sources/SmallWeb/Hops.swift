@@ -26,7 +26,18 @@ struct Hops {
         deadline = .after(seconds: request.limits.totalSeconds)
     }
 
+    /// - Throws: Errors that know what has gone over the wire.
     mutating func run() async throws(FetchError) -> Ending {
+        do throws(FetchError) {
+            return try await follow()
+        } catch {
+            var error = error
+            error.traffic = traffic
+            throw error
+        }
+    }
+
+    private mutating func follow() async throws(FetchError) -> Ending {
         var hops = 0
         while true {
             let ending = try await exchange()
@@ -59,7 +70,11 @@ struct Hops {
             preconditionFailure("a request is made from a registry entry")
         }
         let wire = Wire()
-        defer { wire.close() }
+        defer {
+            wire.close()
+            traffic.sent += wire.traffic.sent
+            traffic.received += wire.traffic.received
+        }
         let (emit, limit) = (emit, request.limits.bodyBytesMax)
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = NetworkDialer(
@@ -76,8 +91,9 @@ struct Hops {
         var timings = timings
         var (isHeld, heldBytes) = (false, 0)
         var bodyBytes = 0
-        let completeness = try await entry.handler.fetch(request, dialer: dialer) {
-            event async throws(FetchError) in
+        var isEnough = false
+        let wantsHeadAlone = request.wantsHeadAlone
+        func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
                 head = reply
@@ -99,16 +115,27 @@ struct Hops {
             default: break
             }
             try await emit(event)
+            if wantsHeadAlone, case .head = event {
+                isEnough = true
+                // Nobody sees this error: it is how the plugin learns that it may stop.
+                throw .cancelled
+            }
+        }
+        var completeness = Completeness.unverified
+        do throws(FetchError) {
+            completeness = try await entry.handler.fetch(request, dialer: dialer, emit: take)
+        } catch {
+            guard isEnough else { throw error }
         }
         wire.close()
         if let connection = wire.connection { timings.note(.connected(connection)) }
         timings.end()
         self.timings = timings
-        traffic.sent += wire.traffic.sent
-        traffic.received += wire.traffic.received
         var ending = Ending(request.uri, head, completeness, bodyBytes: bodyBytes, timings)
         ending.connection = wire.connection
-        ending.traffic = traffic
+        ending.traffic = Traffic(
+            sent: traffic.sent + wire.traffic.sent,
+            received: traffic.received + wire.traffic.received)
         return ending
     }
 
@@ -140,6 +167,7 @@ struct Hops {
             }
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
+            next.wantsHeadAlone = request.wantsHeadAlone
             next.http = request.http
             if next.http.body == nil { next.http.body = request.input }
             let isSameOrigin =

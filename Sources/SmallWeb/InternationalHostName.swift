@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
 internal import Glibc
-internal import SmallWebCore
+public import SmallWebCore
+
+extension URI {
+    /// The same with A-labels for an international host.
+    ///
+    /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
+    public func withASCIIHost() throws(FetchError) -> URI {
+        try InternationalHostName.toASCII(self)
+    }
+}
 
 /// International host names to A-labels (UTS #46, non-transitional), by libidn2, which is opened
 /// when the first such name is met.

@@ -34,6 +34,8 @@ final class BodySink {
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
 
+    var isFile: Bool { destination.isFile }
+
     /// - Parameter target: What standard output means.
     init(_ destination: Destination, target: BodyTarget, settings: Settings) {
         self.destination = destination
@@ -44,22 +46,33 @@ final class BodySink {
     /// Writes to standard output, before the body.
     func writeHeader(_ bytes: [UInt8]) throws(FetchError) {
         if destination == .nowhere || settings.writesJSON { return }
+        if case .file(let file) = open { return try file.write(bytes[...]) }
         let isShown = destination == .standardOutput && Environment.isTerminal(1)
         try target.write((isShown ? TerminalText.escape(bytes) : bytes)[...])
     }
 
-    func begin(_ head: Head, uri: URI) throws(FetchError) {
+    /// - Parameters:
+    ///   - uri: As the user gave it: it makes the name of a file.
+    ///   - base: After redirects: it makes the targets of links.
+    func begin(_ head: Head, uri: URI, base: URI) throws(FetchError) {
         switch destination {
         case .nowhere: break
         case .rawStandardOutput:
             open = .stream
         case .standardOutput:
-            guard Environment.isTerminal(1) else {
+            // Links and what is said of heads have a form of their own.
+            let isOurs = settings.listing == .links || settings.wantsHeadAlone
+            let isBinary = head.mediaType.map { !$0.isText } ?? false
+            // A program that wants pages laid out gets what cannot be as it is.
+            let isForNobody = isBinary && !settings.isReading && !Environment.isTerminal(1)
+            guard settings.laysPagesOut && !isOurs && !isForNobody else {
                 open = .stream
                 return
             }
-            let usesColor = Environment.usesColor(settings.color, on: 1)
-            open = .terminal(try TerminalBody(head, usesColor: usesColor, target: target))
+            open = .terminal(
+                try TerminalBody(
+                    head, base: base, style: PageStyle(settings),
+                    isLaidOut: !settings.wantsRawBody, target: target))
         case .file(let path):
             open = .file(
                 try FileOutput(

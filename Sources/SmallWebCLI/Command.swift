@@ -12,6 +12,8 @@ struct Command: Sendable {
     }
 
     let name: String
+    /// Other words for it.
+    let aliases: [String]
     let synopsis: String
     let summary: String
     /// For the manual: several sentences.
@@ -28,14 +30,17 @@ struct Command: Sendable {
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
 
     init(
-        name: String, synopsis: String, summary: String, manual: String = "",
+        name: String, aliases: [String] = [], synopsis: String, summary: String,
+        manual: String = "",
         examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
         takes: @escaping @Sendable (Option) -> Bool = {
-            $0.group != .refs && $0.isForFetches && !Option.ofUploads.contains($0.long)
+            ![.links, .refs].contains($0.group) && $0.isForFetches
+                && !Option.ofUploads.contains($0.long)
         },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
         self.name = name
+        self.aliases = aliases
         self.synopsis = synopsis
         self.summary = summary
         self.manual = manual
@@ -47,8 +52,14 @@ struct Command: Sendable {
     }
 
     static let all: [Command] = [
-        get, put, refs, trust, identity, schemes, history, bookmarks, config, completions, help,
+        get, head, links, open, put, refs, trust, identity, schemes, history, bookmarks, config,
+        completions, help,
     ]
+
+    /// The command of that name, or that alias.
+    static func named(_ name: String) -> Command? {
+        all.first { $0.name == name || $0.aliases.contains(name) }
+    }
 
     /// The options that it takes, in the order of the table.
     var options: [Option] { Option.all.filter(takes) }
@@ -92,7 +103,11 @@ struct Command: Sendable {
             ("smallweb refs https://example.org/repo.git", "All references"),
             ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
         ],
-        operands: [.url, .text], takes: { $0.isForFetches && !Option.ofUploads.contains($0.long) }
+        operands: [.url, .text],
+        takes: {
+            $0.group != .links && $0.isForFetches
+                && !Option.ofUploads.union(["head", "render", "hyperlink"]).contains($0.long)
+        }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
@@ -169,7 +184,7 @@ enum Tool {
             if settings.wantsHelp { return try Command.help.run(settings, []) }
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
-        if let command = Command.all.first(where: { $0.name == first }) {
+        if let command = Command.named(first) {
             return try run(command, settings, Array(settings.operands.dropFirst()))
         }
         if first == "__manual", settings.operands.count == 2 {
@@ -178,7 +193,7 @@ enum Tool {
         }
         // No command will ever contain "://".
         if first.contains("://") { return try run(.get, settings, settings.operands) }
-        let names = Command.all.map(\.name)
+        let names = Command.all.flatMap { [$0.name] + $0.aliases }
         throw usageError(
             "unknown command \"\(first)\"",
             hint: Nearest.name(to: first, among: names).map { "did you mean '\($0)'?" }

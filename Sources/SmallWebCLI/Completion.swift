@@ -193,7 +193,7 @@ private struct WordsBefore {
     private mutating func takeOperand(_ word: String) {
         if command != nil {
             operands += 1
-        } else if let named = Command.all.first(where: { $0.name == word }) {
+        } else if let named = Command.named(word) {
             command = named
         } else {
             command = .get

@@ -12,6 +12,11 @@ final class Delivery {
     private let url: String
     /// As the user gave it: a redirect does not choose the name of a file.
     private let uri: URI
+    private var redirects: [Redirect] = []
+    private var links: LinkReader?
+    private lazy var list = LinkList(
+        style: Environment.isTerminal(1) && !sink.isFile ? PageStyle(settings) : nil
+    ) { [sink] bytes throws(FetchError) in try sink.write(bytes) }
     private var isDelivering = false
 
     init(
@@ -39,21 +44,64 @@ final class Delivery {
         try recorder?.take(event, isDelivered: isDelivering, hidesInput: hidesInput)
         switch event {
         case .connecting(_, let address): meter.connecting(to: address)
-        case .connected, .sent, .redirect, .end: break
+        case .connected, .sent, .end: break
+        case .redirect(let redirect): redirects.append(redirect)
         case .head(let head): try begin(head)
         case .body(let bytes):
             meter.receive(bytes.count)
-            if isDelivering { try sink.write(bytes) }
+            guard isDelivering else { break }
+            if settings.listing == .links {
+                for link in links?.links(in: bytes) ?? [] { try list(link) }
+            } else {
+                try sink.write(bytes)
+            }
         case .item(let item):
-            if isDelivering { try sink.write(item) }
+            guard isDelivering else { break }
+            if settings.listing == .links {
+                if let link = links?.link(item) { try list(link) }
+            } else {
+                try sink.write(item)
+            }
         case .ref: break
         case .note(let note): messages.note(url, note)
         }
     }
 
+    /// What can be said only at the end.
+    func finish(_ ending: Ending) throws(FetchError) {
+        if settings.wantsHeadAlone {
+            guard !settings.writesJSON else { return }
+            let head = ending.head ?? Head(.success)
+            try sink.begin(head, uri: uri, base: ending.uri)
+            let usesColor = Environment.usesColor(settings.color, on: 1) && !sink.isFile
+            let block = HeadBlock(url, ending, redirects: redirects, usesColor: usesColor)
+            try sink.write(Array(block.text.utf8)[...])
+            // It says more than the block, and ends with an empty line too.
+            if let reply = head.http { try sink.writeHeader(reply.header) }
+        }
+        guard links != nil else { return }
+        // The last line of a page that was cut off may be cut off as well.
+        if let link = links?.finish(), ending.completeness != .truncated { try list(link) }
+        try list.finish()
+        if links?.isOfUse == false {
+            let type = ending.head?.mediaType?.essence ?? "a page without a type"
+            try take(.note(Note("no-links", "\(type) is not read for links")), hidesInput: false)
+        }
+    }
+
+    private func list(_ link: Link) throws(FetchError) {
+        guard link.isLink || settings.listsAll else { return }
+        if settings.writesJSON {
+            try recorder?.add(link, base: redirects.last?.to ?? uri)
+        } else if link.uri != nil || settings.listsAll {
+            try list.add(link)
+        }
+    }
+
     private func isWanted(_ head: Head) -> Bool {
+        if settings.wantsHeadAlone { return false }
         // An error page must not be added to what an earlier attempt has saved.
-        head.replyClass == .success
+        return head.replyClass == .success
             || settings.refusal != .fail && settings.resume == .fromStart
     }
 
@@ -62,7 +110,9 @@ final class Delivery {
         guard isDelivering else { return }
         if settings.showsHeader { try sink.writeHeader(head.header) }
         messages.showTransient("")
-        try sink.begin(head, uri: uri)
+        let base = redirects.last?.to ?? uri
+        try sink.begin(head, uri: uri, base: base)
+        if settings.listing == .links { links = LinkReader(head, base: base) }
     }
 }
 

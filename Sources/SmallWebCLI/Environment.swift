@@ -11,6 +11,9 @@ enum Environment {
         return String(cString: value)
     }
 
+    /// Whether it is there at all, empty or not.
+    static func isSet(_ name: String) -> Bool { getenv(name) != nil }
+
     /// Asked once: it does not change.
     static func isTerminal(_ descriptor: Int32) -> Bool { terminals[Int(descriptor)] }
 
@@ -18,14 +21,17 @@ enum Environment {
         isatty($0) == 1 || $0 == 1 && forcedColumns != nil
     }
 
-    /// Standard output is to be taken for a terminal of this width: for tests and screenshots.
+    /// Set for tests: standard output counts as a terminal of that width.
     private static let forcedColumns = variable("SMALLWEB_FORCE_TTY").flatMap { Int($0) }
 
-    /// Width of the terminal behind `descriptor`; 80 when it does not say.
+    /// Width of the terminal behind `descriptor`. What is none may be told by COLUMNS; 80 when
+    /// nobody says.
     static func columns(_ descriptor: Int32) -> Int {
-        if descriptor == 1, let forcedColumns { return forcedColumns }
+        if descriptor == 1, let forcedColumns { return max(1, forcedColumns) }
         let columns = Int(swposix_columns(descriptor))
-        return columns > 0 ? columns : 80
+        if columns > 0 { return columns }
+        let told = variable("COLUMNS").flatMap { Int($0) } ?? 0
+        return 1...10_000 ~= told ? told : 80
     }
 
     /// Whether to colour what goes to `descriptor`. `--color` beats the environment, `NO_COLOR`

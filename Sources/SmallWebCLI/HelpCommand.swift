@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-@preconcurrency internal import Glibc
 internal import SmallWeb
 
 extension Command {
@@ -24,7 +23,7 @@ extension Command {
             try StandardStream.output.write(topic.text())
             return 0
         }
-        guard let command = Command.all.first(where: { $0.name == name }) else {
+        guard let command = Command.named(name) else {
             let names = Command.all.map(\.name) + Help.topics.map(\.name)
             throw usageError(
                 "no help on \"\(name)\"",
@@ -37,53 +36,5 @@ extension Command {
         }
         try StandardStream.output.write(Help.text(of: command))
         return 0
-    }
-}
-
-/// Another program, found by PATH.
-enum Program {
-    /// Runs to the end, with our terminal.
-    ///
-    /// - Parameter input: For its standard input; `nil` for ours.
-    /// - Returns: Its exit status; 127 when it cannot be started.
-    static func run(
-        _ words: [String], input: [UInt8]? = nil, silencesErrors: Bool = false
-    ) -> Int32 {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        var ends: [Int32] = [-1, -1]
-        if input != nil {
-            guard pipe(&ends) == 0 else { return 127 }
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-            posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
-        }
-        if silencesErrors {
-            posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        }
-        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
-        var process: pid_t = 0
-        guard posix_spawnp(&process, words[0], &actions, nil, &arguments, environ) == 0 else {
-            if input != nil { for end in ends { close(end) } }
-            return 127
-        }
-        if let input {
-            close(ends[0])
-            // Whoever leaves the pager early wants no more of the text.
-            let previous = signal(SIGPIPE, SIG_IGN)
-            var rest = input[...]
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes { write(ends[1], $0.baseAddress, $0.count) }
-                if count < 0 && errno == EINTR { continue }
-                if count <= 0 { break }
-                rest = rest.dropFirst(count)
-            }
-            close(ends[1])
-            signal(SIGPIPE, previous)
-        }
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) == -1 && errno == EINTR {}
-        return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F
     }
 }

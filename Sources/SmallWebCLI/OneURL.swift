@@ -35,7 +35,8 @@ final class RunContext: @unchecked Sendable {
         // A second attempt must find nothing of the first one there.
         holdsOutput =
             keepsOrder
-            && (settings.writesJSON || settings.jobs > 1 || settings.retriesMax > 0)
+            && (settings.writesJSON || settings.jobs > 1 || settings.retriesMax > 0
+                || settings.isReading)
     }
 }
 
@@ -183,8 +184,14 @@ final class OneURL: @unchecked Sendable {
         request.refs = settings.refs
         request.upload = settings.upload
         request.wantsItems =
-            settings.writesJSON && settings.listing != nil
-            || !destination.isFile && Environment.isTerminal(1)
+            settings.listing == .links || settings.writesJSON && settings.listing != nil
+            || !destination.isFile && settings.laysPagesOut
+        if settings.wantsHeadAlone {
+            // HTTP has a request for that; of the others nobody reads on.
+            let isHTTP = request.scheme.transport == .own && !request.scheme.name.hasPrefix("git")
+            if isHTTP { request.http.method = request.http.method ?? "HEAD" }
+            request.wantsHeadAlone = !isHTTP
+        }
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds
@@ -231,6 +238,7 @@ final class OneURL: @unchecked Sendable {
             try delivery.take(event, hidesInput: hidesInput)
         }
         drawing.stop()
+        try delivery.finish(ending)
         // What is cut off never gets a file's final name.
         if !(destination.isFile && ending.outcome == .truncated) { try sink.commit() }
         path = sink.path

@@ -8,6 +8,7 @@ struct Option: Sendable {
         case json = "JSON records"
         case requests = "Requests"
         case bulk = "Many URLs"
+        case links = "Links (links)"
         case refs = "References (refs)"
         case http = "HTTP"
         case limits = "Limits"

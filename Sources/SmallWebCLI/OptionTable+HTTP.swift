@@ -6,14 +6,6 @@ extension Option {
     /// Options that mean something to HTTP alone: another scheme refuses them.
     static let http: [Option] = [
         Option(
-            "head", short: "I", .http, "ask for the header alone, and print it",
-            manual: "Sends HEAD and prints the reply header.",
-            example: "smallweb get -I https://example.org/",
-            .flag { settings, isOn in
-                settings.http.method = isOn ? "HEAD" : nil
-                settings.showsHeader = isOn
-            }),
-        Option(
             "header", short: "H", .http, "add a header field; @FILE reads several",
             manual: "Adds a field to the request's header, as NAME: VALUE. Without a value it "
                 + "removes one that smallweb sends itself. @FILE reads one field per line, which "

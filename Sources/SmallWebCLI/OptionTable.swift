@@ -6,7 +6,8 @@ internal import SmallWebTransport
 extension Option {
     /// All options, in the order in which they are described.
     static let all: [Option] =
-        output + json + requests + bulk + refs + http + limits + connection + trust + identity
+        output + reading + json + requests + bulk + refs + http + limits + connection + trust
+        + identity
         + messages + daily
 
     private static let output: [Option] = [

@@ -36,6 +36,53 @@ extension JSONWriter {
         member("permanent", redirect.isPermanent)
     }
 
+    /// What the record `link` has beside its place in the page.
+    mutating func members(of link: Link, base: URI) {
+        member("url", link.uri?.description)
+        member("raw", bytes: link.raw)
+        member("text", bytes: link.text)
+        member("scheme", link.uri?.scheme)
+        member("kind", link.kind.rawValue)
+        member("line", link.line)
+        member("same_host", link.uri.map { $0.host == base.host })
+        guard let place = link.gopher else { return }
+        member("gopher") { writer in
+            writer.object { writer in
+                writer.member("type", link.type)
+                writer.member("selector", bytes: place.selector)
+                writer.member("host", place.host)
+                writer.member("port", place.port.map(Int.init))
+                writer.member("plus", place.plus)
+            }
+        }
+    }
+
+    /// `gopher` or `git`.
+    ///
+    /// - Parameter gitHead: The branch that HEAD stands for, if the server has said so.
+    mutating func member(of facts: ProtocolFacts, gitHead: String?) {
+        switch facts {
+        case .gopher(let type, let selector):
+            member("gopher") { writer in
+                writer.object { writer in
+                    writer.member("type", type)
+                    writer.member("selector", bytes: selector)
+                }
+            }
+        case .git(let version, let format, let capabilities):
+            member("git") { writer in
+                writer.object { writer in
+                    writer.member("protocol", version)
+                    writer.member("object_format", format)
+                    writer.member("head", gitHead)
+                    writer.member("capabilities") { writer in
+                        writer.array(capabilities) { $0.value($1) }
+                    }
+                }
+            }
+        }
+    }
+
     mutating func members(of warnings: [Note]) {
         member("warnings") { writer in
             writer.array(warnings) { writer, note in
@@ -158,7 +205,8 @@ extension JSONWriter {
 enum RecordFields {
     static let all = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
-        "headers", "http", "lang", "meta", "mime", "mime_source", "ok", "outcome", "partial",
+        "git", "gopher", "headers", "http", "lang", "links", "meta", "mime", "mime_source", "ok",
+        "outcome", "partial",
         "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
         "tls",
         "trust", "url", "url_input", "warnings",

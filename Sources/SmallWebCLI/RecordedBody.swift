@@ -23,10 +23,10 @@ final class RecordedBody {
 
     /// - Parameter isWanted: False for the page of a refusal.
     func begin(_ head: Head, isWanted: Bool) {
-        if !isWanted {
-            omission = "error-status"
-        } else if settings.http.method == "HEAD" {
+        if settings.wantsHeadAlone {
             omission = "head"
+        } else if !isWanted {
+            omission = "error-status"
         } else if settings.bodyForm == .none || !settings.writesJSON {
             omission = "none-requested"
         } else if !settings.streamsBodies && settings.bodyForm != .file {
@@ -95,8 +95,9 @@ final class RecordedBody {
         return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
     }
 
-    /// Lower-case hexadecimal; `nil` when there is no libcrypto. Once.
-    func sha256() -> String? { digest?.finish().hex }
+    /// Lower-case hexadecimal; `nil` when there is no libcrypto, and when no body was asked for.
+    /// Once.
+    func sha256() -> String? { omission == "head" ? nil : digest?.finish().hex }
 }
 
 extension JSONWriter {

@@ -21,6 +21,11 @@ final class Recorder {
     private var warnings: [Note] = []
     private var chunks = ChunkWriter()
     private var refsCount = 0
+    /// What a list of references says about HEAD.
+    private var gitHead: String?
+    /// The records of links, which go out in one piece.
+    private let links = Spool(memoryMax: Run.heldBytesMax)
+    private var linksCount = 0
     let body: RecordedBody
 
     /// - Parameters:
@@ -74,6 +79,7 @@ final class Recorder {
             warnings.append(note)
             try writeNotice(note)
         case .ref(let ref):
+            if ref.name == "HEAD" { gitHead = ref.symref }
             guard settings.listing == .refs else { break }
             try write("ref") { writer in
                 writer.member("i", self.refsCount)
@@ -85,6 +91,20 @@ final class Recorder {
             refsCount += 1
         case .connecting, .item, .end: break
         }
+    }
+
+    /// The record `link`, which is held until the page is done.
+    ///
+    /// - Parameter base: The page's own URI.
+    func add(_ link: Link, base: URI) throws(FetchError) {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.begin("link", order)
+            writer.member("i", linksCount)
+            writer.members(of: link, base: base)
+        }
+        linksCount += 1
+        try links.append(writer.line[...])
     }
 
     /// A remark that is no warning about the reply.
@@ -141,6 +161,9 @@ final class Recorder {
         _ result: Result<Ending, FetchError>, _ outcome: Outcome, path: String?
     ) async throws(FetchError) -> ([UInt8], FetchError?) {
         if body.isStreamed { try stream([], isLast: true) }
+        try await links.drain { bytes throws(FetchError) in
+            try self.target?.writeRecord(Array(bytes))
+        }
         var (result, outcome, problem) = (result, outcome, FetchError?.none)
         var form = RecordedBody.Form.omitted("not-written")
         do throws(FetchError) {
@@ -173,15 +196,15 @@ final class Recorder {
         writeMeta(&writer)
         let type = head?.mediaType
         writer.member("mime", type?.essence)
-        // Gopher and finger have no header: their type is a guess of ours.
-        writer.member("mime_source", type == nil || head?.header.isEmpty ?? true ? nil : "server")
+        let isSaid = type != nil && !(head?.header.isEmpty ?? true)
+        writer.member("mime_source", head?.mediaTypeSource?.rawValue ?? (isSaid ? "server" : nil))
         writer.member("charset", type?.charset)
         writer.member("lang", type?.parameters["lang"])
         if let reply = head?.http { writer.members(ofHeader: reply) }
         writer.member("size", body.byteCount)
         let isComplete: Bool? =
             switch ending.completeness {
-            case .complete: true
+            case .complete: settings.wantsHeadAlone ? nil : true
             case .unverified: nil
             case .truncated: false
             }
@@ -198,6 +221,7 @@ final class Recorder {
                 }
             }
         }
+        if let facts = head?.facts { writer.member(of: facts, gitHead: gitHead) }
         writer.member("retry_after", seconds: head?.retryAfter)
         var warnings = warnings
         if let message = ending.message,
@@ -246,7 +270,7 @@ final class Recorder {
         }
         let isRefusal = error.outcome == .trustChanged || error.outcome == .untrusted
         writeConnection(connection, verdict: isRefusal ? error : nil, nil, &writer)
-        write(timings, nil, &writer)
+        write(timings, error.traffic, &writer)
         writer.member("retry_after", seconds: head?.retryAfter)
         writer.members(of: warnings)
     }
@@ -300,7 +324,11 @@ final class Recorder {
             }
         }
         writer.member("attempts", attempts)
-        if settings.listing == .refs { writer.member("refs", refsCount) }
+        switch settings.listing {
+        case .refs: writer.member("refs", refsCount)
+        case .links: writer.member("links", linksCount)
+        case nil: break
+        }
     }
 
     private func writeConnection(
@@ -318,6 +346,8 @@ final class Recorder {
     private var usesHTTP: Bool { request?.scheme.transport == .own }
 
     private var method: String {
-        settings.http.method ?? (settings.http.body ?? request?.input == nil ? "GET" : "POST")
+        if settings.wantsHeadAlone { return settings.http.method ?? "HEAD" }
+        return settings.http.method
+            ?? (settings.http.body ?? request?.input == nil ? "GET" : "POST")
     }
 }

@@ -302,10 +302,14 @@ final class Run: @unchecked Sendable {
         // Where a serial run would have stopped, this one stops too.
         if !settings.writesJSON && one.outcome == .interrupted { isClosed = true }
         if failure == nil, !isClosed, case .held(let spool) = one.target {
-            // Records come in whole lines; half of one must not stay behind at a signal.
-            let isWhole = settings.writesJSON
-            try await spool.drain { bytes throws(FetchError) in
-                try StandardStream.output.write(bytes, isWhole: isWhole)
+            if settings.isReading {
+                try await Pager.show(spool)
+            } else {
+                // Records come in whole lines; half of one must not stay behind at a signal.
+                let isWhole = settings.writesJSON
+                try await spool.drain { bytes throws(FetchError) in
+                    try StandardStream.output.write(bytes, isWhole: isWhole)
+                }
             }
         }
         if !settings.writesJSON && settings.failsEarly && one.outcome != .ok { isClosed = true }

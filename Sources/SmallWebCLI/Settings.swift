@@ -34,6 +34,20 @@ struct Settings: Sendable {
     var showsHeader = false
     var headerFile: String?
     var wantsRawBody = false
+    /// `-I`, `head`: the reply without its body.
+    var wantsHeadAlone = false
+
+    /// Whether standard output gets the bytes, or a page that is laid out.
+    enum Rendering: String, Sendable, CaseIterable {
+        /// A terminal gets the page, anything else the bytes.
+        case auto
+        /// The page as text alone, or with the terminal's codes.
+        case plain, ansi
+    }
+    var rendering = Rendering.auto
+    var hyperlinks = When.auto
+    /// `open`: somebody sits down and reads, with a pager.
+    var isReading = false
 
     /// With -O: `host/path` below the directory.
     var keepsTree = false
@@ -88,9 +102,11 @@ struct Settings: Sendable {
 
     /// What a command lists instead of delivering bodies, one record for each.
     enum Listing: Sendable {
-        case refs
+        case refs, links
     }
     var listing: Listing?
+    /// For `links`: also the lines of a menu that lead nowhere.
+    var listsAll = false
     /// For `refs`.
     var refs = RefQuery()
     var failsWithoutMatch = false
@@ -153,6 +169,11 @@ struct Settings: Sendable {
     /// The schemes of this run.
     func registry() throws(FetchError) -> Registry {
         fallsBackToCurl ? try .builtInWithCurl() : .builtIn
+    }
+
+    /// Whether standard output gets pages as a person reads them.
+    var laysPagesOut: Bool {
+        rendering != .auto || isReading || Environment.isTerminal(1)
     }
 
     var showsErrors: Bool { !isSilent || showsErrorsWhenSilent }

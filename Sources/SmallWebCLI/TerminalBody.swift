@@ -1,52 +1,122 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebFormats
 
-/// A body on a person's terminal: text without control characters, menus as lines, nothing binary.
+/// A body on a person's terminal: gemtext and menus laid out, other text without control
+/// characters, nothing binary.
 final class TerminalBody {
-    private let isMenu: Bool
-    private let usesColor: Bool
+    private enum Form {
+        case gemtext(GemtextReader)
+        /// Its lines come as items, and its bytes are of no use.
+        case menu
+        case text
+        /// Text of which long lines are wrapped.
+        case reading
+    }
+
+    private var form: Form
+    private let style: PageStyle
+    private var view: PageView
     private let target: BodyTarget
     private let charset: CharsetConverter?
     private var filter = TerminalText.Filter()
+    /// Of a text that is wrapped: the line that is not at its end.
+    private var pending: [UInt8] = []
 
+    /// So much of a line without an end is laid out at a time.
+    private static let lineBytesMax = 65_536
+
+    /// - Parameters:
+    ///   - base: The page's own URI, after redirects.
+    ///   - isLaidOut: False for text as it is, but for its control characters.
     /// - Throws: `write` for a body that is no text.
-    init(_ head: Head, usesColor: Bool, target: BodyTarget) throws(FetchError) {
-        if let type = head.mediaType, !type.isText {
+    init(
+        _ head: Head, base: URI, style: PageStyle, isLaidOut: Bool, target: BodyTarget
+    ) throws(FetchError) {
+        let type = head.mediaType
+        if let type, !type.isText {
             throw FetchError(
                 .write, .output, "not writing \(type.essence) to a terminal",
-                hint: "save it with -O or -o FILE, or insist with -o -")
+                hint: style.isForReading
+                    ? "save it: smallweb get -O URL, or -o FILE"
+                    : "save it with -O or -o FILE, or insist with -o -")
         }
-        isMenu = head.mediaType?.essence == "application/gopher-menu"
-        self.usesColor = usesColor
+        form =
+            switch type?.essence {
+            case "text/gemini" where isLaidOut: .gemtext(GemtextReader())
+            case "application/gopher-menu" where isLaidOut: .menu
+            default: style.isForReading ? .reading : .text
+            }
+        self.style = style
         self.target = target
-        charset = head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
+        view = PageView(style: style, base: base)
+        charset = type?.charset.flatMap(CharsetConverter.init(from:))
     }
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        guard !isMenu else { return }
         let text = charset.map { $0.convert(bytes)[...] } ?? bytes
-        try target.write(filter.filter(text)[...])
+        switch form {
+        case .gemtext(var reader):
+            // Taken out while it changes, so that it is not copied.
+            form = .text
+            let lines = reader.add(text)
+            form = .gemtext(reader)
+            var shown = ""
+            for line in lines { shown += view.lines(of: line) }
+            if !shown.isEmpty { try target.write(shown) }
+        case .menu: break
+        case .text: try target.write(filter.filter(text)[...])
+        case .reading: try wrap(filter.filter(text))
+        }
     }
 
     func write(_ item: Item) throws(FetchError) {
-        guard isMenu else { return }
-        let text = TerminalText.escapeLine(item.text)
-        guard let url = item.url.map(TerminalText.escapeLine) else {
-            return try target.write("          \(text)\n")
-        }
-        let kind = "\(item.kind.rawValue)".prefix(8)
-        let label = String(repeating: " ", count: 8 - kind.count) + kind
-        try target.write(
-            usesColor
-                ? "\u{1B}[36m\(label)\u{1B}[0m  \(text)  \u{1B}[2m\(url)\u{1B}[0m\n"
-                : "\(label)  \(text)  \(url)\n")
+        // A listing that is text as well, such as a directory of a Git repository.
+        if case .reading = form { form = .menu }
+        guard case .menu = form else { return }
+        try target.write(view.line(of: item))
     }
 
     /// Delivers what was held back, and a line end if the text has none.
     func finish() throws(FetchError) {
-        guard !isMenu else { return }
-        var rest = filter.filter([], isLast: true)
-        if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }
-        try target.write(rest[...])
+        switch form {
+        case .gemtext(var reader):
+            if let line = reader.finish() { try target.write(view.lines(of: line)) }
+            try target.write(view.references())
+        case .menu: try target.write(view.references())
+        case .text:
+            var rest = filter.filter([], isLast: true)
+            if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }
+            try target.write(rest[...])
+        case .reading:
+            try wrap(filter.filter([], isLast: true))
+            if !pending.isEmpty { try wrap([ASCII.lineFeed]) }
+        }
+    }
+
+    /// - Parameter text: Safe to show.
+    private func wrap(_ text: [UInt8]) throws(FetchError) {
+        var shown = ""
+        func show(_ line: [UInt8]) {
+            for line in DisplayWidth.wrapped(
+                String(decoding: line, as: UTF8.self), to: style.columns)
+            {
+                shown += line + "\n"
+            }
+        }
+        for byte in text {
+            if byte == ASCII.lineFeed {
+                show(pending)
+                pending = []
+            } else {
+                pending.append(byte)
+                // Before the next character, so that none is cut in two.
+                if pending.count >= Self.lineBytesMax && byte < 0x80 {
+                    show(pending)
+                    pending = []
+                }
+            }
+        }
+        if !shown.isEmpty { try target.write(shown) }
     }
 }

@@ -40,6 +40,8 @@ public struct Head: Sendable, Hashable {
     /// The protocol's own text: Gemini META. May hold anything a server can send.
     public var meta: String?
     public var mediaType: MediaType?
+    /// `nil` where the protocol implies the type, or the header has it.
+    public var mediaTypeSource: MediaTypeSource?
     /// The reply header as received, line ends included; empty where the protocol has none.
     public var header: [UInt8] = []
     /// HTTP's own view of the header; `nil` for every other protocol.
@@ -53,6 +55,8 @@ public struct Head: Sendable, Hashable {
     public var suggestedName: String?
     /// Seconds the server asks to wait before the next request; `nil` when it does not.
     public var retryAfter: Double?
+    /// What this protocol alone knows.
+    public var facts: ProtocolFacts?
 
     public init(
         status: Int? = nil, _ replyClass: ReplyClass, meta: String? = nil,
@@ -63,6 +67,23 @@ public struct Head: Sendable, Hashable {
         self.meta = meta
         self.mediaType = mediaType
     }
+}
+
+/// Who says what type a body is of, when no header does.
+public enum MediaTypeSource: String, Sendable, Hashable {
+    /// The type of the menu item that leads there.
+    case itemType = "item-type"
+    /// The end of its name.
+    case name
+    /// Its first bytes.
+    case sniffed
+}
+
+/// What one protocol alone knows about a reply.
+public enum ProtocolFacts: Sendable, Hashable {
+    case gopher(type: String, selector: [UInt8])
+    /// Version of Git's protocol, the format of its object names, and what the server can do.
+    case git(version: Int, objectFormat: String, capabilities: [String])
 }
 
 /// One line of a menu or listing.
@@ -78,12 +99,31 @@ public struct Item: Sendable, Hashable {
     public var url: String?
     /// The protocol's own type: a gopher item type.
     public var type: String?
+    /// Where a line of a gopher menu leads, in its own words; `nil` for every other kind of line.
+    public var gopher: GopherPlace?
 
     public init(kind: Kind, text: String, url: String? = nil, type: String? = nil) {
         self.kind = kind
         self.text = text
         self.url = url
         self.type = type
+    }
+}
+
+/// The fields of a gopher menu's line (RFC 1436 §2), as they came.
+public struct GopherPlace: Sendable, Hashable {
+    public let selector: [UInt8]
+    public let host: String
+    /// 1 to 65535; `nil` when the field is none.
+    public let port: UInt16?
+    /// The gopher+ field; `nil` when there is none.
+    public let plus: String?
+
+    public init(selector: [UInt8], host: String, port: UInt16?, plus: String?) {
+        self.selector = selector
+        self.host = host
+        self.port = port
+        self.plus = plus
     }
 }
 

@@ -10,6 +10,8 @@ public struct Request: Sendable {
     public var input: [UInt8]?
     /// Whether the body shall be the wire's bytes, without un-stuffing or a terminator removed.
     public var wantsRawBody = false
+    /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there.
+    public var wantsHeadAlone = false
     /// For HTTP alone.
     public var http = HTTPOptions()
     /// What is sent to be stored, for Titan alone.

@@ -57,5 +57,8 @@ public struct Traffic: Sendable, Hashable {
     public var sent = 0
     public var received = 0
 
-    public init() {}
+    public init(sent: Int = 0, received: Int = 0) {
+        self.sent = sent
+        self.received = received
+    }
 }

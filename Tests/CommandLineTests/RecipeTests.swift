@@ -8,8 +8,8 @@ private let hasJQ = ["/usr/bin/jq", "/usr/local/bin/jq"].contains {
     FileManager.default.isExecutableFile(atPath: $0)
 }
 
-/// The recipes of docs/json.md, as they are written there, over records of a run. `link` and `ref`
-/// records are samples: no command writes the first yet, the second have tests of their own.
+/// The recipes of docs/json.md, as they are written there, over records of a run. `ref` records are
+/// samples: they have tests of their own.
 @Suite(.enabled(if: hasJQ, "jq is not installed")) struct RecipeTests {
     private static let recipes: [String] = {
         let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -70,12 +70,12 @@ private let hasJQ = ["/usr/bin/jq", "/usr/local/bin/jq"].contains {
     }
 
     @Test func followingLinks() throws {
-        let links = ["/about", "/1k"].map { path in
-            #"{"type":"link","v":1,"n":0,"id":null,"i":0,"url":"\#(capsule.place)\#(path)","#
-                + #""raw":"x","text":"x","scheme":"gemini","kind":"link"}"# + "\n"
-        }
-        let output = try cook(3, with: Array(links.joined().utf8))
-        #expect(try Records(Array(output.utf8)).exits == [0, 0])
+        let links = try smallweb.run(["links", "--json", capsule.place + "/links/"])
+        #expect(try Records(links.output)["link"].count == 8)
+        let records = try Records(Array(cook(3, with: links.output).utf8))
+        #expect(records.exits == [0, 0, 0])
+        let urls = records.terminal.map { $0["url"]?.string?.dropFirst(capsule.place.count) }
+        #expect(urls == ["/about", "/links/1k", "/1k?q#part"])
     }
 
     @Test func exactText() throws {

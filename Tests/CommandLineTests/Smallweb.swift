@@ -102,6 +102,15 @@ struct Capsule {
         server = try LoopbackServer(tls: certificate, handler: DemoSites.gemini())
         place = "gemini://127.0.0.1:\(server.port)"
     }
+
+    /// One that gives the same reply to every request.
+    init(page reply: [UInt8]) throws {
+        server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write(reply)
+        }
+        place = "gemini://127.0.0.1:\(server.port)"
+    }
 }
 
 /// A gopher server of the demo hole.

@@ -37,13 +37,32 @@ extension DemoSites {
 
         """
 
+    /// Every kind of link, and what only looks like one.
+    private static let links = """
+        # Links\r
+        =>/about\tAbout \t this capsule \r
+        =>   1k\r
+        =>
+        => ../1k?q#part One more
+        => gopher://127.0.0.1/1/menu A hole
+        => mailto:ada@example.org
+        ``` alt
+        => /not-a-link in a block
+        ```
+        => https://example.org/a.png A picture
+        => http://[broken Nowhere
+         => /indented
+        => https://b\u{FC}cher.example/\u{E4} Books
+        """
+
     private static func serveBody(_ path: String, _ query: String?, to peer: Peer) -> Bool {
         switch path {
+        case "/links/": peer.write("20 text/gemini\r\n" + links)
         case "/": peer.write("20 text/gemini\r\n" + index)
         case "/about": peer.write("20 text/gemini; lang=en\r\n# About\r\nNothing much.\r\n")
         case "/latin1":
             peer.write(Array("20 text/plain; charset=iso-8859-1\r\nna".utf8) + [0xEF, 0x76, 0x65])
-        case "/1k": peer.write(Array("20 text/plain\r\n".utf8) + page)
+        case "/1k", "/links/1k": peer.write(Array("20 text/plain\r\n".utf8) + page)
         case "/empty": peer.write("20 text/plain\r\n")
         case "/input" where query != nil, "/sensitive" where query != nil:
             peer.write("20 text/plain\r\nyou said: \(query ?? "")\r\n")

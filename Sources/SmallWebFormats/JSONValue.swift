@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+public import SmallWebCore
 
 /// A JSON value as it was read. Numbers stay text, so that none loses a digit.
-indirect enum JSONValue {
+public indirect enum JSONValue: Sendable {
     case null
     case bool(Bool)
     case number(String)
@@ -10,18 +10,18 @@ indirect enum JSONValue {
     case array([JSONValue])
     case object([Member])
 
-    struct Member {
-        let name: String
-        let value: JSONValue
-        /// The value's own text, made harmless: for an echo.
-        let text: [UInt8]
+    public struct Member: Sendable {
+        public let name: String
+        public let value: JSONValue
+        /// Of the outermost object: the value's own text, made harmless, for an echo.
+        public let text: [UInt8]
     }
 
-    var string: String? { if case .string(let text) = self { text } else { nil } }
-    var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
+    public var string: String? { if case .string(let text) = self { text } else { nil } }
+    public var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
 
     /// The value of an object's member.
-    subscript(name: String) -> JSONValue? {
+    public subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value
     }
@@ -30,7 +30,7 @@ indirect enum JSONValue {
     /// are not UTF-8 are refused.
     ///
     /// - Throws: `usage` with the rule that is broken and where.
-    static func parse(_ text: ArraySlice<UInt8>) throws(FetchError) -> JSONValue {
+    public static func parse(_ text: ArraySlice<UInt8>) throws(FetchError) -> JSONValue {
         var parser = JSONParser(text)
         return try parser.parse()
     }
@@ -244,6 +244,7 @@ private struct JSONParser {
     }
 
     private func problem(_ what: String) -> FetchError {
-        usageError("not JSON: \(what) (byte \(index - text.startIndex + 1))")
+        FetchError(
+            .usage, .input, "not JSON: \(what) (byte \(index - text.startIndex + 1))")
     }
 }

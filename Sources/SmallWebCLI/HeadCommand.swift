@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+extension Command {
+    static let head = Command(
+        name: "head", aliases: ["info"], synopsis: "head URL…",
+        summary: "what a server says before the body",
+        manual: "Fetches as much as it takes to say what there is: status, type, redirects, "
+            + "address, certificate and trust, a block of lines for each URL. HTTP uses HEAD, and "
+            + "its reply header follows the block. Of other protocols the beginning of the reply "
+            + "is read and the connection closed; where there is no status, such as in gopher, "
+            + "that tells a refusal from a page. info is another name for head.",
+        examples: [
+            ("smallweb head gemini://geminiprotocol.net/", "Status, certificate, trust"),
+            ("smallweb head --json https://example.org/ | jq .headers", "As a record"),
+        ],
+        takes: { option in
+            let useless = [
+                "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head",
+                "render", "hyperlink", "body", "inline-max", "stream", "continue-at",
+                "fail-with-body", "max-filesize",
+            ]
+            return ![.links, .refs, .config].contains(option.group)
+                && !useless.contains(option.long)
+        }
+    ) { settings, operands throws(FetchError) in
+        var settings = settings
+        settings.wantsHeadAlone = true
+        return try GetCommand(settings: settings, operands: operands).run()
+    }
+}
+
+/// What `head` says of one URL: a block of lines, the last of which is empty.
+struct HeadBlock {
+    private(set) var text = ""
+
+    /// - Parameter url: As the user gave it.
+    init(_ url: String, _ ending: Ending, redirects: [Redirect], usesColor: Bool) {
+        text = Self.safe(url) + "\n"
+        if usesColor { text = "\u{1B}[1m\(Self.safe(url))\u{1B}[0m\n" }
+        for redirect in redirects {
+            let status = redirect.status.map { "\($0) " } ?? ""
+            row("redirect", "\(status)to \(redirect.to.display)")
+        }
+        let head = ending.head
+        let said = [head?.status.map { "\($0)" }, head?.meta].compactMap { $0 }
+        row("status", said.isEmpty ? "none" : said.joined(separator: " "))
+        row("class", (head?.replyClass ?? .success).rawValue)
+        if let type = head?.mediaType { row("type", type.description) }
+        switch head?.facts {
+        case .gopher(let type, let selector):
+            row("selector", String(decoding: selector, as: UTF8.self))
+            row("item type", type)
+        case .git(let version, let format, let capabilities):
+            row("git", "protocol \(version), object names of \(format)")
+            row("can", capabilities.joined(separator: " "))
+        case nil: break
+        }
+        if let connection = ending.connection { rows(connection) }
+        if let seconds = ending.timings.total { row("time", "\(Int(seconds * 1000)) ms") }
+        text += "\n"
+    }
+
+    private mutating func rows(_ connection: Connection) {
+        row("address", "\(connection.address) port \(connection.port)")
+        guard let tls = connection.tls else { return }
+        row("tls", "\(tls.version), \(tls.cipher)")
+        let certificate = tls.certificate
+        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
+        row("certificate", certificate.subject + " by " + certificate.issuer)
+        row("valid", "\(day(certificate.notBefore)) to \(day(certificate.notAfter))")
+        row("cert hash", "sha256:\(certificate.sha256.hex)")
+        row("key hash", "sha256:\(certificate.spkiSHA256.hex)")
+        guard let trust = connection.trust else { return }
+        let since = trust.firstSeen.map { ", known since \(UTCDate.day($0))" } ?? ""
+        row("trust", trust.verdict.rawValue + since)
+    }
+
+    private mutating func row(_ name: String, _ value: String) {
+        if !value.isEmpty { text += "  " + Help.padded(name, 12) + " " + Self.safe(value) + "\n" }
+    }
+
+    private static func safe(_ text: String) -> String { TerminalText.escapeLine(text) }
+}

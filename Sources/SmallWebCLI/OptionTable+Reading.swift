@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+extension Option {
+    /// How pages are shown, and what is read of them.
+    static let reading: [Option] = [
+        Option(
+            "head", short: "I", .output, "ask for no body, and say what came before it",
+            manual: "The same as smallweb head: status, type, redirects, certificate and trust of "
+                + "each URL, and for HTTP, where it sends HEAD, the reply header.",
+            example: "smallweb get -I https://example.org/",
+            .flag { settings, isOn in settings.wantsHeadAlone = isOn }),
+        Option(
+            "render", .output, "auto, plain or ansi: lay pages out",
+            manual: "Whether standard output gets the bytes of a page or the page as a person "
+                + "reads it: gemtext wrapped, its links and those of menus numbered, with their "
+                + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "
+                + "without colours; ansi with them. --raw turns it off.",
+            example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
+            .value("FORM") { settings, value throws(FetchError) in
+                settings.rendering = try OptionValue.choice(value, "--render")
+            }),
+        Option(
+            "hyperlink", .output, "links to click on: auto, always or never",
+            manual: "Whether the links of a page that is laid out can be clicked on, in terminals "
+                + "that know OSC 8. auto means where there is colour.",
+            example: "smallweb open --hyperlink never gemini://geminiprotocol.net/",
+            .value("WHEN") { settings, value throws(FetchError) in
+                settings.hyperlinks = try OptionValue.choice(value, "--hyperlink")
+            }),
+        Option(
+            "all", .links, "also the lines of a menu that lead nowhere",
+            manual: "Also lists the lines of a gopher menu that are text alone, without a URL.",
+            example: "smallweb links --all gopher://gopher.floodgap.com/",
+            .flag { settings, isOn in settings.listsAll = isOn }),
+    ]
+}

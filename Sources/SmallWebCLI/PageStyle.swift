@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// How a page is laid out for a person.
+struct PageStyle {
+    var usesColor: Bool
+    var usesHyperlinks: Bool
+    var columns: Int
+    /// Whether somebody sits down and reads: long lines of plain text are wrapped too, and listings
+    /// have numbers.
+    var isForReading: Bool
+
+    init(_ settings: Settings) {
+        usesColor =
+            switch settings.rendering {
+            case .auto: Environment.usesColor(settings.color, on: 1)
+            case .plain: false
+            case .ansi: settings.color != .never
+            }
+        usesHyperlinks =
+            switch settings.hyperlinks {
+            case .auto: usesColor
+            case .always: true
+            case .never: false
+            }
+        columns = Environment.columns(1)
+        isForReading = settings.isReading
+    }
+
+    /// `text` as a link that can be clicked on (OSC 8), if the terminal shall get such.
+    func hyperlink(_ text: String, to url: String) -> String {
+        // Whatever is no plain URL could end the sequence and begin another.
+        guard usesHyperlinks, !url.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return text
+        }
+        return "\u{1B}]8;;\(url)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
+    }
+
+    func bold(_ text: String) -> String { coloured(text, "1") }
+    func dim(_ text: String) -> String { coloured(text, "2") }
+    func accent(_ text: String) -> String { coloured(text, "36") }
+
+    private func coloured(_ text: String, _ code: String) -> String {
+        usesColor && !text.isEmpty ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+    }
+}

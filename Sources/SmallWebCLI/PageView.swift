@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+
+/// Lays out a page with links for a person, line by line: what has a number in brackets is found
+/// with its URL behind the page.
+struct PageView {
+    private let style: PageStyle
+    private let base: URI
+    private var targets: [String] = []
+    private var linesCount = 0
+
+    /// - Parameter base: The page's own URI, after redirects.
+    init(style: PageStyle, base: URI) {
+        self.style = style
+        self.base = base
+    }
+
+    // MARK: Gemtext
+
+    mutating func lines(of line: GemtextLine) -> String {
+        let text = Self.plain(line.text)
+        switch line.kind {
+        case .text: return wrapped(text)
+        case .heading(let level):
+            return wrapped(String(repeating: "#", count: level) + " " + text, style.bold)
+        case .item: return wrapped(text, first: "• ")
+        case .quote: return wrapped(text, first: "> ", others: "> ")
+        case .fence: return ""
+        case .preformatted:
+            // Its shape is its meaning: neither wrapped nor stripped of tabs.
+            var filter = TerminalText.Filter()
+            return String(decoding: filter.filter(line.text[...], isLast: true), as: UTF8.self)
+                + "\n"
+        case .link:
+            let link = Link(line, base: base)
+            let target = Self.plain(line.target)
+            guard let url = link.uri?.description else {
+                return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text))
+            }
+            let style = style
+            return wrapped(text.isEmpty ? target : text, first: number(url) + " ") {
+                style.hyperlink(style.accent($0), to: url)
+            }
+        }
+    }
+
+    // MARK: Menus and listings
+
+    /// Neither wrapped nor cut: menus have drawings in them.
+    mutating func line(of item: Item) -> String {
+        linesCount += 1
+        let link = Link(item, line: linesCount)
+        let text = TerminalText.escapeLine(item.text)
+        guard let url = link.uri?.description else {
+            let mark = item.kind == .error ? "error: " : link.isLink ? "(no URL) " : ""
+            return "      \(mark)\(text)\n"
+        }
+        let label = number(url)
+        let gutter = String(repeating: " ", count: max(0, 5 - label.count)) + label
+        let mark =
+            switch item.kind {
+            case .menu: "/"
+            case .text, .link: ""
+            case .search, .input: " (search)"
+            default: " (\(item.kind.rawValue))"
+            }
+        return "\(gutter) " + style.hyperlink(style.accent(text), to: url) + style.dim(mark) + "\n"
+    }
+
+    // MARK: The end
+
+    /// The URLs of the numbers.
+    func references() -> String {
+        guard !targets.isEmpty else { return "" }
+        return targets.enumerated().reduce("\n") { text, target in
+            text + style.dim("[\(target.offset + 1)] ")
+                + style.hyperlink(TerminalText.escapeLine(target.element), to: target.element)
+                + "\n"
+        }
+    }
+
+    private mutating func number(_ url: String) -> String {
+        targets.append(url)
+        return "[\(targets.count)]"
+    }
+
+    /// - Parameters:
+    ///   - first: What stands before the first line.
+    ///   - others: What stands before the others; `nil` for spaces.
+    ///   - mark: Makes a line bold or a link.
+    private func wrapped(
+        _ text: String, first: String = "", others: String? = nil,
+        _ mark: (String) -> String = { $0 }
+    ) -> String {
+        let width = DisplayWidth.of(first)
+        let others = others ?? String(repeating: " ", count: width)
+        var lines = ""
+        for line in DisplayWidth.wrapped(text, to: style.columns - width) {
+            lines += (lines.isEmpty ? first : others) + mark(line) + "\n"
+        }
+        return lines
+    }
+
+    /// One line, safe to show.
+    static func plain(_ bytes: [UInt8]) -> String {
+        let spaced = bytes.map { $0 == ASCII.tab ? ASCII.space : $0 }
+        return TerminalText.escapeLine(String(decoding: spaced, as: UTF8.self))
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// One line of gemtext, Gemini's own format (specification 0.24.1), without its mark and its end.
+public struct GemtextLine: Sendable, Hashable {
+    public enum Kind: Sendable, Hashable {
+        case text, link, item, quote
+        /// 1 to 3.
+        case heading(Int)
+        /// A line that begins or ends a preformatted block; its text describes the block.
+        case fence
+        case preformatted
+    }
+
+    public let kind: Kind
+    /// As it came: it may be no UTF-8, and hold control characters. A link's label, which may be
+    /// empty.
+    public let text: [UInt8]
+    /// Of a link alone: the reference as written, never empty.
+    public let target: [UInt8]
+    /// In the source, from 1.
+    public let number: Int
+}
+
+/// Turns the bytes of a gemtext page, which arrive in any pieces, into lines. Pure; holds at most
+/// one line. There are no errors: whatever is nothing else is text.
+public struct GemtextReader: Sendable {
+    /// Longer lines come in pieces of this size, the first of which may have a mark but is no link.
+    public let lineBytesMax: Int
+    private var pending: [UInt8] = []
+    /// Whether the line's first pieces are out.
+    private var isContinued = false
+    private var isPreformatted = false
+    private var number = 1
+
+    public init(lineBytesMax: Int = 65_536) { self.lineBytesMax = lineBytesMax }
+
+    /// The lines that end within the next bytes.
+    public mutating func add(_ bytes: ArraySlice<UInt8>) -> [GemtextLine] {
+        var lines: [GemtextLine] = []
+        var rest = bytes
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: ASCII.lineFeed)
+            var line = rest[..<(end ?? rest.endIndex)]
+            rest = end.map { rest[($0 + 1)...] } ?? []
+            while pending.count + line.count > lineBytesMax {
+                let room = lineBytesMax - pending.count
+                pending += line.prefix(room)
+                line = line.dropFirst(room)
+                lines.append(take(isWhole: false))
+                isContinued = true
+            }
+            pending += line
+            guard end != nil else { continue }
+            // Nothing is left of a line that fitted its pieces exactly.
+            if pending.last == ASCII.carriageReturn { pending.removeLast() }
+            if !(isContinued && pending.isEmpty) {
+                lines.append(take(isWhole: !isContinued))
+            }
+            isContinued = false
+            number += 1
+        }
+        return lines
+    }
+
+    /// The last line, when no line feed ended it. It may be cut anywhere, unless the page is known
+    /// to be complete.
+    public mutating func finish() -> GemtextLine? {
+        guard !pending.isEmpty else { return nil }
+        if pending.last == ASCII.carriageReturn { pending.removeLast() }
+        return take(isWhole: !isContinued)
+    }
+
+    private mutating func take(isWhole: Bool) -> GemtextLine {
+        let line = pending[...]
+        pending = []
+        func result(_ kind: GemtextLine.Kind, dropping count: Int = 0) -> GemtextLine {
+            let text = count == 0 ? line : Self.trimmed(line.dropFirst(count))
+            return GemtextLine(kind: kind, text: Array(text), target: [], number: number)
+        }
+        if line.starts(with: "```".utf8) && !isContinued {
+            isPreformatted.toggle()
+            return result(.fence, dropping: 3)
+        }
+        if isPreformatted { return result(.preformatted) }
+        if isContinued { return result(.text) }
+        if line.starts(with: "=>".utf8), isWhole, let link = link(line.dropFirst(2)) {
+            return link
+        }
+        if line.starts(with: "* ".utf8) { return result(.item, dropping: 2) }
+        if line.first == UInt8(ascii: ">") { return result(.quote, dropping: 1) }
+        let marks = line.prefix(3).prefix { $0 == UInt8(ascii: "#") }.count
+        return marks > 0 ? result(.heading(marks), dropping: marks) : result(.text)
+    }
+
+    /// `[space] target [space label]`; `nil` without a target.
+    private func link(_ rest: ArraySlice<UInt8>) -> GemtextLine? {
+        let rest = Self.trimmed(rest)
+        let target = rest.prefix { !Self.isSpace($0) }
+        guard !target.isEmpty else { return nil }
+        return GemtextLine(
+            kind: .link, text: Array(Self.trimmed(rest.dropFirst(target.count))),
+            target: Array(target), number: number)
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == ASCII.space || byte == ASCII.tab
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard let first = bytes.firstIndex(where: { !isSpace($0) }),
+            let last = bytes.lastIndex(where: { !isSpace($0) })
+        else { return [] }
+        return bytes[first...last]
+    }
+}

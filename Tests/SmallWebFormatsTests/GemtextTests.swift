@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebFormats
+internal import SmallWebTestSupport
+internal import Testing
+
+@Suite struct GemtextTests {
+    /// Each line as its number, kind and parts.
+    private func lines(_ pieces: [ArraySlice<UInt8>], limit: Int = 65_536) -> [String] {
+        var reader = GemtextReader(lineBytesMax: limit)
+        var lines = pieces.flatMap { reader.add($0) }
+        if let last = reader.finish() { lines.append(last) }
+        return lines.map { line in
+            let target = String(decoding: line.target, as: UTF8.self)
+            let text = String(decoding: line.text, as: UTF8.self)
+            return "\(line.number) \(line.kind) [\(target)] \(text)"
+        }
+    }
+
+    private func lines(_ text: String, limit: Int = 65_536) -> [String] {
+        lines([Array(text.utf8)[...]], limit: limit)
+    }
+
+    @Test func tellsTheKindsOfLines() {
+        #expect(
+            lines("# One\r\n##Two\n### Three\n#### Four\n* item\n*no item\n> said\n>\nplain\n\n")
+                == [
+                    "1 heading(1) [] One", "2 heading(2) [] Two", "3 heading(3) [] Three",
+                    "4 heading(3) [] # Four", "5 item [] item", "6 text [] *no item",
+                    "7 quote [] said", "8 quote [] ", "9 text [] plain", "10 text [] ",
+                ])
+    }
+
+    @Test(arguments: [
+        ("=> /a b c", "/a", "b c"), ("=>/a", "/a", ""), ("=>\t \t/a \t b\tc \t", "/a", "b\tc"),
+        ("=> gemini://h/\u{E4} \u{E4}", "gemini://h/\u{E4}", "\u{E4}"),
+    ])
+    func readsALink(_ line: String, _ target: String, _ label: String) {
+        #expect(lines(line) == ["1 link [\(target)] \(label)"])
+    }
+
+    @Test(arguments: ["=>", "=> \t", " => /a", "= > /a"])
+    func doesNotSeeALinkIn(_ line: String) {
+        #expect(lines(line) == ["1 text [] \(line)"])
+    }
+
+    @Test func leavesPreformattedLinesAlone() {
+        #expect(
+            lines("```art\n=> /a\n  # b\n``\n```\n=> /c\n```") == [
+                "1 fence [] art", "2 preformatted [] => /a", "3 preformatted []   # b",
+                "4 preformatted [] ``", "5 fence [] ", "6 link [/c] ", "7 fence [] ",
+            ])
+    }
+
+    @Test func givesALongLineInPieces() {
+        #expect(
+            lines("=> /a/long/one b\nc\n", limit: 8) == [
+                "1 text [] => /a/lo", "1 text [] ng/one b", "2 text [] c",
+            ])
+        #expect(lines("* abcdefghi", limit: 8) == ["1 item [] abcdef", "1 text [] ghi"])
+    }
+
+    @Test func doesNotDependOnThePieces() {
+        let page = Array(
+            "# H\u{E4}\r\n=> /a b\r\n```\nx\r\r\n```\n=> c\n> a long quotation\r\n* d\n=> e f".utf8)
+        for limit in [4, 9, 65_536] {
+            let whole = lines([page[...]], limit: limit)
+            #expect(lines(page.indices.map { page[$0...$0] }, limit: limit) == whole)
+            for cut in page.indices {
+                #expect(
+                    lines([page[..<cut], page[cut...]], limit: limit) == whole, "cut at \(cut)")
+            }
+        }
+    }
+
+    @Test func aCutPageHasNoLineThatTheWholePageHasNot() {
+        let page = Array("=> /a b\n# c\n=> /d\n".utf8)
+        let whole = lines([page[...]])
+        for count in page.indices {
+            var reader = GemtextReader()
+            #expect(reader.add(page[..<count]).count <= whole.count)
+            let cut = lines([page[..<count]])
+            #expect(Array(cut.dropLast()) == Array(whole.prefix(max(0, cut.count - 1))))
+        }
+    }
+}
