@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebPlugins
+internal import SmallWebTransport
 
 /// One command: its name, its help, and what it does with settings and operands. The parser, the
 /// help texts, the manual and the completions are made from these records.
@@ -177,7 +178,7 @@ enum Tool {
 
     private static func dispatch(_ settings: Settings) throws(FetchError) -> Int32 {
         if settings.wantsVersion {
-            try StandardStream.output.write("smallweb \(Help.version)\n")
+            try StandardStream.output.write(versionLine(settings)[...])
             return 0
         }
         guard let first = settings.operands.first else {
@@ -198,6 +199,25 @@ enum Tool {
             "unknown command \"\(first)\"",
             hint: Nearest.name(to: first, among: names).map { "did you mean '\($0)'?" }
                 ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
+    }
+
+    /// Ours, and those of the libraries that are there.
+    private static func versionLine(_ settings: Settings) -> [UInt8] {
+        let libraries = SystemLibraries.versions()
+        guard settings.writesJSON else {
+            let found = libraries.compactMap { library in
+                library.version.map { "\(library.name)/\($0)" }
+            }
+            let list = found.isEmpty ? "" : " (\(found.joined(separator: " ")))"
+            return Array("smallweb \(Help.version)\(list)\n".utf8)
+        }
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.begin("version")
+            writer.member("version", Help.version)
+            for (name, version) in libraries { writer.member(name.lowercased(), version) }
+        }
+        return writer.line
     }
 
     private static func run(

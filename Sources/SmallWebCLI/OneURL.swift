@@ -223,7 +223,8 @@ final class OneURL: @unchecked Sendable {
     ) async throws(FetchError) -> Ending {
         let (loop, messages) = (context.loop, context.messages)
         let sink = BodySink(destination, target: target, settings: settings)
-        let goesToTerminal = !destination.isFile && Environment.isTerminal(1)
+        let goesToTerminal =
+            !destination.isFile && Environment.isTerminal(1) && !settings.isReading
         let meter = ProgressMeter(messages: messages, drawsTransfer: !goesToTerminal)
         let delivery = Delivery(
             request, url: url, sink: sink, recorder: recorder, settings: settings,

@@ -228,7 +228,8 @@ extension Option {
             .flag { settings, isOn in settings.wantsHelp = isOn }),
         Option(
             "version", short: "V", .messages, "show the version",
-            manual: "Shows the version.",
+            manual: "Shows the version, and those of libcurl and OpenSSL where they are "
+                + "installed. With --json it is a record.",
             example: "smallweb --version",
             .flag { settings, isOn in settings.wantsVersion = isOn }),
     ]

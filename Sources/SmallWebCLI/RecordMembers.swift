@@ -129,7 +129,7 @@ extension JSONWriter {
             writer.object { writer in
                 writer.member("ip", connection.address)
                 writer.member("port", Int(connection.port))
-                writer.member("proxy", String?.none)
+                writer.member("proxy", connection.proxy)
             }
         }
         let trust = connection?.trust
@@ -139,7 +139,7 @@ extension JSONWriter {
             writer.object { writer in
                 writer.member("version", facts.version)
                 writer.member("cipher", facts.cipher)
-                writer.member("alpn", String?.none)
+                writer.member("alpn", facts.applicationProtocol)
                 writer.member("sni", facts.serverName)
                 writer.member("resumed", facts.isResumed)
                 writer.member("close_notify", Self.closeNotify(scheme, ending))

@@ -6,6 +6,9 @@ public struct Connection: Sendable, Hashable {
     /// Numeric, IPv6 without brackets.
     public let address: String
     public let port: UInt16
+    /// The proxy in between, without its user and password, when that is known: address and port
+    /// are then the proxy's.
+    public var proxy: String?
     public let tls: TLSFacts?
     public let trust: TrustFacts?
     public let moments: ConnectionMoments
@@ -45,6 +48,8 @@ public struct TLSFacts: Sendable, Hashable {
     public let serverName: String?
     public let certificate: CertificateFacts
     public let authority: AuthorityFacts
+    /// The protocol that ALPN has agreed on; `nil` without one.
+    public var applicationProtocol: String?
     /// Whether the session is that of an earlier connection.
     public let isResumed: Bool
     /// How many certificates the server sent when the session began; `nil` when nobody says.

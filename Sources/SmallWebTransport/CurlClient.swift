@@ -58,6 +58,9 @@ public struct CurlClient: HTTPClient {
         if isTLS, let identity = settings.identity { try show(identity, on: transfer) }
         // Without the proxy's user and password.
         let proxy = settings.proxy.map { $0.split(separator: "@").last.map(String.init) ?? $0 }
+        // Where some hosts need none, libcurl does not say which it was.
+        let usesProxyAlways =
+            settings.noProxy?.isEmpty ?? (getenv("NO_PROXY") == nil && getenv("no_proxy") == nil)
         try await emit(.connecting(endpoint, address: proxy ?? endpoint.description))
         multi.add(transfer)
         defer {
@@ -70,7 +73,10 @@ public struct CurlClient: HTTPClient {
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
-                if let connection = transfer.connection { try await emit(.connected(connection)) }
+                if var connection = transfer.connection {
+                    connection.proxy = usesProxyAlways ? proxy : nil
+                    try await emit(.connected(connection))
+                }
                 if !transfer.sent.isEmpty { try await emit(.sent(transfer.sent)) }
                 try await onReply(transfer.reply)
                 silence = Silence(request.limits.idleSeconds)

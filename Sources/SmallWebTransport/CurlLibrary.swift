@@ -13,6 +13,8 @@ final class CurlLibrary: @unchecked Sendable {
     let usesOurOpenSSL: Bool
     /// The schemes it can fetch, by its own names.
     let protocols: [String]
+    /// `8.5.0`.
+    let version: String
 
     private static let loaded = Result { () throws(FetchError) in try CurlLibrary() }
 
@@ -34,6 +36,7 @@ final class CurlLibrary: @unchecked Sendable {
         self.functions = UnsafePointer(table)
         let tls = version.ssl_version.map { String(cString: $0) } ?? ""
         usesOurOpenSSL = tls.hasPrefix("OpenSSL/3.")
+        self.version = version.version.map { String(cString: $0) } ?? ""
         var names: [String] = []
         var next = version.protocols
         while let name = next?.pointee {

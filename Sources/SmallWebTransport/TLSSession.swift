@@ -178,6 +178,12 @@ final class TLSSession {
         facts.chainLength = functions.SSL_get_peer_cert_chain(ssl).map {
             Int(functions.OPENSSL_sk_num($0))
         }
+        var (name, count) = (UnsafePointer<UInt8>?.none, UInt32(0))
+        functions.SSL_get0_alpn_selected(ssl, &name, &count)
+        if let name {
+            let bytes = UnsafeBufferPointer(start: name, count: Int(count))
+            facts.applicationProtocol = String(decoding: bytes, as: UTF8.self)
+        }
         return facts
     }
 

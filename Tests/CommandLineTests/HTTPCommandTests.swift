@@ -203,6 +203,8 @@ import Testing
         let proxied = try smallweb.run(["-x", site.place, "http://name.test/about"])
         #expect(proxied.status == Outcome.permanentFailure.exitStatus, "the site is no proxy")
         #expect(site.requests.last?.target == "http://name.test/about")
+        let proxy = try smallweb.records(["-x", site.place, "http://name.test/about"])
+        #expect(proxy.records.terminal[0]["remote"]?["proxy"]?.string == site.place)
         let tunnel = try smallweb.run(["-x", site.place, "https://name.test/"])
         #expect(tunnel.status == Outcome.proxy.exitStatus, "\(tunnel.errors)")
         var smallweb = smallweb

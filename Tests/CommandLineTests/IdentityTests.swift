@@ -70,6 +70,9 @@ struct IdentityTests {
         let shown = try smallweb.run(["get", "--read-timeout", "0.5", server.url("/app/x")])
         // s_server waits for more than Gemini sends: silence, but after it took the certificate.
         #expect(shown.status == 28, "\(shown.status) \(shown.errors)")
+        let record = try smallweb.records(["--read-timeout", "0.5", server.url("/app/x")])
+        let hash = record.records.terminal[0]["tls"]?["client_cert"]?.string
+        #expect(hash?.hasPrefix("sha256:") == true && hash?.utf8.count == 71)
         #expect(try smallweb.run(["get", server.url("/apple")]).status == 98)
         let named = try smallweb.run([
             "get", "--identity", "alice", "--read-timeout", "0.5", server.url("/apple"),

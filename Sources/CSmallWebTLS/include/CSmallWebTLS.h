@@ -15,6 +15,7 @@
 #define SWTLS_FUNCTIONS(X)                                                                        \
     X(OPENSSL_init_ssl) X(TLS_client_method)                                                      \
     X(SSL_CTX_new) X(SSL_CTX_free) X(SSL_CTX_ctrl) X(SSL_CTX_set_options) X(SSL_CTX_set_verify)   \
+    X(OpenSSL_version) X(SSL_get0_alpn_selected)                                                  \
     X(SSL_new) X(SSL_free) X(SSL_set_bio) X(SSL_ctrl) X(SSL_set_connect_state)                    \
     X(SSL_do_handshake) X(SSL_read_ex) X(SSL_write_ex) X(SSL_shutdown) X(SSL_get_error)           \
     X(SSL_get_version) X(SSL_get_current_cipher) X(SSL_CIPHER_get_name)                           \

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+/// What records say that one protocol alone knows, or only now and then.
+@Suite struct RecordExtrasTests {
+    private let smallweb = Smallweb()
+
+    @Test func gopherSaysTypeAndSelector() throws {
+        let hole = try Hole()
+        let urls = ["/1", "/0/about.txt", "/9/big/10", "/s/song.mp3"].map { hole.place + $0 }
+        let records = try smallweb.records(["-s", "--no-fail"] + urls).records.terminal
+        #expect(records.map { $0["gopher"]?["type"]?.string } == ["1", "0", "9", "s"])
+        #expect(records[1]["gopher"]?["selector"]?.string == "/about.txt")
+        let sources = records.prefix(3).map { $0["mime_source"]?.string }
+        #expect(sources == ["item-type", "item-type", "item-type"])
+        let named = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("music")
+        }
+        let url = "gopher://127.0.0.1:\(named.port)/s/song.mp3"
+        let record = try smallweb.records([url]).records.terminal[0]
+        #expect(record["mime"]?.string == "audio/mpeg" && record["mime_source"]?.string == "name")
+    }
+
+    @Test func gitSaysWhatTheServerCan() throws {
+        let server = try LoopbackServer(handler: DemoSites.git)
+        let place = "git://127.0.0.1:\(server.port)/demo.git"
+        let result = try smallweb.run(["refs", "--json", place])
+        let git = try Records(result.output).terminal[0]["git"]
+        #expect(git?["object_format"]?.string == "sha1")
+        #expect(git?["head"]?.string == "refs/heads/main")
+        #expect(git?["capabilities"]?.array.isEmpty == false)
+        let file = try smallweb.records([place + "//README.md"]).records.terminal[0]
+        #expect(file["git"]?["protocol"]?.int == 2 && file["mime_source"]?.string == "sniffed")
+    }
+
+    @Test func aFailedFetchSaysWhatWentOverTheWire() throws {
+        let (capsule, hole) = (try Capsule(), try Hole())
+        hole.server.stop()
+        let urls = [capsule.place + "/reset", capsule.place + "/malformed", hole.place]
+        let records = try smallweb.records(["-s"] + urls + ["gemini://"]).records.terminal
+        let sent = records.map { $0["bytes"]?["sent"]?.int }
+        let received = records.map { $0["bytes"]?["received"]?.int }
+        #expect(sent == [capsule.place.utf8.count + 8, capsule.place.utf8.count + 12, 0, nil])
+        #expect((received[0] ?? 0) > 15 && received[1] == 8 && received[2] == 0)
+        #expect(records[3]["bytes"] == .null)
+    }
+
+    @Test func theHandshakeIsDescribed() throws {
+        let capsule = try Capsule()
+        let tls = try smallweb.records([capsule.place + "/"]).records.terminal[0]["tls"]
+        #expect(tls?["chain_length"]?.int == 1)
+        #expect(tls?["alpn"] == .null && tls?["client_cert"] == .null)
+        let web = try LoopbackServer(tls: .make(), handler: DemoSites.web)
+        let url = "https://127.0.0.1:\(web.port)/about"
+        let record = try smallweb.records([url]).records.terminal[0]
+        #expect(record["tls"]?["chain_length"]?.int == 1, "\(record)")
+    }
+
+    @Test func theVersionIsARecord() throws {
+        let records = try Records(try smallweb.run(["--version", "--json"]).output)
+        #expect(records.all.count == 1)
+        let version = try #require(records.all[0]["version"]?.string)
+        #expect(try smallweb.run(["--version"]).text.hasPrefix("smallweb \(version) (libcurl/"))
+        #expect(records.all[0]["openssl"]?.string?.hasPrefix("3.") == true)
+    }
+
+    @Test func aSummaryIsThereWhenItIsWanted() throws {
+        let capsule = try Capsule()
+        let one = [capsule.place + "/about"]
+        #expect(try smallweb.records(one).records.summary == nil)
+        let summary = try smallweb.records(["--summary"] + one).records.summary
+        #expect(summary?["requests"]?.int == 1 && summary?["ok"]?.int == 1)
+        #expect(summary?["bytes"]?.int == 24 && summary?["by_exit"]?["0"]?.int == 1)
+        // Several URLs have one anyway.
+        let two = try smallweb.records(["-s", capsule.place + "/status/51"] + one).records.summary
+        #expect(two?["by_exit"]?["22"]?.int == 1 && two?["exit"]?.int == 22)
+    }
+}

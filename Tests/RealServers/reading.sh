@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between the files
+# `smallweb open` and the pager, in a terminal that tmux plays: keys go in, the screen comes out.
+
+screen() { tmux -L "$socket" "$@"; }
+keys() { screen send-keys -t 0 "$@"; }
+look() { screen capture-pane -p -t 0 >"$out"; }
+# on_screen LINE: whether the screen has that very line, after a while.
+has_line() { look && grep -qxF -e "$1" "$out"; }
+on_screen() { until_true has_line "$1"; }
+has_text() { look && grep -qF -e "$1" "$out"; }
+screen_says() { until_true has_text "$1"; }
+screen_lacks() { if has_text "$1"; then problem "the screen lacks '$1'"; fi; }
+
+# run_there WORD…: clears the screen and runs smallweb there; its status is said at the end.
+run_there() {
+    local line
+    command=("$@")
+    printf -v line ' %q' smallweb "$@"
+    keys -l "clear;${line}; echo status=\$?"
+    keys Enter
+}
+
+reading_checks() {
+    local socket=smallweb-$$ site line number
+    script reading.run <<'END'
+IFS= read -r line
+line=${line%$'\r'}
+printf '20 text/gemini\r\n'
+case ${line#gemini://*/} in
+    short) printf 'Short enough.\n=> /a A link\n' ;;
+    endless) for number in $(seq 60000); do echo "line $number of very many"; done ;;
+    *)
+        printf '# A page\r\nThese words are meant to be longer than a line of forty.\r\n'
+        printf '=> /next The next page\r\n=> gopher://hole.example/1/ A hole\r\n'
+        for number in 1 2 3 4 5 6; do printf '日本語本'; done
+        printf '\r\n```\nas   it   is\n```\n'
+        for number in $(seq 40); do printf '* item %s\n' "$number"; done
+        ;;
+esac
+exit 0
+END
+    serve reading "cert=$work/scripted.pem" "$work/reading.run" || return
+    site=gemini://localhost:$port
+    # The terminal has a shell of its own, with nothing of ours but the places.
+    script shell.run <<END
+export PATH=$(dirname "$smallweb"):\$PATH HOME=$HOME SMALLWEB_KNOWN_HOSTS=$SMALLWEB_KNOWN_HOSTS
+export PS1='ready> ' SMALLWEB_NO_HISTORY=1
+unset PAGER LESS LESSOPEN NO_COLOR
+exec env --default-signal bash --norc --noprofile
+END
+    screen -u -f /dev/null new-session -d -x 40 -y 16 "$work/shell.run"
+    servers+=("$(screen display-message -p '#{pid}')")
+    check "reading: a terminal"
+    on_screen 'ready>'
+
+    check "reading: a page is wrapped at the width, its links numbered"
+    run_there open "$site/"
+    on_screen 'These words are meant to be longer than'
+    on_screen 'a line of forty.'
+    on_screen '[1] The next page'
+    on_screen '[2] A hole'
+    on_screen 'as   it   is'
+    must_not grep -qF -e ']8;' -e '[36m' "$out"
+
+    check "reading: wide characters take two columns"
+    on_screen '日本語本日本語本日本語本日本語本日本語本'
+    on_screen '日本語本'
+
+    check "reading: Ctrl-C belongs to the pager"
+    keys C-c
+    keys G
+    on_screen '[2] gopher://hole.example/1/'
+    on_screen "[1] $site/next"
+    keys C-c
+    keys g
+    on_screen '# A page'
+    screen_lacks 'status='
+    keys q
+    on_screen 'status=0'
+
+    check "reading: the next page has the width of a resized window"
+    screen resize-window -t 0 -x 64 -y 16
+    run_there open "$site/"
+    on_screen 'These words are meant to be longer than a line of forty.'
+    keys q
+    on_screen 'status=0'
+
+    check "reading: a page that fits needs no key"
+    run_there open "$site/short"
+    on_screen 'Short enough.'
+    on_screen "[1] $site/a"
+    on_screen 'status=0'
+
+    check "reading: the pager may leave before the page is at its end"
+    run_there open "$site/endless"
+    on_screen 'line 1 of very many'
+    keys q
+    on_screen 'status=0'
+    screen_lacks 'smallweb: '
+
+    check "reading: PAGER names another one, or none"
+    keys -l 'export PAGER="head -n 1"'
+    keys Enter
+    run_there open "$site/endless"
+    on_screen 'status=0'
+    screen_says 'line 1 of very many'
+    screen_lacks 'line 2 of very many'
+    keys -l 'export PAGER='
+    keys Enter
+    run_there open "$site/short"
+    on_screen 'status=0'
+    screen_says 'Short enough.'
+    keys -l 'unset PAGER'
+    keys Enter
+
+    check "reading: a prompt is answered before the pager starts"
+    run_there open "$scripted_tls/ask"
+    screen_says 'Your name'
+    keys 'Ada' Enter
+    on_screen 'answer Ada'
+    on_screen 'status=0'
+
+    check "reading: a secret is not shown while it is typed"
+    run_there open "$scripted_tls/secret"
+    screen_says 'Your password'
+    keys 'hush' Enter
+    on_screen 'answer hush'
+    on_screen 'status=0'
+    must test "$(grep -c hush "$out")" -eq 1
+
+    check "reading: Ctrl-C before the page is there"
+    run_there open "$scripted_tls/trickle"
+    screen_says '7 B received'
+    keys C-c
+    # The shell gives up the rest of its line when a program dies of SIGINT.
+    keys -l 'echo status=$?'
+    keys Enter
+    on_screen 'status=130'
+
+    check "reading: what is no text is refused"
+    run_there open "$scripted_tls/binary"
+    on_screen 'status=23'
+    screen_says 'hint: save it'
+
+    check "reading: get lays a page out too"
+    run_there get "$site/short"
+    on_screen '[1] A link'
+    on_screen 'status=0'
+
+    check "reading: links are columns of the terminal's width"
+    run_there links "$site/"
+    on_screen 'status=0'
+    screen_says 'The next page'
+    must test "$(awk 'length > 64' "$out" | wc -l)" -eq 0
+    finish_check
+    screen kill-server
+}
+
+if section tmux less && [ -n "${scripted_tls:-}" ]; then reading_checks; fi
