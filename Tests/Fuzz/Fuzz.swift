@@ -43,6 +43,7 @@ private let target: @Sendable ([UInt8]) -> Void = {
 
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "bindings": bindings, "delta": delta, "finger": finger, "gemini-header": geminiHeader,
+    "gemtext": gemtext, "json": json, "wrap": wrap,
     "gemini-request": geminiRequest, "git-address": gitAddress, "git-fetch": gitFetch,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,

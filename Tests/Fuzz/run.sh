@@ -40,9 +40,9 @@ printf '%b' '\007[certificate]\n"h" = "!"' >"$work/seeds/trust-ncgopher"
 printf '%b' '\010h|1965|$' >"$work/seeds/trust-av98"
 printf '%b' '\011h/192.0.2.1/$\t3' >"$work/seeds/trust-offpunk"
 
-targets=${*:-bindings delta finger gemini-header gemini-request git-address git-fetch git-refs \
-    gopher-address gopher-menu gopher-opening gopher-text http-date known-hosts line-framer \
-    media-type pack pack-deltas pkt-line ref-pattern reference terminal-text tree trust-format uri}
+targets=${*:-bindings delta finger gemtext gemini-header gemini-request git-address git-fetch git-refs \
+    gopher-address gopher-menu gopher-opening gopher-text http-date json known-hosts line-framer \
+    media-type pack pack-deltas pkt-line ref-pattern reference terminal-text tree trust-format uri wrap}
 share=$((seconds / $(echo "$targets" | wc -w)))
 [ "$share" -gt 0 ] || share=1
 for target in $targets; do
