@@ -52,6 +52,7 @@ final class Delivery {
             guard isDelivering else { break }
             if settings.listing == .links {
                 for link in links?.links(in: bytes) ?? [] { try list(link) }
+                try list.flush()
             } else {
                 try sink.write(bytes)
             }

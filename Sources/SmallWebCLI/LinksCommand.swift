@@ -53,17 +53,26 @@ final class LinkList {
 
     func add(_ link: Link) throws(FetchError) {
         let url = link.uri?.description ?? ""
-        let text = String(decoding: link.text, as: UTF8.self)
-        guard style != nil else {
-            return try write(Array("\(url)\t\(Self.plain(text))\n".utf8)[...])
-        }
-        rows.append((url, TerminalText.escapeLine(Self.plain(text))))
+        rows.append((url, Self.plain(String(decoding: link.text, as: UTF8.self))))
         if rows.count == Self.rowsMax { try finish() }
     }
 
-    /// Writes what is held to be laid out.
+    /// Writes what need not be held, at the end of a piece of the page.
+    func flush() throws(FetchError) { if style == nil { try finish() } }
+
     func finish() throws(FetchError) {
-        guard let style, !rows.isEmpty else { return }
+        guard !rows.isEmpty else { return }
+        defer { rows.removeAll(keepingCapacity: true) }
+        if let style {
+            try writeColumns(style)
+        } else {
+            var lines = ""
+            for row in rows { lines += "\(row.url)\t\(row.text)\n" }
+            try write(Array(lines.utf8)[...])
+        }
+    }
+
+    private func writeColumns(_ style: PageStyle) throws(FetchError) {
         if !hasHeader { rows.insert(("URL", "Text"), at: 0) }
         let longest = rows.reduce(0) { max($0, DisplayWidth.of($1.url)) }
         let width = min(longest, style.columns * 3 / 5)
@@ -74,10 +83,10 @@ final class LinkList {
             let url = isHeader ? shown : style.hyperlink(shown, to: row.url)
             let space = String(repeating: " ", count: width - DisplayWidth.of(shown) + 2)
             lines += url + space
-            lines += DisplayWidth.truncated(row.text, to: max(0, style.columns - width - 2)) + "\n"
+            let text = TerminalText.escapeLine(row.text)
+            lines += DisplayWidth.truncated(text, to: max(0, style.columns - width - 2)) + "\n"
         }
         hasHeader = true
-        rows = []
         try write(Array(lines.utf8)[...])
     }
 

@@ -39,7 +39,9 @@ struct PageView {
                 return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text))
             }
             let style = style
-            return wrapped(text.isEmpty ? target : text, first: number(url) + " ") {
+            // Before the call, which would hold on to a copy of all targets.
+            let label = number(url) + " "
+            return wrapped(text.isEmpty ? target : text, first: label) {
                 style.hyperlink(style.accent($0), to: url)
             }
         }
@@ -73,11 +75,12 @@ struct PageView {
     /// The URLs of the numbers.
     func references() -> String {
         guard !targets.isEmpty else { return "" }
-        return targets.enumerated().reduce("\n") { text, target in
-            text + style.dim("[\(target.offset + 1)] ")
-                + style.hyperlink(TerminalText.escapeLine(target.element), to: target.element)
-                + "\n"
+        var text = "\n"
+        for (index, url) in targets.enumerated() {
+            text += style.dim("[\(index + 1)] ")
+            text += style.hyperlink(TerminalText.escapeLine(url), to: url) + "\n"
         }
+        return text
     }
 
     private mutating func number(_ url: String) -> String {
