@@ -123,7 +123,7 @@ else:
 ANY = None
 # What is typed, the line after TAB, and candidates that a second TAB shows.
 CASES = [
-    ("smallweb he", "smallweb help ", []),
+    ("smallweb hel", "smallweb help ", []),
     ("smallweb get --max-f", "smallweb get --max-filesize ", []),
     ("smallweb get --color al", "smallweb get --color always ", []),
     ("smallweb get --color=al", "smallweb get --color=always ", []),
