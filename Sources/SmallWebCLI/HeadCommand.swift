@@ -20,8 +20,8 @@ extension Command {
                 "render", "hyperlink", "body", "inline-max", "stream", "continue-at",
                 "fail-with-body", "max-filesize",
             ]
-            return ![.links, .refs, .config].contains(option.group)
-                && !useless.contains(option.long)
+            return ![.links, .refs].contains(option.group) && option.isForFetches
+                && !Option.ofUploads.union(useless).contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

@@ -22,7 +22,8 @@ extension Command {
                 "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head",
                 "render", "body", "inline-max", "stream", "continue-at", "fail-with-body",
             ]
-            return ![.refs, .config].contains(option.group) && !useless.contains(option.long)
+            return option.group != .refs && option.isForFetches
+                && !Option.ofUploads.union(useless).contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

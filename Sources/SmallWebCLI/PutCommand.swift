@@ -12,7 +12,10 @@ extension Command {
             ("smallweb put titan://example.org/notes/a.gmi a.gmi", "Upload a page"),
             ("smallweb put --delete titan://example.org/notes/a.gmi /dev/null", "Delete it"),
         ],
-        operands: [.url, .file], takes: { $0.group != .refs && $0.isForFetches }
+        operands: [.url, .file],
+        takes: {
+            ![.links, .refs].contains($0.group) && $0.isForFetches && $0.long != "head"
+        }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
