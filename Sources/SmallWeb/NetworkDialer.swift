@@ -77,7 +77,9 @@ struct NetworkDialer: Dialer {
         return stream
     }
 
-    func httpClient() throws(FetchError) -> any HTTPClient {
+    func httpClient() throws(FetchError) -> any HTTPClient { try curlClient() }
+
+    func curlClient() throws(FetchError) -> CurlClient {
         if let policy = options.http.unableTo {
             throw FetchError(
                 .usage, .input, "libcurl cannot judge keys by --trust \(policy)",

@@ -13,6 +13,20 @@ final class BodySink {
         /// The record has it, or nobody wants it.
         case nowhere
 
+        init(_ order: Order, _ settings: Settings) {
+            if let output = order.output {
+                self = .file(output)
+            } else if order.n < settings.outputs.count {
+                let name = settings.outputs[order.n]
+                self = name == "-" ? .rawStandardOutput : .file(name)
+            } else if settings.usesRemoteName || settings.bodyForm == .file {
+                self = .remoteName(directory: settings.outputDirectory)
+            } else {
+                let hasNobody = settings.writesJSON || settings.bodyForm == .none
+                self = hasNobody ? .nowhere : .standardOutput
+            }
+        }
+
         var isFile: Bool {
             switch self {
             case .standardOutput, .rawStandardOutput, .nowhere: false

@@ -53,8 +53,8 @@ struct Command: Sendable {
     }
 
     static let all: [Command] = [
-        get, head, links, open, put, refs, trust, identity, schemes, history, bookmarks, config,
-        completions, help,
+        get, head, links, open, put, refs, explain, trust, identity, schemes, history, bookmarks,
+        config, completions, help,
     ]
 
     /// The command of that name, or that alias.

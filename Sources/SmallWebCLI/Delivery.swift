@@ -142,6 +142,9 @@ enum Trace {
 
     /// A trace is shown to others; a secret in it is not.
     private static func masked(_ line: String) -> String {
+        if line.hasPrefix("titan://"), let token = line.range(of: ";token=") {
+            return "\(line[..<token.upper])***"
+        }
         let name = line.prefix { $0 != ":" }
         return secrets.contains(name.lowercased()) ? "\(name): ***" : line
     }
@@ -151,6 +154,12 @@ enum Trace {
         let lines = bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
         return Array(
             lines.map { line -> [UInt8] in
+                if line.starts(with: "titan://".utf8) {
+                    let isEnded = line.last == ASCII.carriageReturn
+                    let text = masked(
+                        String(decoding: isEnded ? line.dropLast() : line, as: UTF8.self))
+                    return Array(text.utf8) + (isEnded ? [ASCII.carriageReturn] : [])
+                }
                 let name = line.prefix { $0 != ASCII.colon }
                 let text = String(decoding: name, as: UTF8.self)
                 guard secrets.contains(text.lowercased()) else { return Array(line) }

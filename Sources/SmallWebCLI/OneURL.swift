@@ -56,7 +56,7 @@ final class OneURL: @unchecked Sendable {
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
     private let request: Result<Request, FetchError>
-    private var destination: BodySink.Destination
+    private(set) var destination: BodySink.Destination
     private let context: RunContext
     private var settings: Settings
     private let arrived = Deadline.now
@@ -141,9 +141,16 @@ final class OneURL: @unchecked Sendable {
     }
 
     /// `builtin:gemini` for `GeminiPlugin`.
-    private static func name(_ entry: Registry.Entry) -> String {
+    static func name(_ entry: Registry.Entry) -> String {
         let type = "\(Swift.type(of: entry.handler))".lowercased()
-        return "builtin:" + (type.hasSuffix("plugin") ? String(type.dropLast(6)) : type)
+        let suffix = ["plugin", "handler"].first(where: type.hasSuffix)
+        return "builtin:" + type.dropLast(suffix?.count ?? 0)
+    }
+
+    /// What the first attempt asks for.
+    func firstRequest() throws(FetchError) -> Request {
+        settings = try order.settings(context.settings)
+        return try makeRequest()
     }
 
     private func makeRequest() throws(FetchError) -> Request {

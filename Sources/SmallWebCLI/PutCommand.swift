@@ -47,6 +47,20 @@ enum PutCommand {
         ) { () throws(FetchError) in try bytes.next() }
     }
 
+    /// The same for what is in memory already.
+    static func upload(bytes: [UInt8], _ settings: Settings) throws(FetchError) -> Upload {
+        let rest = Locked(bytes)
+        return Upload(
+            byteCount: bytes.count, mediaType: settings.mime ?? mediaType(of: "-"),
+            token: try token(settings)
+        ) { () throws(FetchError) in
+            rest.withLock { rest in
+                defer { rest.removeFirst(min(rest.count, 65_536)) }
+                return Array(rest.prefix(65_536))
+            }
+        }
+    }
+
     private static func token(_ settings: Settings) throws(FetchError) -> [UInt8]? {
         if let path = settings.tokenFile {
             return InputSource.withoutLineEnd(try InputSource.read("@" + path))

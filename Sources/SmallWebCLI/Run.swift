@@ -149,7 +149,9 @@ final class Run: @unchecked Sendable {
         let host = hosts.host(place ?? "")
         host.orders += 1
         waiting.append(
-            OneURL(order, request, host: host, destination: destination(order), context: context))
+            OneURL(
+                order, request, host: host, destination: BodySink.Destination(order, settings),
+                context: context))
     }
 
     private func isDone(
@@ -159,18 +161,6 @@ final class Run: @unchecked Sendable {
         let last = ledger.outcome(url)
         if let wanted = settings.ledgerOutcomes { return !(last.map(wanted.contains) ?? false) }
         return last == .ok
-    }
-
-    private func destination(_ order: Order) -> BodySink.Destination {
-        if let output = order.output { return .file(output) }
-        if order.n < settings.outputs.count {
-            let name = settings.outputs[order.n]
-            return name == "-" ? .rawStandardOutput : .file(name)
-        }
-        if settings.usesRemoteName || settings.bodyForm == .file {
-            return .remoteName(directory: settings.outputDirectory)
-        }
-        return settings.writesJSON || settings.bodyForm == .none ? .nowhere : .standardOutput
     }
 
     private func startDue(_ group: inout TaskGroup<Happening>) async {

@@ -5,12 +5,12 @@ public import SmallWebCore
 
 /// The HTTP engine: libcurl on our event loop, under our limits.
 public struct CurlClient: HTTPClient {
-    private let loop: EventLoop
-    private let multi: CurlMulti
+    let loop: EventLoop
+    let multi: CurlMulti
     private let settings: HTTPSettings
     private let resolver: Resolver
     /// End of the whole fetch.
-    private let deadline: Deadline
+    let deadline: Deadline
     private let emit: Emit
     private let onEnd: (Traffic) -> Void
 
@@ -39,14 +39,8 @@ public struct CurlClient: HTTPClient {
         onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
-        guard let host = request.uri.host else {
-            throw FetchError(.badURL, .input, "no host in the URL")
-        }
+        let endpoint = try Self.endpoint(of: request.uri)
         _ = try LineFramer.frame(settings.userAgent.utf8)
-        let isTLS = request.uri.scheme.hasSuffix("s")
-        let endpoint = Endpoint(
-            host: host, port: request.uri.port ?? (isTLS ? 443 : 80),
-            security: isTLS ? .tls : .none)
         let (verdict, policy): (TrustFacts.Verdict, String) =
             settings.pin != nil
             ? (.pinned, "pin") : settings.skipsTrust ? (.skipped, "none") : (.ca, "ca")
@@ -55,7 +49,7 @@ public struct CurlClient: HTTPClient {
             trust: TrustFacts(verdict: verdict, firstSeen: nil, policy: policy),
             multi: multi, loop: loop)
         configure(transfer, request, endpoint)
-        if isTLS, let identity = settings.identity { try show(identity, on: transfer) }
+        if endpoint.security == .tls, let identity = settings.identity { try show(identity, on: transfer) }
         // Without the proxy's user and password.
         let proxy = settings.proxy.map { $0.split(separator: "@").last.map(String.init) ?? $0 }
         // Where some hosts need none, libcurl does not say which it was.
@@ -113,6 +107,16 @@ public struct CurlClient: HTTPClient {
         return Self.completeness(transfer.reply, request)
     }
 
+    /// The server that a request is for.
+    public static func endpoint(of uri: URI) throws(FetchError) -> Endpoint {
+        guard let host = uri.host else {
+            throw FetchError(.badURL, .input, "no host in the URL")
+        }
+        let isTLS = uri.scheme.hasSuffix("s")
+        return Endpoint(
+            host: host, port: uri.port ?? (isTLS ? 443 : 80), security: isTLS ? .tls : .none)
+    }
+
     /// How long the server may still say nothing.
     private struct Silence {
         private let seconds: Double
@@ -157,7 +161,7 @@ public struct CurlClient: HTTPClient {
         return hasNoBody || isFramed && !isEncoded ? .complete : .unverified
     }
 
-    private func configure(
+    func configure(
         _ transfer: CurlTransfer, _ request: HTTPRequest, _ endpoint: Endpoint
     ) {
         var uri = request.uri.withoutFragment

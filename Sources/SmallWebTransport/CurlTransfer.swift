@@ -227,7 +227,10 @@ final class CurlTransfer {
 
     fileprivate func beginRequest() { requestBegan = .now }
 
-    fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) { sent += bytes }
+    fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) {
+        sent += bytes
+        wake()
+    }
 
     /// The reply's header is whole: the moment at which the connection can be asked about.
     private func completeReply() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import SmallWebCore
+public import SmallWebCore
 
 /// Host names to addresses. An IP literal needs no thread; a name gets one, because `getaddrinfo`
 /// blocks and an event loop must not.
@@ -47,6 +47,15 @@ public struct Resolver: Sendable {
                 .timeout, .resolve, "resolving \(host) took too long",
                 hint: "allow more time with --connect-timeout")
         }
+    }
+
+    /// ``addresses(of:on:by:)`` as text, IPv6 without brackets.
+    ///
+    /// - Throws: `resolve`, `timeout`, `interrupted`.
+    public func numericHosts(
+        of endpoint: Endpoint, on loop: EventLoop, by deadline: Deadline
+    ) async throws(FetchError) -> [String] {
+        try await addresses(of: endpoint, on: loop, by: deadline).map(\.host)
     }
 
     /// Families in turn, beginning with the resolver's first choice (RFC 8305 §4).

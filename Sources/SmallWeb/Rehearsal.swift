@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+internal import SmallWebTransport
+
+/// What a fetch would do first, found out without a connection: its plugin ran, and whatever it
+/// wrote was kept instead of sent.
+public struct Rehearsal: Sendable {
+    /// Where it would connect; `nil` when it needs no server.
+    public fileprivate(set) var endpoint: Endpoint?
+    /// What it writes before it waits for a reply: of what is longer, the first 64 KiB.
+    public fileprivate(set) var request: [UInt8] = []
+    /// The reply that needs no server: a link of a gopher menu to the web.
+    public fileprivate(set) var head: Head?
+
+    fileprivate static let requestBytesMax = 65_536
+}
+
+extension Fetcher {
+    /// Rehearses the first exchange of a fetch. Nothing is resolved, connected or written.
+    ///
+    /// Runs on the fetcher's loop, where the caller already is.
+    ///
+    /// - Throws: What the plugin finds wrong with the request; `not-built-in` where libcurl alone
+    ///   knows what it would write.
+    public func rehearse(_ request: Request) async throws(FetchError) -> Rehearsal {
+        guard let entry = registry[request.uri.scheme] else {
+            preconditionFailure("a request is made from a registry entry")
+        }
+        let stage = Stage()
+        let wire = Wire()
+        let dialer = RehearsalDialer(
+            stage: stage,
+            network: NetworkDialer(
+                loop: loop, options: options, limits: request.limits, deadline: .never, wire: wire
+            ) { _ in })
+        do throws(FetchError) {
+            _ = try await entry.handler.fetch(request, dialer: dialer) { event in
+                if case .head(let head) = event { stage.rehearsal.head = head }
+            }
+        } catch {
+            guard stage.isOver else { throw error }
+        }
+        return stage.rehearsal
+    }
+
+    /// The addresses of `endpoint`, in the order in which they would be tried.
+    ///
+    /// - Throws: `resolve`, `timeout`, `interrupted`.
+    public func addresses(
+        of endpoint: Endpoint, limits: Limits = Limits()
+    ) async throws(FetchError) -> [String] {
+        try await options.resolver.numericHosts(
+            of: endpoint, on: loop, by: .after(seconds: limits.connectSeconds))
+    }
+}
+
+/// What has been written so far.
+private final class Stage {
+    var rehearsal = Rehearsal()
+    /// Whether the plugin waits for a reply, which nobody will give.
+    var isOver = false
+
+    func record(_ bytes: some Sequence<UInt8>) {
+        rehearsal.request += bytes
+        isOver = rehearsal.request.count >= Rehearsal.requestBytesMax
+        rehearsal.request = Array(rehearsal.request.prefix(Rehearsal.requestBytesMax))
+    }
+
+    /// Ends the plugin's part. It says the same as a cancelled fetch, which no plugin survives.
+    func end() -> FetchError {
+        isOver = true
+        return .cancelled
+    }
+}
+
+private struct RehearsalDialer: Dialer {
+    let stage: Stage
+    let network: NetworkDialer
+
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        stage.rehearsal.endpoint = endpoint
+        let stream = ByteStream(
+            transport: RehearsalTransport(stage: stage), idleSeconds: 0, deadline: .never)
+        try await stream.start(by: .never)
+        return stream
+    }
+
+    func httpClient() throws(FetchError) -> any HTTPClient {
+        RehearsalClient(stage: stage, client: try network.curlClient())
+    }
+}
+
+private struct RehearsalClient: HTTPClient {
+    let stage: Stage
+    let client: CurlClient
+
+    func exchange(
+        _ request: HTTPRequest,
+        onReply: (HTTPReply) async throws(FetchError) -> Void,
+        onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Completeness {
+        stage.rehearsal.endpoint = try CurlClient.endpoint(of: request.uri)
+        stage.record(try await client.rehearse(request))
+        throw stage.end()
+    }
+}
+
+private final class RehearsalTransport: StreamTransport {
+    private let stage: Stage
+
+    init(stage: Stage) { self.stage = stage }
+
+    func start(by deadline: Deadline) async throws(FetchError) {}
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        .wouldBlock(.readable)
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        guard !stage.isOver else { throw stage.end() }
+        stage.record(bytes)
+        return .bytes(bytes.count)
+    }
+
+    func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
+        throw stage.end()
+    }
+
+    func close() {}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+internal import SmallWebPlugins
+internal import SmallWebTransport
+
+extension Command {
+    static let explain = Command(
+        name: "explain", synopsis: "explain URL…",
+        summary: "what a fetch would do, without doing it",
+        manual: "Says for each URL what 'smallweb get' with the same options would do: the plugin, "
+            + "the addresses in the order in which they are tried, proxy, trust, identity, "
+            + "redirects, the place for the body, and the exact bytes of the first request, with "
+            + "secrets as ***. No connection is made and no file is written; only the name is "
+            + "resolved. What goes over TLS is shown as it is before it is encrypted, HTTP as "
+            + "version 1.1 has it. For a titan URL, --data is the upload.",
+        examples: [
+            ("smallweb explain gemini://geminiprotocol.net/", "All of it"),
+            ("smallweb explain -O -H 'Accept: text/html' https://example.org/a", "With options"),
+        ],
+        visits: false, takes: { $0.group != .config && $0.group != .bulk }
+    ) { settings, operands throws(FetchError) in
+        var settings = settings
+        settings.configuration = try Configuration.load(settings)
+        settings = try settings.configuration.applied(to: settings, for: nil)
+        // Nobody is asked for anything.
+        settings.promptsAllowed = false
+        return try ExplainCommand(settings: settings, urls: operands).run()
+    }
+}
+
+/// `smallweb explain URL…`.
+struct ExplainCommand: Sendable {
+    let settings: Settings
+    let urls: [String]
+
+    /// - Returns: The exit status with which the first fetch that cannot begin would end.
+    func run() throws(FetchError) -> Int32 {
+        guard !urls.isEmpty else {
+            throw usageError("no URL", hint: "smallweb explain gemini://geminiprotocol.net/")
+        }
+        let loop = try EventLoop()
+        let result = loop.runToCompletion { await explainAll(loop) }
+        return try result.get()
+    }
+
+    private func explainAll(_ loop: EventLoop) async -> Result<Int32, FetchError> {
+        let messages = Messages(settings: settings)
+        var status: Int32 = 0
+        var isFirst = true
+        for (n, url) in urls.enumerated() {
+            do throws(FetchError) {
+                let (explanation, problem) = try await explain(url, n, loop, messages)
+                if let problem {
+                    messages.error(url, problem)
+                    if status == 0 { status = problem.outcome.exitStatus }
+                }
+                var writer = JSONWriter()
+                if settings.writesJSON {
+                    writer.object { $0.members(of: explanation) }
+                } else {
+                    writer.raw((isFirst ? "" : "\n") + explanation.text)
+                }
+                isFirst = false
+                let bytes = settings.writesJSON ? writer.line : writer.bytes
+                do throws(FetchError) {
+                    try StandardStream.output.write(bytes[...], isWhole: true)
+                } catch {
+                    return .failure(error)
+                }
+            } catch {
+                messages.error(url, error)
+                if status == 0 { status = error.outcome.exitStatus }
+            }
+        }
+        return .success(status)
+    }
+
+    /// - Returns: The explanation, and why the fetch could not begin all the same.
+    private func explain(
+        _ url: String, _ n: Int, _ loop: EventLoop, _ messages: Messages
+    ) async throws(FetchError) -> (Explanation, FetchError?) {
+        let context = try context(for: url, loop, messages)
+        let settings = context.settings
+        var order = Order(url: url)
+        order.n = n
+        let parsed = try context.fetcher.request(url)
+        let one = OneURL(
+            order, .success(parsed), host: Host(name: ""),
+            destination: BodySink.Destination(order, settings), context: context)
+        let request = try one.firstRequest()
+        let rehearsal = try await context.fetcher.rehearse(request)
+        guard let entry = context.fetcher.registry[request.scheme.name] else {
+            preconditionFailure("a request is made from a registry entry")
+        }
+        var explanation = Explanation(
+            url: request.uri.display, scheme: request.scheme, plugin: OneURL.name(entry))
+        explanation.request = Trace.masked(rehearsal.request)
+        explanation.requestBytes = rehearsal.request.count
+        explanation.endpoint = rehearsal.endpoint
+        explanation.redirects = settings.redirects
+        explanation.output = Self.output(one.destination, rehearsal.head, request.uri, settings)
+        guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }
+        if request.scheme.transport == .own { explanation.note(settings.connection, for: endpoint) }
+        if endpoint.security == .tls {
+            explanation.trust = try Self.trust(settings, endpoint, request.scheme)
+            explanation.identity = try Self.identity(settings, request.uri)
+        }
+        guard explanation.detour == nil else { return (explanation, nil) }
+        do throws(FetchError) {
+            explanation.addresses = try await context.fetcher.addresses(
+                of: endpoint, limits: request.limits)
+            return (explanation, nil)
+        } catch {
+            return (explanation, error)
+        }
+    }
+
+    private func context(
+        for url: String, _ loop: EventLoop, _ messages: Messages
+    ) throws(FetchError) -> RunContext {
+        var settings = try settings.configuration.applied(to: settings, for: url)
+        if URI.scheme(of: url) == "titan" {
+            settings.upload = try PutCommand.upload(bytes: settings.input ?? [], settings)
+            settings.input = nil
+        }
+        let fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)
+        return RunContext(
+            settings: settings, fetcher: fetcher, loop: loop, messages: messages, headers: nil,
+            ledger: nil)
+    }
+
+    private static func output(
+        _ destination: BodySink.Destination, _ head: Head?, _ uri: URI, _ settings: Settings
+    ) -> String {
+        switch destination {
+        case .standardOutput, .rawStandardOutput: return "standard output"
+        case .nowhere: return settings.writesJSON ? "the record" : "nowhere"
+        case .file(let path): return path
+        case .remoteName(let directory):
+            var parts = directory.map { [$0] } ?? []
+            if settings.keepsTree { parts += FileName.tree(for: uri) }
+            let path = (parts + [FileName.name(for: uri, head: head)]).joined(separator: "/")
+            return access(path, F_OK) == 0 ? "\(path), with a number: it exists" : path
+        }
+    }
+
+    private static func trust(
+        _ settings: Settings, _ endpoint: Endpoint, _ scheme: Scheme
+    ) throws(FetchError) -> Explanation.Trust {
+        if settings.skipsTrust { return .init(policy: "none") }
+        if let pin = settings.connection.pin {
+            return .init(policy: "pin", key: "sha256:" + pin.hex)
+        }
+        var trust = Explanation.Trust(policy: settings.trust ?? scheme.trust.rawValue)
+        guard trust.policy != "ca" else { return trust }
+        let pin = try settings.trustStore().hosts().pins(of: endpoint.description).last
+        trust.isKnown = pin != nil
+        trust.key = pin.map { "\($0.algorithm.rawValue):\($0.key)" }
+        trust.firstSeen = pin?.first
+        trust.expires = pin?.expires
+        return trust
+    }
+
+    private static func identity(
+        _ settings: Settings, _ uri: URI
+    ) throws(FetchError) -> String? {
+        if let name = settings.identityName ?? settings.certificateFile { return name }
+        return try (try? IdentityStore())?.bindings().name(for: uri)
+    }
+}

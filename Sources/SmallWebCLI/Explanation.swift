@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+/// What a fetch would do.
+struct Explanation {
+    struct Trust {
+        /// One of ``TrustPolicy/names``, `pin` or `none`.
+        var policy: String
+        /// Whether the store has the server; `nil` when nobody asks it.
+        var isKnown: Bool?
+        var key: String?
+        /// Unix seconds.
+        var firstSeen: Int?
+        var expires: Int?
+    }
+
+    let url: String
+    let scheme: Scheme
+    let plugin: String
+    var endpoint: Endpoint?
+    /// `nil` when they are not what is connected to, or are not known.
+    var addresses: [String]?
+    var proxy: String?
+    /// What is connected to instead of the host.
+    var detour: String?
+    var trust: Trust?
+    var identity: String?
+    var redirects = RedirectPolicy()
+    var output = ""
+    /// Without secrets.
+    var request: [UInt8] = []
+    /// With them.
+    var requestBytes = 0
+
+    /// By the options, or by the variables that libcurl reads.
+    mutating func note(_ settings: HTTPSettings, for endpoint: Endpoint) {
+        if let path = settings.unixSocket {
+            detour = "the Unix socket \(path)"
+        } else if let proxy = settings.proxy ?? Self.proxy(endpoint) {
+            let plain = proxy.split(separator: "@").last.map(String.init) ?? proxy
+            let exceptions = settings.noProxy ?? Self.variable("NO_PROXY")
+            self.proxy = plain + (exceptions.map { ", but not for \($0)" } ?? "")
+            if exceptions == nil { detour = "the proxy" }
+        } else if let rule = settings.connectTo.first {
+            detour = "by --connect-to \(rule)"
+        }
+    }
+
+    private static func proxy(_ endpoint: Endpoint) -> String? {
+        // HTTP_PROXY is what a web server calls a client's Proxy field: nobody believes it.
+        let own =
+            endpoint.security == .tls
+            ? variable("HTTPS_PROXY") : Environment.variable("http_proxy")
+        return own ?? variable("ALL_PROXY")
+    }
+
+    /// The form in lower case wins.
+    private static func variable(_ name: String) -> String? {
+        Environment.variable(name.lowercased()) ?? Environment.variable(name)
+    }
+}
+
+extension Explanation {
+    /// A line for each thing, the request last.
+    var text: String {
+        var rows = [("plugin", "\(plugin): \(scheme.summary)")]
+        if let endpoint {
+            let security = endpoint.security == .tls ? "TLS" : "no TLS"
+            rows.append(("connect to", "\(endpoint), \(security)"))
+            rows.append(("addresses", addresses?.joined(separator: " ") ?? detour ?? "unknown"))
+            rows.append(("proxy", proxy ?? "none"))
+            if let trust { rows.append(("trust", Self.sentence(trust))) }
+            if scheme.transport == .tls { rows.append(("identity", identity ?? "none")) }
+            rows.append(("redirects", redirectsSentence))
+        } else {
+            rows.append(("connect to", "nothing: the URL says it all"))
+        }
+        rows.append(("body goes to", output))
+        rows.append(("request", "\(requestBytes) bytes"))
+        let lines = rows.map { "  \(Help.padded($0, 14))\(TerminalText.escapeLine($1))\n" }
+        return TerminalText.escapeLine(url) + "\n" + lines.joined()
+            + Self.escaped(request).map { "    \($0)\n" }.joined()
+    }
+
+    private static func sentence(_ trust: Trust) -> String {
+        let date = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
+        switch (trust.policy, trust.isKnown) {
+        case ("none", _): return "any key is accepted, and nothing is stored"
+        case ("pin", _): return "only the key \(trust.key ?? "")"
+        case ("ca", _): return "ca: what certificate authorities vouch for"
+        case (let policy, true?):
+            return "\(policy): known since \(date(trust.firstSeen)), until "
+                + "\(date(trust.expires)) only \(trust.key ?? "?")"
+        case ("locked", _): return "locked: not known, so it would be refused"
+        case ("ask", _): return "ask: not known, so you would be asked"
+        case (let policy, _): return "\(policy): not known, so its key would be pinned"
+        }
+    }
+
+    private var redirectsSentence: String {
+        guard redirects.follows else { return "none" }
+        let others = [scheme.name] + (scheme.secureForm.map { [$0] } ?? [])
+        let names = others + redirects.otherSchemes.sorted().filter { !others.contains($0) }
+        return "at most \(redirects.limit), to \(names.joined(separator: ", "))"
+    }
+
+    /// As lines, each with the escapes of C for what is no printable ASCII.
+    static func escaped(_ bytes: [UInt8]) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for byte in bytes {
+            switch byte {
+            case ASCII.lineFeed:
+                lines.append(line + "\\n")
+                line = ""
+            case ASCII.carriageReturn: line += "\\r"
+            case UInt8(ascii: "\\"): line += "\\\\"
+            case 0x20..<0x7F: line.unicodeScalars.append(Unicode.Scalar(byte))
+            default: line += "\\x" + [byte].hex
+            }
+        }
+        return line.isEmpty ? lines : lines + [line]
+    }
+}
+
+extension JSONWriter {
+    /// The record `explanation`.
+    mutating func members(of explanation: Explanation) {
+        begin("explanation")
+        member("url", explanation.url)
+        member("scheme", explanation.scheme.name)
+        member("plugin", explanation.plugin)
+        member("host", explanation.endpoint?.host)
+        member("port", explanation.endpoint.map { Int($0.port) })
+        member("tls", explanation.endpoint?.security == .tls)
+        member("addresses") { writer in
+            guard let addresses = explanation.addresses else { return writer.null() }
+            writer.array(addresses) { $0.value($1) }
+        }
+        member("proxy", explanation.proxy)
+        member("trust") { writer in
+            guard let trust = explanation.trust else { return writer.null() }
+            writer.object { writer in
+                writer.member("policy", trust.policy)
+                writer.member("known", trust.isKnown)
+                writer.member("key", trust.key)
+                writer.member("first_seen", trust.firstSeen.map(UTCDate.second))
+                writer.member("expires", trust.expires.map(UTCDate.second))
+            }
+        }
+        member("identity", explanation.identity)
+        member("redirects") { writer in
+            writer.object { writer in
+                let redirects = explanation.redirects
+                writer.member("max", redirects.follows ? redirects.limit : 0)
+                writer.member("other_schemes") { writer in
+                    writer.array(redirects.otherSchemes.sorted()) { $0.value($1) }
+                }
+            }
+        }
+        member("output", explanation.output)
+        member("raw", bytes: explanation.request)
+        member("sends", explanation.requestBytes)
+    }
+}
