@@ -4,6 +4,7 @@
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=60
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/ and completions/ from the tables
+# make deb        a Debian package in .build/deb
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -19,7 +20,7 @@ STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall generated test unit real demo bench fuzz \
+.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit real demo bench fuzz \
 	sanitize format lint clean
 
 all: build
@@ -53,17 +54,25 @@ install-files:
 	install -Dm644 docs/schema/v1.json $(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
 	for page in man/*.[157]; do install -Dm644 "$$page" \
 		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}" || exit 1; done
+	install -Dm644 docs/packaging/smallweb.desktop \
+		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
 	install -Dm644 completions/smallweb.bash $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash
 	install -Dm644 completions/_smallweb $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb
 	install -Dm644 completions/smallweb.fish $(DESTDIR)$(FISH_COMPLETIONS)/smallweb.fish
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
-		$(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
+		$(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json \
+		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
 	for page in man/*.[157]; do rm -f \
 		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; done
 	rm -f $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb \
 		$(DESTDIR)$(FISH_COMPLETIONS)/smallweb.fish
+
+deb: build deb-files
+
+deb-files:
+	.ci/deb $(BIN) .build/deb
 
 # After a change of a table: what is made of it.
 generated:
@@ -72,6 +81,7 @@ generated:
 	.build/debug/smallweb completions bash > completions/smallweb.bash
 	.build/debug/smallweb completions zsh > completions/_smallweb
 	.build/debug/smallweb completions fish > completions/smallweb.fish
+	.build/debug/smallweb __desktop > docs/packaging/smallweb.desktop
 
 # The debug build runs the suite; the release binary is what the real servers meet.
 test: unit real

@@ -192,6 +192,10 @@ enum Tool {
             try Manual.write(to: settings.operands[1])
             return 0
         }
+        if first == "__desktop" {
+            try StandardStream.output.write(DesktopEntry.text)
+            return 0
+        }
         // No command will ever contain "://".
         if first.contains("://") { return try run(.get, settings, settings.operands) }
         let names = Command.all.flatMap { [$0.name] + $0.aliases }

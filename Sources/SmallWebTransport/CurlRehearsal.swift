@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
-internal import Glibc
 public import SmallWebCore
 
 extension CurlClient {
@@ -23,8 +22,7 @@ extension CurlClient {
                 request.options.fields.insert(HTTPField("Host", endpoint.description), at: 0)
             }
         }
-        let listener = try Self.listener()
-        defer { close(listener.descriptor) }
+        let listener = try UnreadSocket()
         let transfer = try CurlTransfer(
             endpoint: endpoint, upload: request.options.body, trust: TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none"), multi: multi,
             loop: loop)
@@ -44,50 +42,5 @@ extension CurlClient {
             }
         }
         return transfer.sent + (request.options.body ?? [])
-    }
-
-    /// A Unix socket without a file, which the system names and libcurl can connect to.
-    private static func listener() throws(FetchError) -> (descriptor: Int32, name: String) {
-        do throws(SystemError) {
-            let descriptor = try systemCall {
-                socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-            }
-            do throws(SystemError) {
-                var address = sockaddr_un()
-                address.sun_family = sa_family_t(AF_UNIX)
-                // With no name at all, Linux finds one (unix(7), autobind).
-                var length = socklen_t(MemoryLayout<sa_family_t>.size)
-                _ = try withSocketAddress(of: &address) { pointer throws(SystemError) in
-                    try systemCall { bind(descriptor, pointer, length) }
-                }
-                _ = try systemCall { listen(descriptor, 1) }
-                length = socklen_t(MemoryLayout<sockaddr_un>.size)
-                _ = try withSocketAddress(of: &address) { pointer throws(SystemError) in
-                    try systemCall { getsockname(descriptor, pointer, &length) }
-                }
-                let bytes = withUnsafeBytes(of: address.sun_path) { Array($0) }
-                let count = Int(length) - MemoryLayout<sa_family_t>.size
-                return (descriptor, String(decoding: bytes[1..<count], as: UTF8.self))
-            } catch {
-                close(descriptor)
-                throw error
-            }
-        } catch {
-            throw FetchError(
-                .internal, .connect, "no socket to rehearse with: \(error.sentence)",
-                errnoName: error.name)
-        }
-    }
-
-    private static func withSocketAddress<Value>(
-        of address: inout sockaddr_un,
-        _ body: (UnsafeMutablePointer<sockaddr>) throws(SystemError) -> Value
-    ) throws(SystemError) -> Value {
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                Result { () throws(SystemError) in try body(pointer) }
-            }
-        }
-        return try result.get()
     }
 }

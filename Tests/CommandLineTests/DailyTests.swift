@@ -50,6 +50,15 @@ import Testing
         }
     }
 
+    @Test func theDesktopEntryNamesTheSchemesForReading() throws {
+        let committed = try String(
+            contentsOfFile: "\(Self.root)/docs/packaging/smallweb.desktop", encoding: .utf8)
+        #expect(try Smallweb().run(["__desktop"]).text == committed)
+        #expect(committed.contains("x-scheme-handler/gemini;"))
+        // Nobody's browser is taken away.
+        #expect(!committed.contains("http"))
+    }
+
     @Test func theManualIsWhatTheTablesSay() throws {
         let smallweb = Smallweb()
         #expect(try smallweb.run(["__manual", "man"]).status == 0)

@@ -56,11 +56,21 @@ stage=$programs/stage
 must make -s -C "$root" install-files BIN="$smallweb" DESTDIR="$stage" PREFIX=/usr
 for file in bin/smallweb share/man/man1/smallweb-get.1 share/man/man5/smallweb-known_hosts.5 \
     share/bash-completion/completions/smallweb.bash share/zsh/vendor-completions/_smallweb \
-    share/fish/vendor_completions.d/smallweb.fish; do
+    share/fish/vendor_completions.d/smallweb.fish share/smallweb/schema/v1.json \
+    share/applications/smallweb.desktop; do
     must test -f "$stage/usr/$file"
 done
 must make -s -C "$root" uninstall DESTDIR="$stage" PREFIX=/usr
 must test -z "$(find "$stage" -type f)"
+# Nothing of somebody else's.
+touch "$stage/usr/bin/other" "$stage/usr/share/man/man1/other.1"
+must make -s -C "$root" uninstall DESTDIR="$stage" PREFIX=/usr
+must test "$(find "$stage" -type f | wc -l)" -eq 2
+
+if has desktop-file-validate; then
+    must desktop-file-validate "$root/docs/packaging/smallweb.desktop"
+fi
+if has dpkg-deb && has dpkg-shlibdeps; then must "$here/package.sh" "$smallweb"; fi
 
 # Whatever is asked of it, __complete makes no connection and no file.
 if has strace; then
