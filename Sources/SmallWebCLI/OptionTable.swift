@@ -27,8 +27,7 @@ extension Option {
         Option(
             "output-dir", short: "P", aliases: ["directory-prefix"], .output, "where -O writes",
             manual: "The directory for the files of --remote-name.",
-            example:
-                "smallweb get -O --output-dir /tmp gopher://gopher.floodgap.com/0/gopher/welcome",
+            example: "smallweb get -O --create-dirs --output-dir new gopher://example.org/0/a.txt",
             .value("DIR") { settings, value in settings.outputDirectory = value }),
         Option(
             "tree", .output, "with -O, keep host and path below the directory",

@@ -51,6 +51,17 @@ if has mandoc; then
     printf '%s' "$lint"
 fi
 
+# Every example of the manual and of README.md, in a network of its own.
+if has git && has jq && has openssl && has ip; then
+    if unshare --map-root-user --net --mount true 2>/dev/null; then
+        must unshare --map-root-user --net --mount \
+            python3 "$here/examples.py" "$programs/smallweb" "$root"
+    else
+        echo "skipped - the examples: no namespaces"
+        [ "${CI:-}" != true ] || failed=1
+    fi
+fi
+
 # What `make install` puts somewhere, `make uninstall` takes away, and nothing else.
 stage=$programs/stage
 must make -s -C "$root" install-files BIN="$smallweb" DESTDIR="$stage" PREFIX=/usr

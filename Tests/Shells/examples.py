@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: MIT
+"""Runs every example of the manual pages and of README.md, as it is printed there.
+
+usage: unshare --map-root-user --net --mount python3 examples.py SMALLWEB ROOT
+
+In a network of its own, the hosts that the examples name are this machine, and servers on the usual
+ports answer whatever is asked of them.
+"""
+
+import glob
+import http.server
+import os
+import re
+import shutil
+import socket
+import socketserver
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+
+smallweb, root = (os.path.realpath(path) for path in sys.argv[1:3])
+HOSTS = [
+    "localhost", "geminiprotocol.net", "gopher.floodgap.com", "example.org", "example.net",
+    "example.com", "dict.org",
+]
+work = tempfile.mkdtemp(prefix="smallweb-examples.")
+
+
+def command(*words, **options):
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   **options)
+
+
+# What an example ends with when it is not 0: what its sentence in the manual says.
+STATUS = {
+    "smallweb get --fail-with-body gopher://example.org/0/missing": 22,
+    "smallweb get --no-location gemini://geminiprotocol.net/docs": 102,
+    "smallweb refs --exit-code --tags git://example.org/repo.git v2.0": 22,
+}
+
+
+def status(line):
+    if line in STATUS:
+        return STATUS[line]
+    # The key of the example is nobody's.
+    return 90 if " --pin " in line else 0
+
+
+def examples():
+    """Each line once, with where it stands."""
+    lines = {}
+    for page in sorted(glob.glob(root + "/man/*.[157]")):
+        for line in open(page, encoding="utf-8"):
+            if line.startswith(".Dl smallweb ") or line.startswith(".Dl ... "):
+                text = line[4:].rstrip("\n")
+                for escape, plain in [("\\(aq", "'"), ("\\(ga", "`"), ("\\(ti", "~"),
+                                      ("\\(ha", "^"), ("\\&", ""), ("\\e", "\\")]:
+                    text = text.replace(escape, plain)
+                lines.setdefault(text, os.path.basename(page))
+    for line in open(root + "/README.md", encoding="utf-8"):
+        if line.startswith("    smallweb "):
+            lines.setdefault(line.strip(), "README.md")
+    return lines
+
+
+# The servers.
+
+PAGE = "# Page\n=> /docs/ Docs\n=> gopher://example.org/ Gopher\nText.\n"
+
+
+class Encrypted:
+    """TLS for whoever begins with it."""
+
+    def setup(self):
+        if self.request.recv(1, socket.MSG_PEEK)[:1] == b"\x16":
+            self.request = tls.wrap_socket(self.request, server_side=True)
+        super().setup()
+
+    def finish(self):
+        super().finish()
+        if isinstance(self.request, ssl.SSLSocket):
+            # Without close_notify a Gemini page counts as cut off.
+            try:
+                self.request.unwrap()
+            except OSError:
+                pass
+
+
+class Connection(Encrypted, socketserver.StreamRequestHandler):
+    def say(self, text):
+        self.wfile.write(text.encode())
+
+
+class Gemini(Connection):
+    def handle(self):
+        url = self.rfile.readline().decode().strip()
+        size = re.search(r";size=(\d+)", url)
+        if url.startswith("titan://") and size:
+            self.rfile.read(int(size[1]))
+            self.say("20 text/gemini\r\nStored.\n")
+        elif url.endswith("/docs"):
+            self.say("31 /docs/\r\n")
+        else:
+            self.say("20 text/gemini\r\n" + PAGE)
+
+
+class Gopher(Connection):
+    def handle(self):
+        selector = self.rfile.readline().decode().rstrip("\r\n")
+        if "missing" in selector:
+            self.say("3No such file\t\terror.host\t1\r\n.\r\n")
+        elif "disk.img" in selector:
+            self.wfile.write(bytes(range(256)) * 64)
+        elif selector in ("", "/") or "\t" in selector or "/1" in selector:
+            self.say("iMenu\t\terror.host\t1\r\n0Text\t/b\texample.org\t70\r\n.\r\n")
+        else:
+            self.say("Text.\r\n.\r\n")
+
+
+class Finger(Connection):
+    def handle(self):
+        self.rfile.readline()
+        self.say("Login: alice\r\n")
+
+
+class Dictionary(Connection):
+    def handle(self):
+        self.say("220 dictionary\r\n")
+        for line in self.rfile:
+            word = line.split()[:1]
+            self.say({b"CLIENT": "250 ok\r\n", b"QUIT": "221 bye\r\n"}.get(
+                word[0] if word else b"", "552 no match\r\n"))
+            if word == [b"QUIT"]:
+                break
+
+
+class Socks(Connection):
+    """SOCKS 5 without a password, to names alone."""
+
+    def handle(self):
+        self.rfile.read(self.rfile.read(2)[1])
+        self.wfile.write(b"\x05\x00")
+        self.rfile.read(4)
+        name = self.rfile.read(self.rfile.read(1)[0])
+        other = socket.create_connection((name, int.from_bytes(self.rfile.read(2), "big")))
+        self.wfile.write(b"\x05\x00\x00\x01" + bytes(6))
+
+        def copy(source, target):
+            try:
+                while data := source.recv(65536):
+                    target.sendall(data)
+                target.shutdown(socket.SHUT_WR)
+            except OSError:
+                # The other end has gone.
+                pass
+
+        threading.Thread(target=copy, args=(other, self.request), daemon=True).start()
+        copy(self.request, other)
+
+
+class Web(Encrypted, http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        path, _, query = self.path.partition("?")
+        if path.startswith("/repo.git"):
+            return self.git(path, query, body)
+        page = bytes(range(256)) * 64 if path.endswith(".img") else PAGE.encode()
+        start = re.match(r"bytes=(\d+)-$", self.headers.get("Range") or "")
+        self.send_response(206 if start else 200)
+        if start:
+            begin = int(start[1])
+            self.send_header(
+                "Content-Range", "bytes %d-%d/%d" % (begin, len(page) - 1, len(page)))
+            page = page[begin:]
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(page)
+
+    def git(self, path, query, body):
+        environment = {
+            "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": work, "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type") or "",
+            "CONTENT_LENGTH": str(len(body)),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol") or "",
+            "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory",
+            "GIT_CONFIG_VALUE_0": "*",
+        }
+        reply = subprocess.run(
+            ["git", "http-backend"], input=body, env=environment, stdout=subprocess.PIPE)
+        head, _, page = reply.stdout.partition(b"\r\n\r\n")
+        fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        self.send_response(int(fields.pop("Status", "200").split()[0]))
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = answer
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """A client may leave at any moment."""
+
+
+class Server6(Server):
+    address_family = socket.AF_INET6
+
+
+class LocalServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+    def get_request(self):
+        return self.socket.accept()[0], ("", 0)
+
+
+def serve(server):
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+# The place.
+
+command("ip", "link", "set", "lo", "up")
+with open(work + "/hosts", "w") as file:
+    for address in ("127.0.0.1", "::1"):
+        file.write("%s %s\n" % (address, " ".join(HOSTS)))
+command("mount", "--bind", work + "/hosts", "/etc/hosts")
+command("mount", "-t", "tmpfs", "tmpfs", "/run")
+command(
+    "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+    "-keyout", work + "/key.pem", "-out", work + "/cert.pem", "-days", "365", "-subj",
+    "/CN=example.org", "-addext", "subjectAltName=" + ",".join("DNS:" + name for name in HOSTS))
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+tls.load_cert_chain(work + "/cert.pem", work + "/key.pem")
+for port, handler in [
+        (1965, Gemini), (70, Gopher), (79, Finger), (2628, Dictionary), (9050, Socks), (80, Web),
+        (443, Web), (8443, Web)]:
+    serve(Server(("127.0.0.1", port), handler))
+    serve(Server6(("::1", port), handler))
+serve(LocalServer("/run/app.sock", Web))
+
+git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", work + "/files"]
+command("git", "init", "-q", "-b", "main", work + "/files")
+os.makedirs(work + "/files/docs")
+for name in ("README.md", "docs/guide.md"):
+    with open(work + "/files/" + name, "w") as file:
+        file.write("Text.\n")
+command(*git, "add", ".")
+command(*git, "commit", "-qm", "First")
+for tag in ("v1", "v1.0", "v2"):
+    command(*git, "tag", tag)
+command("git", "clone", "-q", "--bare", work + "/files", work + "/repo.git")
+command("git", "-C", work + "/repo.git", "config", "uploadpack.allowFilter", "true")
+daemon = subprocess.Popen(
+    ["git", "daemon", "--export-all", "--base-path=" + work, "--listen=127.0.0.1", "--reuseaddr",
+     work + "/repo.git"], stderr=subprocess.DEVNULL)
+
+
+def can_connect(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+        return True
+    except OSError:
+        return False
+
+
+while not can_connect(9418) and daemon.poll() is None:
+    pass
+
+command("openssl", "pkey", "-in", work + "/key.pem", "-aes256", "-passout", "pass:secret",
+        "-out", work + "/locked.pem")
+FILES = {
+    "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
+    "notes": "Notes\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
+    "password.txt": "secret\n", "work.conf": "max-time = 30\n",
+    "known_hosts": "example.org SHA-512 " + ":".join(["AB"] * 64) + " 1900000000\n",
+    "me.crt": open(work + "/cert.pem").read(), "me.key": open(work + "/key.pem").read(),
+    "me.pem": open(work + "/cert.pem").read() + open(work + "/locked.pem").read(),
+    ".config/fish/completions/other.fish": "",
+    ".config/lagrange/trusted.2.txt":
+        "example.net;1965 1900000000 " + "ab" * 32 + "\n",
+}
+
+
+def run(line):
+    """In a home of its own, where what the example needs is there."""
+    home = tempfile.mkdtemp(dir=work)
+    for name, text in FILES.items():
+        os.makedirs(os.path.dirname(home + "/" + name), exist_ok=True)
+        with open(home + "/" + name, "w") as file:
+            file.write(text)
+    environment = {
+        "HOME": home, "PATH": os.path.dirname(smallweb) + ":/usr/bin:/bin", "LC_ALL": "C.UTF-8",
+        "SSL_CERT_FILE": work + "/cert.pem",
+    }
+    shell = ["bash", "-c"]
+    setup = "smallweb get gemini://geminiprotocol.net/ gemini://example.org/;"
+    setup += "smallweb bookmarks add gemini://example.org/ Example;"
+    if "identity new" not in line:
+        setup += "smallweb identity new alice gemini://example.org/app;"
+    subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=60)
+    try:
+        return subprocess.run(
+            shell + ["set -o pipefail; " + line], cwd=home, env=environment, timeout=60,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    finally:
+        shutil.rmtree(home)
+
+
+failed = 0
+found = examples()
+for line, place in found.items():
+    try:
+        result = run(line)
+    except subprocess.TimeoutExpired:
+        print("not ok - %s: %s: hangs" % (place, line))
+        failed += 1
+        continue
+    if result.returncode != status(line):
+        failed += 1
+        print("not ok - %s: %s\n    exit status %d, not %d: %s" % (
+            place, line, result.returncode, status(line),
+            result.stdout[-300:].decode(errors="replace")))
+print("%d of %d examples did what the manual says" % (len(found) - failed, len(found)))
+daemon.kill()
+shutil.rmtree(work)
+sys.exit(1 if failed or len(found) < 50 else 0)
