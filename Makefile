@@ -77,7 +77,7 @@ deb-files:
 # After a change of a table: what is made of it.
 generated:
 	$(SWIFT) build --product smallweb
-	.build/debug/smallweb __manual man
+	.build/debug/smallweb __manual man docs
 	.build/debug/smallweb completions bash > completions/smallweb.bash
 	.build/debug/smallweb completions zsh > completions/_smallweb
 	.build/debug/smallweb completions fish > completions/smallweb.fish

@@ -188,8 +188,8 @@ enum Tool {
         if let command = Command.named(first) {
             return try run(command, settings, Array(settings.operands.dropFirst()))
         }
-        if first == "__manual", settings.operands.count == 2 {
-            try Manual.write(to: settings.operands[1])
+        if first == "__manual", settings.operands.count == 3 {
+            try Manual.write(to: settings.operands[1], docs: settings.operands[2])
             return 0
         }
         if first == "__desktop" {

@@ -7,10 +7,32 @@ enum Manual {
     /// Changes with the program's version, not with the day of the build.
     private static let date = "November 21, 2026"
 
-    static var pages: [(file: String, text: String)] {
+    /// - Parameter docs: The directory of the documents that are pages as well.
+    /// - Throws: `read`.
+    static func pages(docs: String) throws(FetchError) -> [(file: String, text: String)] {
         [("smallweb.1", overview), ("smallweb-config.5", config)]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
-            + [("smallweb-known_hosts.5", knownHosts)]
+            + [
+                ("smallweb-known_hosts.5", knownHosts),
+                (
+                    "smallweb-json.5",
+                    try document("json", 5, "records and requests as JSON lines", docs + "/json.md")
+                ),
+                (
+                    "smallweb-plugin.7",
+                    try document(
+                        "plugin", 7, "how a protocol is added to smallweb",
+                        docs + "/NEW-PROTOCOL.md")
+                ),
+            ]
+    }
+
+    private static func document(
+        _ name: String, _ section: Int, _ summary: String, _ path: String
+    ) throws(FetchError) -> String {
+        let text = String(decoding: try InputSource.read("@" + path), as: UTF8.self)
+        return opening("smallweb-\(name)", section, summary) + ".Sh DESCRIPTION\n"
+            + ManualMarkdown(text).mdoc + seeAlso(["smallweb 1", "smallweb-get 1"])
     }
 
     private static var overview: String {
@@ -58,7 +80,8 @@ enum Manual {
         text += ".El\n" + exitStatus + ".Sh EXAMPLES\n"
         text += Command.all.compactMap { $0.examples.first }.map(example).joined(
             separator: ".Pp\n")
-        return text + seeAlso(Command.all.map { "smallweb-\($0.name) 1" }) + standards
+        let others = ["config 5", "json 5", "known_hosts 5", "plugin 7"].map { "smallweb-" + $0 }
+        return text + seeAlso(Command.all.map { "smallweb-\($0.name) 1" } + others) + standards
     }
 
     private static func page(of command: Command) -> String {
@@ -196,7 +219,8 @@ enum Manual {
     }
 
     static func seeAlso(_ pages: [String]) -> String {
-        let pages = pages.sorted()
+        // By section, then by name.
+        let pages = pages.sorted { ($0.suffix(1), $0) < ($1.suffix(1), $1) }
         let lines = pages.map { ".Xr \($0)" + ($0 == pages.last ? "" : " ,") }
         return ".Sh SEE ALSO\n" + lines.joined(separator: "\n") + "\n"
     }
@@ -206,7 +230,7 @@ enum Manual {
     }
 
     /// Plain text, nothing of it an escape.
-    private static func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         var line = ""
         for character in text {
             switch character {
@@ -224,24 +248,31 @@ enum Manual {
 
     /// The same as lines: each sentence begins a new one, and none is longer than 78 columns.
     private static func filled(_ text: String) -> String {
+        wrapped(escaped(text).split(separator: " ").map(String.init))
+    }
+
+    /// Of words that are escaped already.
+    static func wrapped(_ words: [String]) -> String {
         var lines: [String] = []
         var begins = true
-        for word in escaped(text).split(separator: " ") {
-            let startsSentence = begins && word.first?.isUppercase ?? false
+        for word in words {
+            // After the escape for bold text.
+            let first = word.hasPrefix("\\f") ? word.dropFirst(3).first : word.first
+            let startsSentence = begins && first?.isUppercase ?? false
             if let last = lines.last, !startsSentence, last.count + word.count < 78 {
                 lines[lines.count - 1] += " " + word
             } else {
                 // A dot at the beginning would be a macro.
                 lines.append((word.hasPrefix(".") ? "\\&" : "") + word)
             }
-            begins = word.hasSuffix(".")
+            begins = [".", ".\\fP", ":", "?"].contains(where: word.hasSuffix)
         }
         return lines.joined(separator: "\n")
     }
 
-    /// `smallweb __manual DIRECTORY` writes all pages.
-    static func write(to directory: String) throws(FetchError) {
-        for page in pages {
+    /// `smallweb __manual DIRECTORY DOCS` writes all pages.
+    static func write(to directory: String, docs: String) throws(FetchError) {
+        for page in try pages(docs: docs) {
             let file = try FileOutput(
                 "\(directory)/\(page.file)", clash: .overwrite, createsDirectories: true)
             try file.write(Array(page.text.utf8)[...])

@@ -29,9 +29,7 @@ extension Option {
             manual: "The SHA-256 of the public key (SPKI) that the server must have, whatever else "
                 + "speaks for or against it. Outside HTTP the SHA-256 of the whole certificate "
                 + "does as well. Nothing is stored.",
-            example: "smallweb get --pin sha256:"
-                + "7c9fa136d4413fa6173637e883b6998d32e1d675f88cddff9dcbcf331820f4b8 "
-                + "https://example.org/",
+            example: "smallweb get --pin \"sha256:$(cat key.sha256)\" https://example.org/",
             .value("sha256:HEX") { settings, value throws(FetchError) in
                 settings.connection.pin = try OptionValue.sha256(value, "--pin")
             }),

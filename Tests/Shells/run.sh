@@ -51,6 +51,18 @@ if has mandoc; then
     printf '%s' "$lint"
 fi
 
+if has man && has lexgrog; then
+    for page in "$root"/man/*.[157]; do
+        # What lintian asks.
+        warnings=$(MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" \
+            2>&1 >/dev/null)
+        if [ -n "$warnings" ] || ! lexgrog "$page" >/dev/null; then
+            echo "not ok - man reads ${page##*/}: $warnings"
+            failed=1
+        fi
+    done
+fi
+
 # Every example of the manual and of README.md, in a network of its own.
 if has git && has jq && has openssl && has ip; then
     if unshare --map-root-user --net --mount true 2>/dev/null; then
