@@ -25,6 +25,8 @@ struct Command: Sendable {
     let operands: [Operand]
     /// Whether its URLs belong into the history.
     let visits: Bool
+    /// Those of its options that come first in its help, before those of all commands.
+    let mainOptions: [String]
     /// Which options it has a use for.
     let takes: @Sendable (Option) -> Bool
     /// Returns the exit status.
@@ -34,6 +36,7 @@ struct Command: Sendable {
         name: String, aliases: [String] = [], synopsis: String, summary: String,
         manual: String = "",
         examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
+        mainOptions: [String] = [],
         takes: @escaping @Sendable (Option) -> Bool = {
             ![.links, .refs].contains($0.group) && $0.isForFetches
                 && !Option.ofUploads.contains($0.long)
@@ -48,6 +51,7 @@ struct Command: Sendable {
         self.examples = examples
         self.operands = operands
         self.visits = visits ?? (operands.first == .url)
+        self.mainOptions = mainOptions
         self.takes = takes
         self.run = run
     }
@@ -104,7 +108,7 @@ struct Command: Sendable {
             ("smallweb refs https://example.org/repo.git", "All references"),
             ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
         ],
-        operands: [.url, .text],
+        operands: [.url, .text], mainOptions: ["heads", "tags", "symref", "exit-code"],
         takes: {
             $0.group != .links && $0.isForFetches
                 && !Option.ofUploads.union(["head", "render", "hyperlink"]).contains($0.long)
@@ -228,7 +232,7 @@ enum Tool {
         _ command: Command, _ settings: Settings, _ operands: [String]
     ) throws(FetchError) -> Int32 {
         if settings.wantsHelp {
-            try StandardStream.output.write(Help.text(of: command))
+            try StandardStream.output.write(Help.short(of: command))
             return 0
         }
         try command.refuseUseless(settings.given)

@@ -23,7 +23,35 @@ enum Help {
             """
     }
 
-    /// The options of one command.
+    /// What most people need of a command: a screen of 24 lines at most.
+    static func short(of command: Command) -> String {
+        let full = text(of: command)
+        guard full.count(where: \.isNewline) > linesMax else { return full }
+        var text = "usage: smallweb \(command.synopsis)\n\n"
+        let examples = command.examples.prefix(2)
+        let room = linesMax - 5 - 2 * examples.count
+        // A command without URLs has options of its own.
+        let own = command.options.filter {
+            command.operands.first != .url && [.store, .config].contains($0.group)
+        }
+        let names = command.mainOptions + own.map(\.long) + mainOptions
+        let options = names.compactMap { name in command.options.first { $0.long == name } }
+        for option in options.prefix(room) { text += row(syntax(option), option.summary) }
+        for (line, use) in examples { text += "\n\(use): \(line)" }
+        return text + "\n\n"
+            + "These are the main ones of \(command.options.count) options. "
+            + "All of them: smallweb help \(command.name)\n"
+    }
+
+    private static let linesMax = 24
+
+    /// In the order in which they are worth knowing.
+    private static let mainOptions = [
+        "output", "remote-name", "data", "show-headers", "json", "input-file", "parallel", "retry",
+        "max-time", "max-filesize", "header", "identity", "trust", "insecure", "silent", "verbose",
+    ]
+
+    /// All options of a command.
     static func text(of command: Command) -> String {
         var text = "usage: smallweb \(command.synopsis)\n\n\(command.summary)\n"
         for group in Option.Group.allCases {
@@ -40,15 +68,76 @@ enum Help {
     /// What `help` knows beside the commands.
     static let topics: [(name: String, summary: String, text: @Sendable () -> String)] = [
         ("exit-status", "what each exit status means", { exitStatus }),
+        ("json", "records, and requests as records", { json }),
         ("environment", "variables that count", { environment }),
+        ("patterns", "where * stands for something", { patterns }),
     ]
+
+    /// What is not in the manual page that has it all.
+    private static var json: String {
+        """
+        With --json each URL gives one line of JSON, its record, of the type response
+        or error. Lines of other types may come before: chunk (--stream), request,
+        redirect and notice (--events), ref (refs); a summary ends a run of several.
+
+        Fields, which --fields chooses from:
+
+          \(wrapped(RecordFields.all, indent: 2))
+
+        A list of URLs (-, @FILE, --input-file) may have requests among its lines:
+
+          {"url":"gemini://example.org/search","data":"small web","id":7}
+
+        with url, id, tag, data, headers, method, output, max_time, max_filesize.
+
+          smallweb get --json - < urls.txt | jq -r 'select(.ok | not) | .url'
+
+        In full: man smallweb-json. The schema: share/smallweb/schema/v1.json.
+
+        """
+    }
+
+    /// Within 80 columns; all lines but the first are indented.
+    private static func wrapped(_ words: [String], indent: Int) -> String {
+        var (text, column) = ("", indent)
+        for word in words {
+            if column + 1 + word.count > 80 {
+                text += "\n" + padded("", indent)
+                column = indent
+            } else if column > indent {
+                text += " "
+                column += 1
+            }
+            text += word
+            column += word.count
+        }
+        return text
+    }
+
+    private static let patterns = """
+        refs URL PATTERN   as git-ls-remote has it: v1.* is every reference whose last
+                           parts match, so refs/tags/v1.0 and refs/heads/v1.x.
+                           * ? [ab] as in a shell, * across slashes.
+
+        [host PATTERN]     in the config file: *.example.org is every host below
+                           example.org, but not example.org itself.
+
+        bound identities   not a pattern but a place: a URL of identity use stands for
+                           its path and all that is below it.
+
+        URLs               have none: {a,b} and [1-9] are sent as they are. The shell's
+                           own braces make several URLs: gemini://example.org/{a,b}
+
+        """
 
     static var exitStatus: String {
         var text = "Exit status, outcome, and when:\n\n"
         for outcome in Outcome.allCases {
             let number = "\(outcome.exitStatus)"
             text += String(repeating: " ", count: 5 - number.count) + number + "  "
-            text += padded(outcome.rawValue, 20) + "  " + outcome.summary + "\n"
+            text += padded(outcome.rawValue, 20) + "  "
+            let words = outcome.summary.split(separator: " ").map(String.init)
+            text += wrapped(words, indent: 29) + "\n"
         }
         return text + "\nSeveral URLs: the status of the first that failed, in the order given.\n"
     }
@@ -82,7 +171,7 @@ extension Environment {
         ("SMALLWEB_IDENTITIES", "the directory of client certificates"),
         ("SMALLWEB_NO_HISTORY", "set: no visit is recorded"),
         ("SMALLWEB_FORCE_TTY", "standard output is a terminal of so many columns"),
-        ("XDG_CONFIG_HOME", "where smallweb/config and smallweb/bookmarks are"),
+        ("XDG_CONFIG_HOME", "where smallweb/config and bookmarks are"),
         ("XDG_CONFIG_DIRS", "where the system's smallweb/config is"),
         ("XDG_DATA_HOME", "where smallweb/known_hosts is"),
         ("XDG_STATE_HOME", "where smallweb/history is"),

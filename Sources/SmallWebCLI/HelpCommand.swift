@@ -7,7 +7,7 @@ extension Command {
         summary: "the manual of a command, or a topic",
         manual: "Shows the manual page of a command, through man(1) when standard output is a "
             + "terminal and the page is installed, and otherwise a text that the program "
-            + "contains. Topics are exit-status and environment.",
+            + "contains. Topics are \(Help.topics.map(\.name).joined(separator: ", ")).",
         examples: [
             ("smallweb help get", "The manual page of get"),
             ("smallweb help exit-status", "What the exit statuses mean"),

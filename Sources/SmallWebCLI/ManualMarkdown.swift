@@ -90,7 +90,8 @@ struct ManualMarkdown {
         while let line = lines.first, line.hasPrefix("- ") {
             lines.removeFirst()
             let rest = taking { $0.hasPrefix("  ") }
-            mdoc += ".It\n" + Self.filled(([line.dropFirst(2)] + rest).joined(separator: " ")) + "\n"
+            mdoc +=
+                ".It\n" + Self.filled(([line.dropFirst(2)] + rest).joined(separator: " ")) + "\n"
         }
         mdoc += ".El\n"
         needsGap = true

@@ -11,7 +11,7 @@ extension Option {
             example: "smallweb get --json gemini://geminiprotocol.net/ | jq .status",
             .flag { settings, isOn in settings.writesJSON = isOn }),
         Option(
-            "fields", .json, "only these fields of a record, separated by commas",
+            "fields", .json, "only these fields of a record: a,b,c",
             manual: "Leaves out the other fields of terminal records. type, v, n, id and tag are "
                 + "always there.",
             example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
@@ -41,7 +41,7 @@ extension Option {
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.streamsBodies = isOn }),
         Option(
-            "events", .json, "also records of requests, redirects and notices",
+            "events", .json, "records of requests, redirects, notices too",
             manual: "Writes records of what happens on the way: request, redirect, notice.",
             example: "smallweb get --json --events gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.writesEvents = isOn }),
@@ -140,10 +140,12 @@ extension Option {
             example: "smallweb get -Z -O --ledger done.jsonl - < urls.txt",
             .value("FILE") { settings, value in settings.ledger = value }),
         Option(
-            "only", .bulk, "with --ledger, only what ended with these outcomes",
-            manual: "Fetches only URLs whose last record in the ledger has one of these outcomes.",
+            "only", .bulk, "with --ledger, only what ended like this",
+            manual:
+                "Fetches only URLs whose last record in the ledger has one of these outcomes, the "
+                + "words of 'smallweb help exit-status', separated by commas.",
             example: "smallweb get --ledger done.jsonl --only timeout,connect - < urls.txt",
-            .value("OUTCOME") { settings, value throws(FetchError) in
+            .value("LIST") { settings, value throws(FetchError) in
                 settings.ledgerOutcomes = try OptionValue.outcomes(value, "--only")
             }),
     ]

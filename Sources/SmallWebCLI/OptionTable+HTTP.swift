@@ -72,7 +72,7 @@ extension Option {
             example: "smallweb get --unix-socket /run/app.sock http://localhost/status",
             .value("PATH") { settings, value in settings.connection.unixSocket = value }),
         Option(
-            "fallback-curl", .http, "let libcurl fetch schemes that no plugin handles",
+            "fallback-curl", .http, "let libcurl fetch what no plugin handles",
             manual: "Hands schemes that no plugin handles to libcurl, as far as it supports them: "
                 + "ftp, sftp, dict and more. 'smallweb schemes --fallback-curl' lists them.",
             example: "smallweb get --fallback-curl dict://dict.org/d:gopher",

@@ -30,7 +30,7 @@ extension Option {
             example: "smallweb get -O --create-dirs --output-dir new gopher://example.org/0/a.txt",
             .value("DIR") { settings, value in settings.outputDirectory = value }),
         Option(
-            "tree", .output, "with -O, keep host and path below the directory",
+            "tree", .output, "with -O, keep host and path as directories",
             manual: "Writes each body below a directory for its host and the directories of its "
                 + "path, which are made.",
             example: "smallweb get --tree --output-dir mirror gemini://geminiprotocol.net/docs/",
@@ -75,7 +75,7 @@ extension Option {
 
     private static let requests: [Option] = [
         Option(
-            "data", short: "d", .requests, "input: a query, search words; @FILE or @- reads it",
+            "data", short: "d", .requests, "input: query, search words; @FILE reads it",
             manual: "Answers a prompt in advance: the query of a Gemini URL, the words of a gopher "
                 + "search. It is encoded for you. @FILE reads it from a file, @- from standard "
                 + "input, which keeps it out of the process list.",

@@ -12,7 +12,7 @@ extension Command {
             ("smallweb put titan://example.org/notes/a.gmi a.gmi", "Upload a page"),
             ("smallweb put --delete titan://example.org/notes/a.gmi /dev/null", "Delete it"),
         ],
-        operands: [.url, .file],
+        operands: [.url, .file], mainOptions: ["mime", "token-file", "delete", "identity"],
         takes: {
             ![.links, .refs].contains($0.group) && $0.isForFetches && $0.long != "head"
         }

@@ -23,8 +23,8 @@ import Testing
     @Test(arguments: Command.all.map(\.name))
     func aCommandListsItsOptionsAndCompletesTheSame(_ name: String) throws {
         let command = try #require(Command.all.first { $0.name == name })
-        let help = try Smallweb().run([name, "--help"]).text
-        #expect(try Smallweb().run(["help", name]).text == help)
+        let help = try Smallweb().run(["help", name]).text
+        #expect(help.split(separator: "\n").allSatisfy { $0.count <= 80 })
         let completed = try Smallweb().run(["__complete", name, "-"]).text
         for option in Option.all {
             let takes = command.takes(option)
@@ -33,6 +33,30 @@ import Testing
             #expect(completed.contains("--\(option.long)\t\(option.summary)\n") == takes)
         }
         #expect(!command.manual.isEmpty && !command.examples.isEmpty)
+    }
+
+    @Test(arguments: Command.all.map(\.name))
+    func theHelpOfACommandFitsAScreen(_ name: String) throws {
+        let command = try #require(Command.all.first { $0.name == name })
+        let text = try Smallweb().run([name, "--help"]).text
+        let lines = text.dropLast().split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 24 && lines.allSatisfy { $0.count <= 80 }, "\(text)")
+        #expect(text.contains(command.examples[0].0))
+        // Either all of its options are there, or where they are is.
+        let isWhole = command.options.allSatisfy { text.contains("--\($0.long)") }
+        #expect(isWhole || text.contains("All of them: smallweb help \(name)\n"))
+    }
+
+    @Test func everyTopicFitsAScreen() throws {
+        for topic in Help.topics {
+            let text = try Smallweb().run(["help", topic.name]).text
+            #expect(text == topic.text())
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(lines.allSatisfy { $0.count <= 80 }, "\(topic.name)")
+        }
+        let json = try Smallweb().run(["help", "json"]).text
+        let words = Set(json.split(whereSeparator: \.isWhitespace).map(String.init))
+        #expect(words.isSuperset(of: RecordFields.all))
     }
 
     @Test func anOptionThatACommandHasNoUseForIsRefused() throws {
