@@ -66,6 +66,8 @@ _smallweb() {
         line=${line#"$kept"}
         if [ -z "$quote" ]; then
             printf -v line %q "$line"
+            # Where braces are quoted, a comma need not be.
+            line=${line//\\,/,}
         else
             case $line in *[\'\"\\\$\`]*) continue ;; esac
         fi

@@ -9,6 +9,8 @@ struct Command: Sendable {
     /// What stands at one place after the command's name.
     enum Operand: Sendable, Hashable {
         case url, file, topic, optionName, text
+        /// The name of one of the user's, and a host of the trust store.
+        case identity, knownHost
         case choice([String])
     }
 

@@ -92,6 +92,8 @@ struct Completion {
         }
         // A list of URLs: @FILE.
         if word.hasPrefix("@") { return flags = [.files] }
+        // 'trust import' and 'identity import' read a file.
+        if line.firstOperand == "import" { return flags = [.files] }
         let kinds = command.operands
         guard !kinds.isEmpty else { return }
         switch kinds[min(line.operands, kinds.count - 1)] {
@@ -104,6 +106,12 @@ struct Completion {
             for option in Option.all { add(option.long, option.summary, ifItBeginsWith: word) }
         case .choice(let names):
             for name in names { add(name, "", ifItBeginsWith: word) }
+        case .identity:
+            for name in (try? IdentityStore())?.names() ?? [] {
+                add(name, "", ifItBeginsWith: word)
+            }
+        case .knownHost:
+            for host in URLCompletion.trustedHosts() { add(host, "", ifItBeginsWith: word) }
         case .text: break
         }
     }
@@ -113,11 +121,19 @@ struct Completion {
         case .files: flags = [.files]
         case .directories: flags = [.dirs]
         case .oneOf(let names):
-            for name in names where name.hasPrefix(word) { add(prefix + name, "") }
+            for name in names() where name.hasPrefix(word) { add(prefix + name, "") }
+        case .identities:
+            for name in (try? IdentityStore())?.names() ?? [] where name.hasPrefix(word) {
+                add(prefix + name, "")
+            }
+        case .someOf(let names):
+            let (done, rest) = Self.parts(ofList: word)
+            let used = done.split(separator: ",").map(String.init)
+            for name in names() where name.hasPrefix(rest) && !used.contains(name) {
+                add(prefix + done + name, "")
+            }
         case .schemes:
-            // A list: what stands before the last comma stays.
-            let done = word.lastIndex(of: ",").map { String(word[...$0]) } ?? ""
-            let rest = word.dropFirst(done.count)
+            let (done, rest) = Self.parts(ofList: word)
             let sign = rest.first.map { "=+-".contains($0) ? String($0) : "" } ?? ""
             for scheme in Registry.builtIn.schemes
             where scheme.name.hasPrefix(rest.dropFirst(sign.count)) {
@@ -127,6 +143,12 @@ struct Completion {
             // Values such as --data and --header are read from a file after an @.
             if word.hasPrefix("@") { flags = [.files] }
         }
+    }
+
+    /// What stands before the last comma stays.
+    private static func parts(ofList word: String) -> (done: String, rest: Substring) {
+        let done = word.lastIndex(of: ",").map { String(word[...$0]) } ?? ""
+        return (done, word.dropFirst(done.count))
     }
 
     private mutating func offerURLs(_ word: String) {
@@ -153,6 +175,7 @@ private struct WordsBefore {
     var command: Command?
     /// Operands after the command.
     var operands = 0
+    var firstOperand: String?
     var used: Set<String> = []
     /// The option whose value comes next.
     var waiting: Option?
@@ -192,6 +215,7 @@ private struct WordsBefore {
 
     private mutating func takeOperand(_ word: String) {
         if command != nil {
+            if operands == 0 { firstOperand = word }
             operands += 1
         } else if let named = Command.named(word) {
             command = named

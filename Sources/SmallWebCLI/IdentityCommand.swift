@@ -22,7 +22,9 @@ extension Command {
             ),
         ],
         operands: [
-            .choice(["list", "new", "show", "use", "unuse", "import", "export", "remove"]), .text,
+            .choice(["list", "new", "show", "use", "unuse", "import", "export", "remove"]),
+            .identity,
+            .url,
         ],
         takes: {
             $0.group == .messages

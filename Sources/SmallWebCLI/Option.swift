@@ -26,9 +26,12 @@ struct Option: Sendable {
     }
 
     /// What a shell offers after the option.
-    enum Values: Sendable, Hashable {
-        case none, files, directories, schemes
-        case oneOf([String])
+    enum Values: Sendable {
+        case none, files, directories, schemes, identities
+        /// Made when a shell asks: no other run should pay for it.
+        case oneOf(@Sendable () -> [String])
+        /// Several of them, separated by commas.
+        case someOf(@Sendable () -> [String])
     }
 
     let long: String
@@ -67,7 +70,7 @@ struct Option: Sendable {
         return switch name {
         case "FILE", "PATH": .files
         case "DIR": .directories
-        case "WHEN": .oneOf(Settings.When.allCases.map(\.rawValue))
+        case "WHEN": .oneOf { Settings.When.allCases.map(\.rawValue) }
         default: .none
         }
     }

@@ -15,6 +15,7 @@ extension Option {
             manual: "Leaves out the other fields of terminal records. type, v, n, id and tag are "
                 + "always there.",
             example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
+            values: .someOf { RecordFields.all },
             .value("LIST") { settings, value throws(FetchError) in
                 settings.recordFields = try RecordFields.parse(value)
             }),
@@ -23,6 +24,7 @@ extension Option {
             manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "
                 + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
             example: "smallweb get --json --body none gemini://geminiprotocol.net/",
+            values: .oneOf { Settings.BodyForm.allCases.map(\.rawValue) },
             .value("FORM") { settings, value throws(FetchError) in
                 settings.bodyForm = try OptionValue.choice(value, "--body")
             }),
@@ -145,6 +147,7 @@ extension Option {
                 "Fetches only URLs whose last record in the ledger has one of these outcomes, the "
                 + "words of 'smallweb help exit-status', separated by commas.",
             example: "smallweb get --ledger done.jsonl --only timeout,connect - < urls.txt",
+            values: .someOf { Outcome.allCases.map(\.rawValue) },
             .value("LIST") { settings, value throws(FetchError) in
                 settings.ledgerOutcomes = try OptionValue.outcomes(value, "--only")
             }),

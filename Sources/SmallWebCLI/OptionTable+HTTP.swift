@@ -21,6 +21,7 @@ extension Option {
             "request", short: "X", .http, "use METHOD",
             manual: "Sends METHOD instead of GET, or of POST when there is --data.",
             example: "smallweb get -X DELETE https://example.org/item",
+            values: .oneOf { ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] },
             .value("METHOD") { settings, value throws(FetchError) in
                 settings.http.method = try OptionValue.method(value)
             }),

@@ -17,6 +17,7 @@ extension Option {
                 "Shows the identity NAME to the host of the URL, and no other, if it asks for a "
                 + "client certificate, whatever the identity is bound to.",
             example: "smallweb get --identity alice gemini://example.org/app/",
+            values: .identities,
             .value("NAME") { settings, value in settings.identityName = value }),
         Option(
             "cert", short: "E", .store, "the same with a certificate from FILE",

@@ -15,6 +15,7 @@ extension Option {
                 + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
                 + "and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
+            values: .oneOf { TrustPolicy.names },
             .value("POLICY") { settings, value throws(FetchError) in
                 guard TrustPolicy.names.contains(value) else {
                     throw usageError(
@@ -56,11 +57,13 @@ extension Option {
                 + "client certificates 'smallweb identity import' reads: "
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
+            values: .oneOf { TrustFormat.allCases.map(\.rawValue) },
             .value("CLIENT") { settings, value in settings.importClient = value }),
         Option(
             "to", .store, "export: the client to write for",
             manual: "For whom 'smallweb trust export' writes: \(Settings.formatNames).",
             example: "smallweb trust export --to lagrange",
+            values: .oneOf { TrustFormat.allCases.map(\.rawValue) },
             .value("CLIENT") { settings, value throws(FetchError) in
                 settings.exportFormat = try OptionValue.choice(value, "--to")
             }),

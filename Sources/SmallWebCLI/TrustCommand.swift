@@ -24,7 +24,7 @@ extension Command {
             .choice([
                 "list", "show", "add", "replace", "remove", "check", "import", "export",
                 "expiring",
-            ]), .text,
+            ]), .knownHost,
         ],
         takes: {
             [.connection, .limits, .messages].contains($0.group) || $0.long == "json"

@@ -112,7 +112,7 @@ struct URLCompletion {
     }
 
     /// The hosts of the trust store, with their ports where those are not the default.
-    private static func trustedHosts(defaultPort: UInt16) -> [String] {
+    static func trustedHosts(defaultPort: UInt16 = 1965) -> [String] {
         guard let path = try? Settings().knownHosts(), let bytes = UserFiles.read(path) else {
             return []
         }

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Types lines into a shell on a pseudo-terminal, presses TAB, and asks the shell what its line is.
 
-usage: drive.py bash|zsh|fish SMALLWEB-DIRECTORY COMPLETION-SCRIPT [BASH-COMPLETION]
+usage: drive.py bash|zsh|fish SMALLWEB-DIRECTORY COMPLETION-SCRIPT [lazy]
+
+With lazy the script is where a package installs it, and the shell finds it at the first TAB. Bash does
+so by the bash-completion package.
 """
 
 import os
@@ -12,11 +15,16 @@ import tempfile
 import time
 
 shell, bin_directory, script = sys.argv[1:4]
+is_lazy = len(sys.argv) > 4
 home = tempfile.mkdtemp(prefix="smallweb-shells.")
 answer = home + "/answer"
 os.makedirs(home + "/state/smallweb")
 os.makedirs(home + "/config/smallweb")
 os.makedirs(home + "/files/many")
+os.makedirs(home + "/data/smallweb/identities")
+open(home + "/data/smallweb/identities/alice.pem", "w").close()
+with open(home + "/data/smallweb/known_hosts", "w") as file:
+    file.write("pinned.example:1965 k sha256:%s expires=- first=1 last=1 n=1\n" % ("ab" * 32))
 for name in ("notes.gmi", "two words.txt"):
     open(home + "/files/" + name, "w").close()
 history = [
@@ -38,10 +46,20 @@ environment = {
     "XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data", "ANSWER": answer,
     "COLUMNS": "200",
 }
+VENDOR = {
+    "bash": "/data/bash-completion/completions/smallweb.bash",
+    "zsh": "/share/zsh/vendor-completions/_smallweb",
+    "fish": "/share/fish/vendor_completions.d/smallweb.fish",
+}
+if is_lazy:
+    os.makedirs(os.path.dirname(home + VENDOR[shell]))
+    os.symlink(script, home + VENDOR[shell])
+    environment["XDG_DATA_DIRS"] = home + "/share:/usr/share"
 START = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
     "zsh": ["zsh", "-f", "-i"],
-    "fish": ["fish", "--no-config", "-i"],
+    # Without its own configuration it looks nowhere.
+    "fish": ["fish", "-i"] if is_lazy else ["fish", "--no-config", "-i"],
 }
 SETUP = {
     "bash": [
@@ -51,6 +69,7 @@ SETUP = {
         "mv \"$ANSWER.new\" \"$ANSWER\"'",
     ],
     "zsh": [
+        "fpath=(%s/share/zsh/vendor-completions $fpath)" % home,
         "autoload -Uz compinit; compinit -u -D; unsetopt beep",
         "answer() { print -r -- \"$BUFFER\" >$ANSWER.new; mv $ANSWER.new $ANSWER }",
         "zle -N answer; bindkey '^Xp' answer; bindkey '^U' kill-whole-line",
@@ -112,13 +131,10 @@ def run(command):
 
 for command in SETUP[shell]:
     run(command)
-if len(sys.argv) > 4:
-    # Not read here: the package finds it when the first line is completed.
-    os.makedirs(home + "/data/bash-completion/completions")
-    os.symlink(script, home + "/data/bash-completion/completions/smallweb.bash")
-    run("source " + sys.argv[4])
-else:
+if not is_lazy:
     run("source " + script)
+elif shell == "bash":
+    run("source /usr/share/bash-completion/bash_completion")
 
 ANY = None
 # What is typed, the line after TAB, and candidates that a second TAB shows.
@@ -127,9 +143,16 @@ CASES = [
     ("smallweb get --max-f", "smallweb get --max-filesize ", []),
     ("smallweb get --color al", "smallweb get --color always ", []),
     ("smallweb get --color=al", "smallweb get --color=always ", []),
+    ("smallweb get --fields url,stat", "smallweb get --fields url,status ", []),
+    ("smallweb get --body=ba", "smallweb get --body=base64 ", []),
+    ("smallweb get --only=timeout,conn", "smallweb get --only=timeout,connect ", []),
+    ("smallweb get --identity al", "smallweb get --identity alice ", []),
+    ("smallweb trust show pi", "smallweb trust show pinned.example ", []),
+    ("smallweb trust import no", "smallweb trust import notes.gmi ", []),
     ("smallweb get gem", "smallweb get gemini://", []),
     ("smallweb gem", "smallweb gemini://", []),
     ("smallweb get gemini:", "smallweb get gemini://", []),
+    ("smallweb get gemini://pi", "smallweb get gemini://pinned.example/", []),
     ("smallweb get gemini://ge", "smallweb get gemini://gem.example/", []),
     ("smallweb get gemini://gem.example/d", "smallweb get gemini://gem.example/docs/", []),
     ("smallweb get gemini://gem.example/docs/", ANY, ["faq.gmi", "guide.gmi"]),
@@ -141,9 +164,9 @@ CASES = [
      "true; smallweb get gopher://hole.example/0/about ", []),
     ("smallweb get -o no", "smallweb get -o notes.gmi ", []),
     ("smallweb get --output=no", "smallweb get --output=notes.gmi ", []),
-    # Bash quotes an @ in what it takes for a file's name; it means the same.
+    # Bash by itself quotes an @ in what it takes for a file's name; it means the same.
     ("smallweb get -d @no",
-     "smallweb get -d %s@notes.gmi " % ("\\" if shell == "bash" else ""), []),
+     "smallweb get -d %s@notes.gmi " % ("\\" if shell == "bash" and not is_lazy else ""), []),
     ("smallweb get --output-dir m", "smallweb get --output-dir many/", []),
     ("smallweb get -o two", "smallweb get -o two\\ words.txt ", []),
     ("smallweb completions z", "smallweb completions zsh ", []),
@@ -178,7 +201,8 @@ for typed, expected, candidates in CASES:
         problems += [
             "no %r in the list" % text for text in candidates if text.encode() not in shown]
     line_after("\x15")
-    print("%s - %s: %s" % ("not ok" if problems else "ok", shell, typed))
+    print("%s - %s%s: %s" % (
+        "not ok" if problems else "ok", shell, " (lazy)" if is_lazy else "", typed))
     for problem in problems:
         print("    " + problem)
     failed += bool(problems)
