@@ -84,7 +84,7 @@ final class ContentReader {
         }
         switch object.type {
         case .tree: try await deliverDirectory(object.content[...], at: path, emit)
-        default: try await deliver(object.content[...], name: nil, emit)
+        default: try await deliver(object.content[...], of: object.content.count, name: nil, emit)
         }
     }
 
@@ -207,7 +207,8 @@ final class ContentReader {
         guard canFilter else {
             let object = try await load(id)
             guard object.type == .blob else { throw Self.noFile }
-            return try await deliver(object.content[...], name: name, emit)
+            return try await deliver(
+                object.content[...], of: object.content.count, name: name, emit)
         }
         let largest = limits.bodyBytesMax
         let pack = try PackReader(
@@ -215,16 +216,18 @@ final class ContentReader {
         // Held until it is long enough to tell its type.
         var beginning: [UInt8]? = []
         var found: ObjectID?
+        var bodyBytes = 0
         func begin() async throws(FetchError) {
             guard let bytes = beginning else { return }
             beginning = nil
-            try await deliver(bytes[...], name: name, emit)
+            try await deliver(bytes[...], of: bodyBytes, name: name, emit)
         }
         try await fetch(id, .objectAlone, pack) { event async throws(FetchError) in
             switch event {
             case .begin(let type, let size):
                 guard type == .blob, found == nil else { throw Self.noFile }
                 if let largest, size > largest { throw .tooLarge(largest) }
+                bodyBytes = size
             case .data(let bytes):
                 guard beginning != nil else { return try await emit(.body(bytes)) }
                 beginning? += bytes
@@ -243,10 +246,11 @@ final class ContentReader {
     }
 
     private func deliver(
-        _ content: ArraySlice<UInt8>, name: [UInt8]?, _ emit: Emit
+        _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, _ emit: Emit
     ) async throws(FetchError) {
         var head = Self.head(content, name: name)
         head.facts = server.facts
+        head.bodyBytes = bodyBytes
         try await emit(.head(head))
         if !content.isEmpty { try await emit(.body(content)) }
     }

@@ -57,6 +57,12 @@ public struct HTTPPlugin: ProtocolHandler {
         head.header = reply.header
         head.http = reply
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
+        // Of an encoded body nobody says how long it is when it is decoded.
+        if reply["content-encoding"] == nil {
+            head.bodyBytes = reply["content-length"].flatMap {
+                ASCII.decimal($0.utf8, max: 1 << 52)
+            }
+        }
         if head.replyClass == .redirect {
             head.redirectTarget = reply["location"]
             head.isPermanentRedirect = reply.status == 301 || reply.status == 308

@@ -44,11 +44,14 @@ final class Delivery {
         try recorder?.take(event, isDelivered: isDelivering, hidesInput: hidesInput)
         switch event {
         case .connecting(_, let address): meter.connecting(to: address)
-        case .connected, .sent, .end: break
+        case .connected: meter.connected()
+        case .sent, .end: break
         case .redirect(let redirect): redirects.append(redirect)
-        case .head(let head): try begin(head)
+        case .head(let head):
+            meter.receive(head)
+            try begin(head)
         case .body(let bytes):
-            meter.receive(bytes.count)
+            meter.move(bytes.count)
             guard isDelivering else { break }
             if settings.listing == .links {
                 for link in links?.links(in: bytes) ?? [] { try list(link) }

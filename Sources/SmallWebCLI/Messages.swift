@@ -14,8 +14,19 @@ final class Messages {
         usesColor = Environment.usesColor(settings.color, on: 2)
     }
 
-    /// Whether a person may watch the progress of a transfer.
-    var showsProgress: Bool { isTerminal && settings.showsNotes && !settings.isVerbose }
+    /// How progress is shown: `bar`, `json` or `none`.
+    var progress: Settings.Progress {
+        switch settings.progress {
+        case .auto:
+            let isWatched = isTerminal && settings.showsNotes && !settings.isVerbose
+            return isWatched && settings.jobs == 1 && !settings.writesJSON ? .bar : .none
+        // Several lines cannot be drawn over each other.
+        case .bar: return settings.jobs == 1 ? .bar : .none
+        case .json, .none: return settings.progress
+        }
+    }
+
+    var columns: Int { Environment.columns(2) }
 
     /// `smallweb: URL: message`, and for a person the hint on a second line.
     func error(_ url: String?, _ message: String, hint: String?) {
@@ -58,12 +69,17 @@ final class Messages {
     func showTransient(_ text: String) {
         guard text != transient else { return }
         transient = text
-        let columns = Environment.columns(2) - 1
+        let columns = columns - 1
         print("\r\u{1B}[K" + TerminalText.escapeLine(text).prefix(max(columns, 1)))
     }
 
     /// What a question is about, on lines before it.
     func ask(_ text: String) { line("smallweb: " + text) }
+
+    /// A line of JSON, which escapes what is dangerous by itself.
+    func writeRecord(_ line: [UInt8]) {
+        try? StandardStream.error.write(line[...], isWhole: true)
+    }
 
     /// Asks without a line end.
     func prompt(_ text: String) {

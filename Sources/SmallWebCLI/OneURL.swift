@@ -232,12 +232,13 @@ final class OneURL: @unchecked Sendable {
         let sink = BodySink(destination, target: target, settings: settings)
         let goesToTerminal =
             !destination.isFile && Environment.isTerminal(1) && !settings.isReading
-        let meter = ProgressMeter(messages: messages, drawsTransfer: !goesToTerminal)
+        let meter = ProgressMeter(
+            order: order, messages: messages, drawsTransfer: !goesToTerminal)
+        let request = Self.measured(request, by: meter)
         let delivery = Delivery(
             request, url: url, sink: sink, recorder: recorder, settings: settings,
             messages: messages, headers: context.headers, meter: meter)
-        let isShown = messages.showsProgress && settings.jobs == 1 && !settings.writesJSON
-        let drawing = Drawing(meter, isOn: isShown, loop: loop)
+        let drawing = Drawing(meter, messages.progress, loop: loop)
         defer {
             drawing.stop()
             sink.discard()
@@ -251,6 +252,21 @@ final class OneURL: @unchecked Sendable {
         if !(destination.isFile && ending.outcome == .truncated) { try sink.commit() }
         path = sink.path
         return ending
+    }
+
+    /// The request, whose upload the meter sees pass.
+    private static func measured(_ request: Request, by meter: ProgressMeter) -> Request {
+        guard let upload = request.upload else { return request }
+        var request = request
+        meter.upload(of: upload.byteCount)
+        request.upload = Upload(
+            byteCount: upload.byteCount, mediaType: upload.mediaType, token: upload.token
+        ) { () throws(FetchError) in
+            let piece = try upload.next()
+            meter.move(piece.count)
+            return piece
+        }
+        return request
     }
 
     // MARK: The end
@@ -321,9 +337,10 @@ private final class Drawing: @unchecked Sendable {
     private let meter: ProgressMeter
     private var task: Task<Void, Never>?
 
-    init(_ meter: ProgressMeter, isOn: Bool, loop: EventLoop) {
+    init(_ meter: ProgressMeter, _ form: Settings.Progress, loop: EventLoop) {
         self.meter = meter
-        if isOn { task = Task(executorPreference: loop) { await self.meter.run(on: loop) } }
+        if form == .none { return }
+        task = Task(executorPreference: loop) { await self.meter.run(form, on: loop) }
     }
 
     func stop() {

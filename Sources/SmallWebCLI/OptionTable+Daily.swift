@@ -5,6 +5,22 @@ extension Option {
     /// What a person sets once.
     static let daily: [Option] = [
         Option(
+            "progress", .messages, "auto, bar, none or json",
+            manual: "How the progress of a transfer is shown on standard error. auto draws a bar "
+                + "when standard error is a terminal, the body goes elsewhere, and it takes more "
+                + "than a second; bar draws it wherever standard error goes; json writes a record "
+                + "a second for each URL under way.",
+            example: "smallweb get --progress json -O gopher://example.org/9/disk.img",
+            values: .oneOf { Settings.Progress.allCases.map(\.rawValue) },
+            .value("FORM") { settings, value throws(FetchError) in
+                settings.progress = try OptionValue.choice(value, "--progress")
+            }),
+        Option(
+            "progress-bar", short: "#", .messages, "the same as --progress bar",
+            manual: "Draws a progress bar, as --progress bar does.",
+            example: "smallweb get -# -O gopher://example.org/9/disk.img",
+            .flag { settings, isOn in settings.progress = isOn ? .bar : .none }),
+        Option(
             "history", .messages, "record what is fetched, for completion",
             manual: "Records successful fetches for completion, without query strings. By default "
                 + "that is done when standard output or standard error is a terminal.",

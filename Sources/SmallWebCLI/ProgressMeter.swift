@@ -2,42 +2,148 @@
 internal import SmallWeb
 internal import SmallWebTransport
 
-/// What a person sees while they wait: first whom we are talking to, then how much has come.
-final class ProgressMeter {
+/// What a person sees while they wait: first whom we are talking to, then how much has come or
+/// gone, and how much is left. A program gets the same as records on standard error.
+//
+// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
+final class ProgressMeter: @unchecked Sendable {
+    private enum Step {
+        case resolving, connecting, waiting
+    }
+
     private let messages: Messages
+    private let order: Order
     /// False when the body itself goes to the terminal.
     private let drawsTransfer: Bool
     private let started = Deadline.now
+    private var step = Step.resolving
     private var address = ""
-    private var received = 0
+    /// Of the body, or of the upload until the reply begins.
+    private var transfer = Transfer()
 
-    init(messages: Messages, drawsTransfer: Bool) {
+    init(order: Order, messages: Messages, drawsTransfer: Bool) {
+        self.order = order
         self.messages = messages
         self.drawsTransfer = drawsTransfer
     }
 
-    func connecting(to address: String) { self.address = address }
-    func receive(_ count: Int) { received += count }
+    func connecting(to address: String) {
+        self.address = address
+        step = .connecting
+    }
+
+    func connected() { step = .waiting }
+
+    /// The upload begins.
+    func upload(of total: Int) { transfer = Transfer(total: total, isUpload: true) }
+
+    /// The reply begins.
+    func receive(_ head: Head) {
+        step = .waiting
+        transfer = Transfer(total: head.bodyBytes)
+    }
+
+    func move(_ count: Int) { transfer.bytes += count }
 
     /// Draws until the task is cancelled, then erases the line.
-    func run(on loop: EventLoop) async {
-        await loop.sleep(until: .after(seconds: 0.3))
+    func run(_ form: Settings.Progress, on loop: EventLoop) async {
+        let seconds = form == .json ? 1 : 0.2
+        await loop.sleep(until: .after(seconds: form == .json ? 1 : 0.3))
         while !Task.isCancelled {
-            draw()
-            await loop.sleep(until: .after(seconds: 0.2))
+            transfer.sample()
+            if form == .json { messages.writeRecord(record) } else { draw() }
+            await loop.sleep(until: .after(seconds: seconds))
         }
         messages.showTransient("")
     }
 
     private func draw() {
-        let seconds = Double(Deadline.now.nanoseconds - started.nanoseconds) / 1e9
-        if received == 0 {
-            messages.showTransient(
-                address.isEmpty ? "resolving …" : "waiting for \(address) …")
-        } else if drawsTransfer && seconds >= 1 {
-            let rate = Self.size(Int(Double(received) / seconds))
-            messages.showTransient("\(Self.size(received)) received, \(rate)/s")
+        guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
+        if drawsTransfer && Deadline.now.seconds(since: started) >= 1 {
+            messages.showTransient(transfer.line(columns: messages.columns - 1))
         }
+    }
+
+    private var waitingLine: String {
+        switch step {
+        case .resolving: "resolving …"
+        case .connecting: "connecting to \(address) …"
+        case .waiting: "waiting for \(address) …"
+        }
+    }
+
+    private var record: [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.begin("progress", order)
+            writer.member("url", order.url)
+            writer.member("direction", transfer.isUpload ? "upload" : "download")
+            writer.member("received", transfer.bytes)
+            writer.member("total", transfer.total)
+            writer.member("rate", transfer.rate.map { Int($0) })
+        }
+        return writer.line
+    }
+}
+
+/// How far a body has come. Pure but for the clock.
+struct Transfer {
+    var total: Int?
+    var isUpload = false
+    var bytes = 0
+    /// The last few seconds, for the rate: what was is not what is.
+    private var samples: [(at: Deadline, bytes: Int)] = [(.now, 0)]
+
+    init(total: Int? = nil, isUpload: Bool = false) {
+        self.total = total
+        self.isUpload = isUpload
+    }
+
+    private static let rateSeconds = 5.0
+
+    mutating func sample(at now: Deadline = .now) {
+        samples.append((now, bytes))
+        while samples.count > 2, now.seconds(since: samples[1].at) > Self.rateSeconds {
+            samples.removeFirst()
+        }
+    }
+
+    /// Bytes per second; `nil` before there is anything to tell it by.
+    var rate: Double? {
+        guard let first = samples.first, let last = samples.last else { return nil }
+        let seconds = last.at.seconds(since: first.at)
+        return seconds > 0 ? Double(last.bytes - first.bytes) / seconds : nil
+    }
+
+    /// ` 45% [=====>      ] 1.5 MiB of 3.3 MiB, 500.0 KiB/s, 0:07 left`, or without a total what
+    /// has come.
+    func line(columns: Int) -> String {
+        let speed = Self.size(Int(rate ?? 0)) + "/s"
+        guard let total, total > 0, bytes <= total else {
+            return "\(Self.size(bytes)) \(isUpload ? "sent" : "received"), \(speed)"
+        }
+        let percent = "\(bytes * 100 / total)%"
+        var left = "-:--"
+        if let rate, rate > 0 { left = Self.time(Double(total - bytes) / rate) }
+        let figures = "\(Self.size(bytes)) of \(Self.size(total)), \(speed), \(left) left"
+        let width = columns - figures.count - 8
+        guard width >= 8 else { return "\(percent) of \(Self.size(total)), \(left) left" }
+        let filled = width * bytes / total
+        let bar =
+            filled == width
+            ? String(repeating: "=", count: width)
+            : String(repeating: "=", count: filled) + ">"
+                + String(repeating: " ", count: width - filled - 1)
+        return String(repeating: " ", count: 4 - percent.count) + "\(percent) [\(bar)] \(figures)"
+    }
+
+    /// `0:07`, `1:02:03`.
+    static func time(_ seconds: Double) -> String {
+        guard seconds < 360_000 else { return "days" }
+        let all = Int(seconds.rounded(.up))
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let (hours, minutes) = (all / 3600, all / 60 % 60)
+        return (hours > 0 ? "\(hours):\(two(minutes))" : "\(minutes)") + ":" + two(all % 60)
     }
 
     /// `1.5 MiB`.

@@ -152,7 +152,12 @@ struct Settings: Sendable {
     var family = AddressFamily.any
     var resolverOverrides: [String: [String]] = [:]
 
+    enum Progress: String, Sendable, CaseIterable {
+        case auto, bar, none, json
+    }
+
     var color = When.auto
+    var progress = Progress.auto
     var isQuiet = false
     var isSilent = false
     var showsErrorsWhenSilent = false

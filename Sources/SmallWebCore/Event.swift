@@ -51,6 +51,8 @@ public struct Head: Sendable, Hashable {
     public var isPermanentRedirect = false
     /// For ``ReplyClass/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput = false
+    /// How long the body will be, if the protocol says so before.
+    public var bodyBytes: Int?
     /// A file name that the protocol knows better than the URL's path says; not yet safe to use.
     public var suggestedName: String?
     /// Seconds the server asks to wait before the next request; `nil` when it does not.

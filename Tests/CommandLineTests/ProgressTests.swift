@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Glibc
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWebCLI
+
+/// What a person sees on a terminal while they wait.
+@Suite(.timeLimit(.minutes(5)))
+struct ProgressTests {
+    /// The other end of a program's standard error: a terminal, or a pipe.
+    private final class Screen {
+        let reader: FileHandle
+        let writer: FileHandle
+        private(set) var shown = ""
+
+        init(isTerminal: Bool, columns: UInt16 = 80) throws {
+            guard isTerminal else {
+                let pipe = Pipe()
+                (reader, writer) = (pipe.fileHandleForReading, pipe.fileHandleForWriting)
+                return
+            }
+            // What posix_openpt(3) and its company do, which Swift's Glibc does not have.
+            let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+            var (lock, number) = (Int32(0), Int32(0))
+            try #require(ioctl(terminal, 0x4004_5431, &lock) == 0, "TIOCSPTLCK")
+            try #require(ioctl(terminal, 0x8004_5430, &number) == 0, "TIOCGPTN")
+            let name = "/dev/pts/\(number)"
+            var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+            let other = open(name, O_RDWR | O_NOCTTY)
+            try #require(other >= 0)
+            _ = ioctl(other, UInt(TIOCSWINSZ), &size)
+            reader = FileHandle(fileDescriptor: terminal, closeOnDealloc: true)
+            writer = FileHandle(fileDescriptor: other, closeOnDealloc: true)
+        }
+
+        /// Reads until all of the texts have been there, in this order, or the program has ended.
+        func waitFor(_ texts: String...) {
+            var place = shown.startIndex
+            for text in texts {
+                while true {
+                    if let range = shown[place...].range(of: text) {
+                        place = range.upperBound
+                        break
+                    }
+                    let offset = shown.distance(from: shown.startIndex, to: place)
+                    guard readMore() else { return }
+                    place = shown.index(shown.startIndex, offsetBy: offset)
+                }
+            }
+        }
+
+        func readMore() -> Bool {
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            let count = read(reader.fileDescriptor, &bytes, bytes.count)
+            guard count > 0 else { return false }
+            shown += String(decoding: bytes[..<count], as: UTF8.self)
+            return true
+        }
+
+        func readToEnd() {
+            while readMore() {}
+        }
+    }
+
+    /// Lets servers and test wait for each other.
+    private let gate = DispatchSemaphore(value: 0)
+    private let smallweb = Smallweb()
+
+    /// Half of a body of 1 MiB, and the rest when the test opens the gate.
+    private func server(hasLength: Bool = true) throws -> LoopbackServer {
+        try LoopbackServer { [gate] peer in
+            while let line = peer.readLine(), line != Array("\r\n".utf8) {}
+            let length = hasLength ? "Content-Length: 1048576\r\n" : ""
+            peer.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\(length)\r\n")
+            peer.write([UInt8](repeating: 0x61, count: 524_288))
+            gate.wait()
+            peer.write([UInt8](repeating: 0x61, count: 524_288))
+        }
+    }
+
+    /// Runs with standard error on `screen`, and the gate opened after `look`.
+    private func run(
+        _ arguments: [String], on screen: Screen, look: (Screen) throws -> Void
+    ) throws -> Int32 {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: Smallweb.binary)
+        process.arguments = arguments
+        process.currentDirectoryURL = URL(fileURLWithPath: smallweb.home.path)
+        process.environment = ["HOME": smallweb.home.path, "TERM": "xterm"]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = screen.writer
+        try process.run()
+        // Only the program holds it now, so reading ends with it.
+        try screen.writer.close()
+        try look(screen)
+        gate.signal()
+        screen.readToEnd()
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+
+    @Test func aLongDownloadHasABarThatIsErased() throws {
+        let server = try server()
+        let screen = try Screen(isTerminal: true)
+        let url = "http://127.0.0.1:\(server.port)/big"
+        let status = try run(["get", "-o", "big", url], on: screen) {
+            $0.waitFor(" 50% [", ">", "] 512.0 KiB of 1.0 MiB, ", "/s, ", " left")
+        }
+        #expect(status == 0)
+        #expect(screen.shown.contains(" 50% [=") && screen.shown.contains("KiB of 1.0 MiB, "))
+        let lines = screen.shown.split(separator: "\r\u{1B}[K")
+        #expect(lines.allSatisfy { $0.count < 80 }, "\(lines)")
+        #expect(screen.shown.hasSuffix("\r\u{1B}[K"), "the last is erased")
+        #expect(smallweb.home.content("big")?.count == 1_048_576)
+    }
+
+    @Test func aNarrowTerminalHasNoRoomForTheBar() throws {
+        let server = try server()
+        let screen = try Screen(isTerminal: true, columns: 40)
+        let url = "http://127.0.0.1:\(server.port)/big"
+        let status = try run(["get", url, "-o", "big"], on: screen) {
+            $0.waitFor("50% of 1.0 MiB, ", " left")
+        }
+        #expect(status == 0 && screen.shown.contains("50% of 1.0 MiB, "))
+    }
+
+    @Test func withoutALengthThereIsNoPercentage() throws {
+        let server = try server(hasLength: false)
+        let screen = try Screen(isTerminal: true)
+        let url = "http://127.0.0.1:\(server.port)/big"
+        let status = try run(["get", url], on: screen) { $0.waitFor("512.0 KiB received, ") }
+        #expect(status == 0 && screen.shown.contains("512.0 KiB received, "))
+        #expect(!screen.shown.contains("%"))
+    }
+
+    @Test func aSilentServerIsWaitedForAndTheLineIsErasedBeforeAnError() throws {
+        let server = try LoopbackServer { [gate] peer in
+            gate.wait()
+            _ = peer
+        }
+        let screen = try Screen(isTerminal: true)
+        let status = try run(["get", "gopher://127.0.0.1:\(server.port)/1/"], on: screen) {
+            $0.waitFor("waiting for 127.0.0.1")
+        }
+        #expect(status == 52)
+        let lines = screen.shown.split(separator: "\r\u{1B}[K", omittingEmptySubsequences: false)
+        #expect(lines.contains { $0.hasPrefix("waiting for 127.0.0.1:\(server.port) …") })
+        #expect(lines.last?.contains("smallweb: ") == true)
+        #expect(lines.last?.contains("waiting") == false)
+    }
+
+    @Test func anUploadHasABar() throws {
+        let server = try LoopbackServer(tls: .make()) { [gate] peer in
+            _ = peer.readLine()
+            _ = peer.read(65_536)
+            gate.wait()
+            _ = peer.read(8 << 20)
+            peer.write("20 text/gemini\r\nstored\n")
+        }
+        let path = smallweb.home.file("big.gmi")
+        try Data(repeating: 0x61, count: (8 << 20) + 65_536).write(to: URL(fileURLWithPath: path))
+        let screen = try Screen(isTerminal: true)
+        let words = ["put", "-k", "titan://127.0.0.1:\(server.port)/a.gmi", path]
+        let status = try run(words, on: screen) { $0.waitFor("] ", " of 8.0 MiB, ") }
+        #expect(status == 0)
+        #expect(screen.shown.contains(" of 8.0 MiB, "))
+    }
+
+    @Test func recordsGoToStandardErrorOnceASecond() throws {
+        let server = try server()
+        let screen = try Screen(isTerminal: false)
+        let url = "http://127.0.0.1:\(server.port)/big"
+        let words = ["get", "--json", "-j", "2", "--body", "none", "--progress", "json", url]
+        #expect(try run(words, on: screen) { $0.waitFor("\n", "\n") } == 0)
+        let records = try Records(Array(screen.shown.utf8))
+        #expect(records["progress"].count >= 2 && records.all.count == records["progress"].count)
+        for record in records["progress"] {
+            #expect(record["received"]?.int == 524_288)
+            #expect(record["total"]?.int == 1_048_576)
+            #expect(record["url"]?.string == url)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([], true, false), (["-q"], true, true), (["-s"], true, true),
+            (["--progress", "none"], true, true), ([], false, true), (["-#"], false, false),
+        ] as [([String], Bool, Bool)])
+    func whoGetsToSeeIt(_ options: [String], _ isTerminal: Bool, _ isSilent: Bool) throws {
+        let server = try LoopbackServer { [gate] peer in
+            gate.wait()
+            peer.write("Login\r\n")
+        }
+        let screen = try Screen(isTerminal: isTerminal)
+        let url = "finger://127.0.0.1:\(server.port)/a"
+        let status = try run(["get", url] + options, on: screen) {
+            if isSilent {
+                // Longer than it takes to say something.
+                server.waitForClient()
+                usleep(600_000)
+            } else {
+                $0.waitFor("waiting for")
+            }
+        }
+        #expect(status == 0)
+        #expect(screen.shown.isEmpty == isSilent, "\(screen.shown)")
+    }
+
+    @Test func figuresAreWhatTheySay() {
+        var transfer = Transfer(total: 4 << 20)
+        let start = Deadline.now
+        for second in 1...12 {
+            transfer.bytes += second <= 6 ? 1 << 18 : 1 << 17
+            transfer.sample(at: start.advanced(seconds: Double(second)))
+        }
+        // Of late it is slower than it was.
+        #expect(transfer.rate.map { Int($0.rounded()) } == 1 << 17)
+        #expect(transfer.bytes == (9 << 18))
+        let bar = String(repeating: "=", count: 16) + ">" + String(repeating: " ", count: 12)
+        let figures = "2.2 MiB of 4.0 MiB, 128.0 KiB/s, 0:14 left"
+        #expect(transfer.line(columns: 79) == " 56% [\(bar)] \(figures)")
+        #expect(transfer.line(columns: 30) == "56% of 4.0 MiB, 0:14 left")
+        transfer.bytes = 4 << 20
+        #expect(transfer.line(columns: 79).hasPrefix("100% [====="))
+        // More than was announced, or nothing: no bar, no division by zero.
+        transfer.bytes += 1
+        #expect(transfer.line(columns: 79) == "4.0 MiB received, 128.0 KiB/s")
+        #expect(Transfer(total: 0).line(columns: 79) == "0 B received, 0 B/s")
+        #expect(Transfer.time(59.2) == "1:00" && Transfer.time(3_725) == "1:02:05")
+        #expect(Transfer.time(.infinity) == "days")
+    }
+}
