@@ -96,19 +96,26 @@ enum Nearest {
         return name
     }
 
-    /// Levenshtein distance.
+    /// Letters to insert, delete or replace, or neighbours to swap.
     private static func distance(_ left: String, _ right: String) -> Int {
-        let right = Array(right)
-        var row = Array(0...right.count)
-        for (index, character) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
+        let (left, right) = (Array(left), Array(right))
+        var before: [Int] = []
+        var last = Array(0...right.count)
+        for row in left.indices {
+            var next = [row + 1]
             for column in right.indices {
-                let substituted = diagonal + (character == right[column] ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(substituted, row[column] + 1, diagonal + 1)
+                var edits = min(
+                    last[column] + (left[row] == right[column] ? 0 : 1),
+                    last[column + 1] + 1, next[column] + 1)
+                if row > 0 && column > 0 && left[row] == right[column - 1]
+                    && left[row - 1] == right[column]
+                {
+                    edits = min(edits, before[column - 1] + 1)
+                }
+                next.append(edits)
             }
+            (before, last) = (last, next)
         }
-        return row[right.count]
+        return last[right.count]
     }
 }

@@ -38,6 +38,7 @@ final class BodySink {
     private enum Open {
         case stream
         case terminal(TerminalBody)
+        case refs(RefColumns)
         case file(FileOutput)
     }
 
@@ -83,6 +84,13 @@ final class BodySink {
                 open = .stream
                 return
             }
+            if settings.listing == .refs {
+                open = .refs(
+                    try RefColumns(
+                        target: target, columns: Environment.columns(1),
+                        usesColor: Environment.usesColor(settings.color, on: 1)))
+                return
+            }
             open = .terminal(
                 try TerminalBody(
                     head, base: base, style: PageStyle(settings),
@@ -112,12 +120,17 @@ final class BodySink {
         case .stream: try target.write(bytes)
         case .terminal(let body): try body.write(bytes)
         case .file(let file): try file.write(bytes)
-        case nil: break
+        // They come as what they mean, too.
+        case .refs, nil: break
         }
     }
 
     func write(_ item: Item) throws(FetchError) {
         if case .terminal(let body) = open { try body.write(item) }
+    }
+
+    func write(_ ref: Ref) throws(FetchError) {
+        if case .refs(let columns) = open { try columns.write(ref) }
     }
 
     /// Makes the body permanent; without it a file is discarded.
@@ -127,7 +140,7 @@ final class BodySink {
             try file.commit()
             path = FileOutput.absolute(file.path)
         case .terminal(let body): try body.finish()
-        case .stream, nil: break
+        case .stream, .refs, nil: break
         }
         open = nil
     }

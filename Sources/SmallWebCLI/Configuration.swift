@@ -162,12 +162,23 @@ struct Configuration: Sendable {
         return settings
     }
 
+    /// Options that decide the same thing: one of them on the command line is an answer to all.
+    static let rivals: [[String]] = [
+        ["fail", "fail-with-body"], ["progress", "progress-bar"], ["parallel", "jobs"],
+        ["ipv4", "ipv6"], ["insecure", "trust", "pin"], ["identity", "cert"],
+        ["head", "request"], ["quiet", "verbose"], ["silent", "verbose"],
+        ["proxy", "unix-socket"],
+    ]
+
     private func isDecided(_ option: Option, _ settings: Settings) -> Bool {
         if settings.given.contains(option.long) { return true }
+        let others = Self.rivals.filter { $0.contains(option.long) }
+        if others.contains(where: { $0.contains(where: settings.given.contains) }) { return true }
         return switch option.long {
         case "color":
-            Environment.variable("NO_COLOR") != nil
-                || Environment.variable("CLICOLOR_FORCE") != nil
+            ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].contains {
+                Environment.variable($0) != nil
+            }
         case "history": Environment.variable("SMALLWEB_NO_HISTORY") != nil
         default: false
         }

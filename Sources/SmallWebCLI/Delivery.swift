@@ -66,7 +66,8 @@ final class Delivery {
             } else {
                 try sink.write(item)
             }
-        case .ref: break
+        case .ref(let ref):
+            if isDelivering { try sink.write(ref) }
         case .note(let note): messages.note(url, note)
         }
     }

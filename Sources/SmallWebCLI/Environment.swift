@@ -44,6 +44,7 @@ enum Environment {
             if variable("NO_COLOR") != nil { return false }
             if let force = variable("CLICOLOR_FORCE"), force != "0" { return true }
             return isTerminal(descriptor) && variable("TERM") != "dumb"
+                && variable("CLICOLOR") != "0"
         }
     }
 

@@ -3,6 +3,8 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
+@testable import SmallWebCLI
+
 /// The config file, from outside.
 @Suite struct ConfigurationTests {
     private func smallweb(_ text: String) throws -> Smallweb {
@@ -28,6 +30,23 @@ import Testing
         ] {
             let result = try smallweb(text).run(["get", url] + arguments)
             #expect(result.status == status, "\(text) \(arguments): \(result.errors)")
+        }
+    }
+
+    @Test func aSwitchOnTheCommandLineHoldsBackWhatItContradicts() throws {
+        let hole = try Hole()
+        let missing = hole.place + "/0/missing"
+        // Without anything on the command line the file counts.
+        let smallweb = try smallweb("fail = false\n")
+        #expect(try smallweb.run(["get", missing]).status == 0)
+        let result = try smallweb.run(["get", "--fail-with-body", missing])
+        #expect(result.status == 22 && !result.output.isEmpty)
+        #expect(try smallweb.run(["get", "--no-fail-with-body", missing]).status == 22)
+        let capsule = try Capsule()
+        let insecure = try self.smallweb("[host 127.0.0.1]\ninsecure = true\n")
+        #expect(try insecure.run(["get", "--trust", "locked", capsule.place + "/"]).status == 60)
+        for name in Configuration.rivals.joined() {
+            #expect(Option.all.contains { $0.long == name }, "\(name)")
         }
     }
 

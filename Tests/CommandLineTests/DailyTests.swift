@@ -47,6 +47,56 @@ import Testing
         #expect(isWhole || text.contains("All of them: smallweb help \(name)\n"))
     }
 
+    @Test func aMistypedNameHasANearestOne() throws {
+        for (words, hint) in [
+            (["get", "--outptu", "x"], "did you mean --output?"), (["gte"], "did you mean 'get'?"),
+            (["help", "exit-staus"], "did you mean 'exit-status'?"),
+            (["schemes", "--fallback-crul"], "did you mean --fallback-curl?"),
+        ] {
+            let screen = try Screen(isTerminal: true)
+            #expect(try Smallweb().run(words, on: screen) { _ in } == 2)
+            #expect(screen.shown.contains("hint: \(hint)"), "\(screen.shown)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([:], [], true, true), ([:], [], false, false), (["NO_COLOR": "1"], [], true, false),
+            // As no-color.org has it, it must not be empty.
+            (["NO_COLOR": ""], [], true, true), (["TERM": "dumb"], [], true, false),
+            (["CLICOLOR": "0"], [], true, false), (["CLICOLOR_FORCE": "1"], [], false, true),
+            (["CLICOLOR_FORCE": "0"], [], false, false),
+            (["NO_COLOR": "1", "CLICOLOR_FORCE": "1"], [], true, false),
+            (["NO_COLOR": "1"], ["--color", "always"], false, true),
+            (["CLICOLOR_FORCE": "1"], ["--color", "never"], true, false),
+        ] as [([String: String], [String], Bool, Bool)])
+    func colourIsWhereItIsWanted(
+        _ environment: [String: String], _ options: [String], _ isTerminal: Bool, _ isThere: Bool
+    ) throws {
+        var smallweb = Smallweb()
+        smallweb.environment = environment
+        let screen = try Screen(isTerminal: isTerminal)
+        #expect(try smallweb.run(["get", "nope://x/"] + options, on: screen) { _ in } == 1)
+        #expect(screen.shown.contains("\u{1B}[31msmallweb: ") == isThere, "\(screen.shown)")
+    }
+
+    @Test func referencesAreColumnsOnATerminal() throws {
+        let server = try LoopbackServer(handler: DemoSites.git)
+        let url = "git://127.0.0.1:\(server.port)/demo.git"
+        let piped = try Smallweb().run(["refs", url])
+        #expect(piped.status == 0)
+        let first = try #require(piped.text.split(separator: "\n").first)
+        #expect(first.split(separator: "\t").count == 2)
+        let screen = try Screen(isTerminal: true)
+        var smallweb = Smallweb()
+        smallweb.environment["NO_COLOR"] = "1"
+        #expect(try smallweb.run(["refs", url], on: screen, output: true) { _ in } == 0)
+        let lines = screen.shown.split(whereSeparator: \.isNewline)
+        #expect(lines.first == "OBJECT        REFERENCE")
+        #expect(lines.contains { $0.hasPrefix(first.prefix(12) + "  ") }, "\(screen.shown)")
+        #expect(lines.allSatisfy { $0.count <= 80 && !$0.contains("\t") })
+    }
+
     @Test func everyTopicFitsAScreen() throws {
         for topic in Help.topics {
             let text = try Smallweb().run(["help", topic.name]).text

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// References on a person's terminal: columns that fit its width. A pipe gets the lines of
+/// git-ls-remote.
+struct RefColumns {
+    private let target: BodyTarget
+    private let columns: Int
+    private let usesColor: Bool
+
+    init(target: BodyTarget, columns: Int, usesColor: Bool) throws(FetchError) {
+        self.target = target
+        self.columns = columns
+        self.usesColor = usesColor
+        let header = Help.padded("OBJECT", width) + "  REFERENCE"
+        try target.write(usesColor ? "\u{1B}[1m\(header)\u{1B}[0m\n" : header + "\n")
+    }
+
+    /// Enough digits for Git to know the object by, and all of them where there is room.
+    private var width: Int { columns >= 120 ? 40 : 12 }
+
+    func write(_ ref: Ref) throws(FetchError) {
+        let id = Help.padded(String(ref.oid.prefix(width)), width)
+        let name = ref.name + (ref.symref.map { " -> " + $0 } ?? "")
+        let room = max(columns - width - 2, 8)
+        var text = TerminalText.escapeLine(name)
+        if text.count > room { text = text.prefix(room - 1) + "…" }
+        try target.write(usesColor ? "\u{1B}[33m\(id)\u{1B}[0m  \(text)\n" : "\(id)  \(text)\n")
+    }
+}
