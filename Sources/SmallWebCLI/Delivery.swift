@@ -18,12 +18,14 @@ final class Delivery {
         style: Environment.isTerminal(1) && !sink.isFile ? PageStyle(settings) : nil
     ) { [sink] bytes throws(FetchError) in try sink.write(bytes) }
     private var isDelivering = false
+    private var refs: RefCache?
 
     init(
         _ request: Request, url: String, sink: BodySink, recorder: Recorder?, settings: Settings,
         messages: Messages, headers: HeaderFile?, meter: ProgressMeter
     ) {
         self.recorder = recorder
+        if settings.listing == .refs { refs = RefCache(url, settings) }
         uri = request.uri
         self.url = url
         self.sink = sink
@@ -57,6 +59,7 @@ final class Delivery {
                 for link in links?.links(in: bytes) ?? [] { try list(link) }
                 try list.flush()
             } else {
+                refs?.add(bytes)
                 try sink.write(bytes)
             }
         case .item(let item):
@@ -102,6 +105,9 @@ final class Delivery {
             try list.add(link)
         }
     }
+
+    /// The fetch has succeeded.
+    func remember() { refs?.save() }
 
     private func isWanted(_ head: Head) -> Bool {
         if settings.wantsHeadAlone { return false }

@@ -175,6 +175,7 @@ extension Environment {
         ("XDG_CONFIG_DIRS", "where the system's smallweb/config is"),
         ("XDG_DATA_HOME", "where smallweb/known_hosts is"),
         ("XDG_STATE_HOME", "where smallweb/history is"),
+        ("XDG_CACHE_HOME", "where names of branches are, for completion"),
         ("NO_COLOR", "set: no colour"),
         ("CLICOLOR", "0: no colour"),
         ("CLICOLOR_FORCE", "set and not 0: colour even to a pipe"),

@@ -24,7 +24,7 @@ enum History {
 
     /// A script's fetches are not what a person wants to be offered, so by default only a run with
     /// a terminal is recorded.
-    private static func isOn(_ settings: Settings) -> Bool {
+    static func isOn(_ settings: Settings) -> Bool {
         if Environment.variable("SMALLWEB_NO_HISTORY") != nil && settings.recordsHistory != true {
             return false
         }
@@ -57,6 +57,7 @@ enum History {
     }
 
     static func clear() throws(SystemError) {
+        RefCache.clear()
         guard let path = UserFiles.history else { return }
         // A lock is of no use here: whoever appends after this appends to a new file.
         if unlink(path) != 0 && errno != ENOENT { throw SystemError(number: errno) }

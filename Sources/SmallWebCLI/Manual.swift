@@ -170,6 +170,7 @@ enum Manual {
             "The keys of servers that are trusted, see smallweb-known_hosts(5)."
         ), ("$XDG_DATA_HOME/smallweb/identities", "Client certificates, see smallweb-identity(1)."),
         ("$XDG_STATE_HOME/smallweb/history", "What was fetched, for completion."),
+        ("$XDG_CACHE_HOME/smallweb/refs", "Branches and tags that were listed, for completion."),
     ]
 
     private static var exitStatus: String {

@@ -251,6 +251,7 @@ final class OneURL: @unchecked Sendable {
         // What is cut off never gets a file's final name.
         if !(destination.isFile && ending.outcome == .truncated) { try sink.commit() }
         path = sink.path
+        if ending.outcome == .ok { delivery.remember() }
         return ending
     }
 

@@ -16,7 +16,9 @@ struct URLCompletion {
             offerLatest()
         } else if let place = word.range(of: "://") {
             let rest = word[place.upper...]
-            if let slash = rest.firstIndex(of: "/") {
+            if let query = word.range(of: "?ref=") {
+                offerReferences(word, query)
+            } else if let slash = rest.firstIndex(of: "/") {
                 offerSegments(word, lead: String(word[...slash]))
             } else {
                 offerHosts(word, scheme: String(word[..<place.lower]).lowercased())
@@ -54,6 +56,16 @@ struct URLCompletion {
         }
         // A shell cannot insert a common beginning that is not what was typed.
         if candidates.count == 1 { flags = [.nospace, .replace] } else { candidates = [] }
+    }
+
+    /// Branches and tags, of repositories that were listed.
+    private mutating func offerReferences(
+        _ word: String, _ query: (lower: String.Index, upper: String.Index)
+    ) {
+        let url = String(word[..<query.lower])
+        for name in RefCache.names(of: url, beginningWith: word[query.upper...]) {
+            candidates.append(.init(text: word[..<query.upper] + name, description: ""))
+        }
     }
 
     private mutating func offerHosts(_ word: String, scheme: String) {

@@ -145,6 +145,36 @@ import Testing
         }
     }
 
+    @Test func branchesAndTagsThatWereListedAreOffered() throws {
+        let server = try LoopbackServer(handler: DemoSites.git)
+        let url = "git://127.0.0.1:\(server.port)/demo.git"
+        let smallweb = Smallweb()
+        let names = try smallweb.run(["refs", "--history", url]).text.split(separator: "\n")
+            .compactMap {
+                $0.split(separator: "/", maxSplits: 2).dropFirst(2).first.map(String.init)
+            }
+            .filter { !$0.hasSuffix("^{}") }
+        #expect(names.count > 1)
+        for place in ["", "//docs/guide.md"] {
+            let word = url + place + "?ref="
+            let offered = try smallweb.run(["__complete", "get", word]).text
+            #expect(offered == names.map { word + $0 + "\n" }.joined() + ":\n")
+            let one = try smallweb.run(["__complete", "get", word + names[0]]).text
+            #expect(one.hasPrefix(word + names[0] + "\n"))
+        }
+        let file = try #require(smallweb.home.files(below: ".cache").first)
+        let path = smallweb.home.file(".cache/" + file)
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        // Nothing of what is not to be remembered, and of what is to be forgotten.
+        let other = Smallweb()
+        #expect(try other.run(["refs", "--no-history", url]).status == 0)
+        #expect(try other.run(["refs", "--history", url, "v*"]).status == 0)
+        #expect(other.home.files(below: ".cache").isEmpty)
+        #expect(try smallweb.run(["history", "clear"]).status == 0)
+        #expect(smallweb.home.files(below: ".cache").isEmpty)
+    }
+
     private func smallweb(visited urls: [String], bookmarks: String = "") throws -> Smallweb {
         let smallweb = Smallweb()
         for (directory, name, text) in [

@@ -29,6 +29,16 @@ struct Smallweb {
         var names: [String] {
             ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
         }
+        /// Files, at any depth.
+        func files(below directory: String) -> [String] {
+            let all = try? FileManager.default.subpathsOfDirectory(atPath: file(directory))
+            return (all ?? []).filter {
+                var isDirectory: ObjCBool = false
+                return FileManager.default.fileExists(
+                    atPath: file(directory + "/" + $0), isDirectory: &isDirectory)
+                    && !isDirectory.boolValue
+            }
+        }
         func content(_ name: String) -> [UInt8]? {
             // FileManager's own way leaks when the file is empty (Swift 6.3.1).
             FileHandle(forReadingAtPath: file(name)).map { Array($0.readDataToEndOfFile()) }

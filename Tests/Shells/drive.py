@@ -22,6 +22,9 @@ os.makedirs(home + "/state/smallweb")
 os.makedirs(home + "/config/smallweb")
 os.makedirs(home + "/files/many")
 os.makedirs(home + "/data/smallweb/identities")
+os.makedirs(home + "/cache/smallweb/refs")
+with open(home + "/cache/smallweb/refs/git%3A%2F%2Frepo.example%2Fr.git", "w") as file:
+    file.write("main\nv1.0\n")
 open(home + "/data/smallweb/identities/alice.pem", "w").close()
 with open(home + "/data/smallweb/known_hosts", "w") as file:
     file.write("pinned.example:1965 k sha256:%s expires=- first=1 last=1 n=1\n" % ("ab" * 32))
@@ -43,7 +46,8 @@ with open(home + "/config/smallweb/bookmarks", "w") as file:
 environment = {
     "HOME": home, "TERM": "xterm", "LC_ALL": "C.UTF-8", "INPUTRC": "/dev/null",
     "PATH": bin_directory + ":/usr/bin:/bin", "XDG_STATE_HOME": home + "/state",
-    "XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data", "ANSWER": answer,
+    "XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data",
+    "XDG_CACHE_HOME": home + "/cache", "ANSWER": answer,
     "COLUMNS": "200",
 }
 VENDOR = {
@@ -176,6 +180,8 @@ CASES = [
      + "smallweb get gopher://hole.example/0/about ", []),
     ('smallweb get "gemini://gem.example/docs/f',
      'smallweb get "gemini://gem.example/docs/faq.gmi" ', []),
+    ("smallweb get 'git://repo.example/r.git//a.md?ref=v",
+     "smallweb get 'git://repo.example/r.git//a.md?ref=v1.0' ", []),
     ("smallweb get 'gopher://hole.example/0/ab",
      "smallweb get 'gopher://hole.example/0/about' ", []),
 ]

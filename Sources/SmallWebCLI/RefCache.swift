@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// The branches and tags of repositories that were listed, for completion after `?ref=`: a file for
+/// each repository, with a name per line.
+struct RefCache {
+    /// Listings beyond this are remembered as far as it goes.
+    private static let bytesMax = 1 << 20
+    /// As many repositories as anybody goes back to.
+    private static let filesMax = 200
+
+    private let path: String
+    /// Lines of git-ls-remote.
+    private var listing: [UInt8] = []
+
+    /// - Returns: `nil` when nothing is to be remembered: history is off, or the listing is not of
+    ///   everything.
+    init?(_ url: String, _ settings: Settings) {
+        var query = settings.refs
+        query.isRequired = false
+        query.showsSymrefs = false
+        guard settings.listing == .refs, query.isEmpty, History.isOn(settings),
+            let path = Self.path(of: url)
+        else { return nil }
+        self.path = path
+    }
+
+    mutating func add(_ bytes: ArraySlice<UInt8>) {
+        listing += bytes.prefix(Self.bytesMax - listing.count)
+    }
+
+    /// What cannot be remembered is not worth a message.
+    func save() {
+        guard let end = listing.lastIndex(of: ASCII.lineFeed), let directory = Self.directory else {
+            return
+        }
+        var names: [UInt8] = []
+        for line in listing[..<end].split(separator: ASCII.lineFeed) {
+            let name = line.drop { $0 != ASCII.tab }.dropFirst()
+            for place in ["refs/heads/", "refs/tags/"] where name.starts(with: place.utf8) {
+                // What an annotated tag points to is no name of its own.
+                guard !name.reversed().starts(with: "}{^".utf8) else { continue }
+                names += name.dropFirst(place.utf8.count) + [ASCII.lineFeed]
+            }
+        }
+        guard !names.isEmpty else { return }
+        if access(path, F_OK) != 0, Self.files(in: directory).count >= Self.filesMax {
+            Self.clear()
+        }
+        UserFiles.makeDirectories(of: path)
+        try? UserFiles.replace(path, by: names)
+    }
+
+    static func clear() {
+        guard let directory else { return }
+        for name in files(in: directory) { unlink("\(directory)/\(name)") }
+    }
+
+    /// The names that begin with `prefix`.
+    static func names(of url: String, beginningWith prefix: Substring) -> [String] {
+        guard let path = path(of: url), let bytes = UserFiles.read(path) else { return [] }
+        return bytes.split(separator: ASCII.lineFeed).filter { $0.starts(with: prefix.utf8) }.map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    private static var directory: String? {
+        UserFiles.path("XDG_CACHE_HOME", ".cache", "refs")
+    }
+
+    /// By the repository alone: a path in it, a version, and who asks do not matter.
+    private static func path(of url: String) -> String? {
+        guard let directory, var uri = try? URI(parsing: url), let host = uri.host else {
+            return nil
+        }
+        uri.userinfo = nil
+        var path = uri.path
+        if let inside = path.range(of: "//") { path = String(path[..<inside.lower]) }
+        while path.hasSuffix("/") { path.removeLast() }
+        let scheme = uri.scheme.hasPrefix("git+") ? uri.scheme.dropFirst(4) : uri.scheme[...]
+        let port = uri.port.map { ":\($0)" } ?? ""
+        let name = PercentEncoding.encode(Array("\(scheme)://\(host)\(port)\(path)".utf8))
+        return path.isEmpty || name.utf8.count > 250 ? nil : "\(directory)/\(name)"
+    }
+
+    private static func files(in directory: String) -> [String] {
+        guard let handle = opendir(directory) else { return [] }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names
+    }
+}
