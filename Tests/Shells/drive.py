@@ -180,8 +180,6 @@ CASES = [
      + "smallweb get gopher://hole.example/0/about ", []),
     ('smallweb get "gemini://gem.example/docs/f',
      'smallweb get "gemini://gem.example/docs/faq.gmi" ', []),
-    ("smallweb get 'git://repo.example/r.git//a.md?ref=v",
-     "smallweb get 'git://repo.example/r.git//a.md?ref=v1.0' ", []),
     ("smallweb get 'gopher://hole.example/0/ab",
      "smallweb get 'gopher://hole.example/0/about' ", []),
 ]
@@ -192,6 +190,12 @@ QUERY = {
     "fish": "smallweb get https://search.example/\\?q=a\\&b=c ",
 }
 CASES.append(("smallweb get https://search.example/", QUERY[shell], []))
+# Fish 3 takes ? for a wildcard, even after a quote that is still open.
+CASES.append(
+    ("smallweb get git://repo.example/r.git//a.md\\?ref=v",
+     "smallweb get git://repo.example/r.git//a.md\\?ref=v1.0 ", []) if shell == "fish" else
+    ("smallweb get 'git://repo.example/r.git//a.md?ref=v",
+     "smallweb get 'git://repo.example/r.git//a.md?ref=v1.0' ", []))
 
 failed = 0
 for typed, expected, candidates in CASES:
