@@ -126,5 +126,11 @@ if has strace; then
         # shellcheck disable=SC2086
         env -u HOME "$smallweb" __complete $words >/dev/null || must false
     done
+    # To explain is to write nothing and to call nobody.
+    strace -f -o "$trace" "$smallweb" explain -O gemini://127.0.0.1/a gopher://127.0.0.1/ \
+        git://127.0.0.1/r.git https://127.0.0.1/ git+http://127.0.0.1/r.git >/dev/null
+    must test "$(grep -cE 'open(at)?\(.*(O_WRONLY|O_RDWR|O_CREAT)' "$trace")" -eq 0
+    # libcurl writes its request into a socket of our own.
+    must test "$(grep -F 'connect(' "$trace" | grep -cvF 'AF_UNIX, sun_path=@')" -eq 0
 fi
 exit "$failed"
