@@ -18,7 +18,7 @@ extension Command {
             ("smallweb explain gemini://geminiprotocol.net/", "All of it"),
             ("smallweb explain -O -H 'Accept: text/html' https://example.org/a", "With options"),
         ],
-        visits: false, takes: { $0.group != .config && $0.group != .bulk }
+        visits: false, takes: { $0.isForFetches && $0.group != .bulk }
     ) { settings, operands throws(FetchError) in
         var settings = settings
         settings.configuration = try Configuration.load(settings)
@@ -165,6 +165,7 @@ struct ExplainCommand: Sendable {
     private static func identity(
         _ settings: Settings, _ uri: URI
     ) throws(FetchError) -> String? {
+        guard Identities.areFor(uri) else { return nil }
         if let name = settings.identityName ?? settings.certificateFile { return name }
         return try (try? IdentityStore())?.bindings().name(for: uri)
     }

@@ -71,7 +71,7 @@ extension Explanation {
             rows.append(("addresses", addresses?.joined(separator: " ") ?? detour ?? "unknown"))
             rows.append(("proxy", proxy ?? "none"))
             if let trust { rows.append(("trust", Self.sentence(trust))) }
-            if scheme.transport == .tls { rows.append(("identity", identity ?? "none")) }
+            if trust != nil { rows.append(("identity", identity ?? "none")) }
             rows.append(("redirects", redirectsSentence))
         } else {
             rows.append(("connect to", "nothing: the URL says it all"))

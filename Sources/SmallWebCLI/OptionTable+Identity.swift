@@ -41,7 +41,7 @@ extension Option {
             manual: "What kind of key 'smallweb identity new' makes: ecdsa, which is P-256 and "
                 + "which every server understands, or ed25519.",
             example: "smallweb identity new --key-type ed25519 alice",
-            values: .oneOf(ClientIdentity.KeyType.allCases.map(\.rawValue)),
+            values: .oneOf { ClientIdentity.KeyType.allCases.map(\.rawValue) },
             .value("TYPE") { settings, value throws(FetchError) in
                 settings.keyType = try OptionValue.choice(value, "--key-type")
             }),

@@ -49,7 +49,9 @@ public struct CurlClient: HTTPClient {
             trust: TrustFacts(verdict: verdict, firstSeen: nil, policy: policy),
             multi: multi, loop: loop)
         configure(transfer, request, endpoint)
-        if endpoint.security == .tls, let identity = settings.identity { try show(identity, on: transfer) }
+        if endpoint.security == .tls, let identity = settings.identity {
+            try show(identity, on: transfer)
+        }
         // Without the proxy's user and password.
         let proxy = settings.proxy.map { $0.split(separator: "@").last.map(String.init) ?? $0 }
         // Where some hosts need none, libcurl does not say which it was.

@@ -24,7 +24,8 @@ extension CurlClient {
         }
         let listener = try UnreadSocket()
         let transfer = try CurlTransfer(
-            endpoint: endpoint, upload: request.options.body, trust: TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none"), multi: multi,
+            endpoint: endpoint, upload: request.options.body,
+            trust: TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none"), multi: multi,
             loop: loop)
         configure(transfer, request, endpoint)
         transfer.set(CURLOPT_ABSTRACT_UNIX_SOCKET, listener.name)
