@@ -170,7 +170,7 @@ extension Environment {
         ("SMALLWEB_KNOWN_HOSTS", "the trust store's file"),
         ("SMALLWEB_IDENTITIES", "the directory of client certificates"),
         ("SMALLWEB_NO_HISTORY", "set: no visit is recorded"),
-        ("SMALLWEB_FORCE_TTY", "standard output is a terminal of so many columns"),
+        ("SMALLWEB_FORCE_TTY", "stdout is a terminal of so many columns"),
         ("XDG_CONFIG_HOME", "where smallweb/config and bookmarks are"),
         ("XDG_CONFIG_DIRS", "where the system's smallweb/config is"),
         ("XDG_DATA_HOME", "where smallweb/known_hosts is"),

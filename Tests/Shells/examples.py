@@ -38,6 +38,8 @@ def command(*words, **options):
 STATUS = {
     "smallweb get --fail-with-body gopher://example.org/0/missing": 22,
     "smallweb get --no-location gemini://geminiprotocol.net/docs": 102,
+    # Nobody is there to ask.
+    "smallweb put --ask-token titan://example.org/a.gmi a.gmi": 101,
     "smallweb refs --exit-code --tags git://example.org/repo.git v2.0": 22,
 }
 
@@ -289,6 +291,10 @@ FILES = {
     "me.crt": open(work + "/cert.pem").read(), "me.key": open(work + "/key.pem").read(),
     "me.pem": open(work + "/cert.pem").read() + open(work + "/locked.pem").read(),
     ".config/fish/completions/other.fish": "",
+    ".config/lagrange/idents/%s.crt" % ("ab" * 32): open(work + "/cert.pem").read(),
+    ".config/lagrange/idents/%s.key" % ("ab" * 32): open(work + "/key.pem").read(),
+    ".telescope/certs/me": open(work + "/cert.pem").read() + open(work + "/key.pem").read(),
+    ".telescope/certs.conf": "gemini://example.org/app me\n",
     ".config/lagrange/trusted.2.txt":
         "example.net;1965 1900000000 " + "ab" * 32 + "\n",
 }
@@ -310,6 +316,8 @@ def run(line):
     setup += "smallweb bookmarks add gemini://example.org/ Example;"
     if "identity new" not in line:
         setup += "smallweb identity new alice gemini://example.org/app;"
+    if "--known-hosts" in line:
+        setup += "for name in hosts known_hosts; do cp .local/share/smallweb/known_hosts $name; done"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=60)
     try:
