@@ -28,8 +28,10 @@ enum Help {
         let full = text(of: command)
         guard full.count(where: \.isNewline) > linesMax else { return full }
         var text = "usage: smallweb \(command.synopsis)\n\n"
-        let examples = command.examples.prefix(2)
-        let room = linesMax - 5 - 2 * examples.count
+        let examples = command.examples.prefix(2).map { line, use in
+            use.count + line.count <= 78 ? "\n\(use): \(line)" : "\n\(use):\n    \(line)"
+        }.joined()
+        let room = linesMax - 7 - examples.count(where: \.isNewline)
         // A command without URLs has options of its own.
         let own = command.options.filter {
             command.operands.first != .url && [.store, .config].contains($0.group)
@@ -37,8 +39,7 @@ enum Help {
         let names = command.mainOptions + own.map(\.long) + mainOptions
         let options = names.compactMap { name in command.options.first { $0.long == name } }
         for option in options.prefix(room) { text += row(syntax(option), option.summary) }
-        for (line, use) in examples { text += "\n\(use): \(line)" }
-        return text + "\n\n"
+        return text + examples + "\n\n"
             + "These are the main ones of \(command.options.count) options. "
             + "All of them: smallweb help \(command.name)\n"
     }

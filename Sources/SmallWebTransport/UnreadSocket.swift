@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
@@ -10,8 +11,8 @@ struct UnreadSocket: ~Copyable {
 
     init() throws(FetchError) {
         do throws(SystemError) {
-            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-            let descriptor = Descriptor(owning: try systemCall { socket(AF_UNIX, kind, 0) })
+            let descriptor = Descriptor(
+                owning: try systemCall { socket(AF_UNIX, swposix_stream_socket, 0) })
             let number = descriptor.borrowed
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)

@@ -3,8 +3,8 @@
 
 usage: drive.py bash|zsh|fish SMALLWEB-DIRECTORY COMPLETION-SCRIPT [lazy]
 
-With lazy the script is where a package installs it, and the shell finds it at the first TAB. Bash does
-so by the bash-completion package.
+With lazy the script is where a package installs it, and the shell finds it at the first TAB. Bash
+does so by the bash-completion package.
 """
 
 import os
@@ -207,7 +207,10 @@ for typed, expected, candidates in CASES:
     elif expected is not ANY and shell != "fish" and line != expected:
         problems.append("the line is %r, not %r" % (line, expected))
     if candidates:
-        line_after("\t\t")
+        send("\t\t")
+        # A shell may answer before it has drawn its list.
+        read_until(lambda: all(text.encode() in shown for text in candidates), 10)
+        line_after("")
         problems += [
             "no %r in the list" % text for text in candidates if text.encode() not in shown]
     line_after("\x15")

@@ -300,6 +300,13 @@ FILES = {
 }
 
 
+# Whatever an example is piped into that not every machine has.
+os.makedirs(work + "/bin")
+with open(work + "/bin/lpr", "w") as file:
+    file.write("#!/bin/sh\nexec cat >/dev/null\n")
+os.chmod(work + "/bin/lpr", 0o755)
+
+
 def run(line):
     """In a home of its own, where what the example needs is there."""
     home = tempfile.mkdtemp(dir=work)
@@ -308,7 +315,8 @@ def run(line):
         with open(home + "/" + name, "w") as file:
             file.write(text)
     environment = {
-        "HOME": home, "PATH": os.path.dirname(smallweb) + ":/usr/bin:/bin", "LC_ALL": "C.UTF-8",
+        "HOME": home, "LC_ALL": "C.UTF-8",
+        "PATH": "%s:%s/bin:/usr/bin:/bin" % (os.path.dirname(smallweb), work),
         "SSL_CERT_FILE": work + "/cert.pem",
     }
     shell = ["bash", "-c"]
@@ -317,7 +325,7 @@ def run(line):
     if "identity new" not in line:
         setup += "smallweb identity new alice gemini://example.org/app;"
     if "--known-hosts" in line:
-        setup += "for name in hosts known_hosts; do cp .local/share/smallweb/known_hosts $name; done"
+        setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=60)
     try:

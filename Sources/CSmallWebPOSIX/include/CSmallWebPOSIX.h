@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 // `ECONNREFUSED` for its number, or NULL. Static.
 const char *_Nullable swposix_error_name(int number);
@@ -33,6 +34,10 @@ int swposix_pending_signal(void);
 
 // Gives `signal_number` back its default action and raises it.
 void swposix_die_of(int signal_number);
+
+// For socket(): a stream that is closed on exec. Swift does not find SOCK_STREAM where it has seen
+// libcurl's header first, which includes the same one.
+static const int swposix_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
 
 // UTS #46 conversion of libidn2, whose header may be missing at build time:
 // int idn2_to_ascii_8z(const char *input, char **output, int flags); output is freed with free().
