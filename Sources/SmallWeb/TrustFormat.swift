@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-public import SmallWebCore
+internal import SmallWebCore
 
 /// How other clients keep what they trust. Pure: text in, pins out, and the way back.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+internal import SmallWebCore
 
 /// How a server's key is judged, always before a byte of the request is sent.
 public enum TrustPolicy: Sendable, Hashable {
