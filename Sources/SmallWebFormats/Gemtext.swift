@@ -40,7 +40,7 @@ public struct GemtextReader: Sendable {
         var lines: [GemtextLine] = []
         var rest = bytes
         while !rest.isEmpty {
-            let end = rest.firstIndex(of: ASCII.lineFeed)
+            let end = rest.firstLineFeed
             var line = rest[..<(end ?? rest.endIndex)]
             rest = end.map { rest[($0 + 1)...] } ?? []
             while pending.count + line.count > lineBytesMax {

@@ -74,7 +74,7 @@ final class LinkList {
     }
 
     private func writeColumns(_ style: PageStyle) throws(FetchError) {
-        if !hasHeader { rows.insert(("URL", "Text"), at: 0) }
+        if !hasHeader { rows.insert(("URL", "TEXT"), at: 0) }
         let longest = rows.reduce(0) { max($0, DisplayWidth.of($1.url)) }
         let width = min(longest, style.columns * 3 / 5)
         var lines = ""

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebFormats
 
 /// A table: for a person aligned columns below a header, cut to the terminal's width; for a pipe
 /// tabs and every character.
@@ -25,19 +26,16 @@ struct Columns {
         let table = ([header] + rows).map { row in
             order.map { TerminalText.escapeLine(row[$0]) }
         }
-        let widths = header.indices.map { column in table.map { $0[column].count }.max() ?? 0 }
+        let widths = header.indices.map { column in
+            table.map { DisplayWidth.of($0[column]) }.max() ?? 0
+        }
         let columns = max(Environment.columns(1), 20)
         var text = ""
         for row in table {
-            let line = zip(row, widths).map { Help.padded($0, $1) }.joined(separator: "  ")
-            text += Self.fitted(line, columns) + "\n"
+            var line = zip(row, widths).map(DisplayWidth.padded).joined(separator: "  ")
+            while line.last == " " { line.removeLast() }
+            text += DisplayWidth.truncated(line, to: columns) + "\n"
         }
         try StandardStream.output.write(text)
-    }
-
-    private static func fitted(_ line: String, _ columns: Int) -> String {
-        var line = line[...]
-        while line.last == " " { line.removeLast() }
-        return line.count <= columns ? String(line) : line.prefix(columns - 1) + "…"
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebFormats
 
 /// References on a person's terminal: columns that fit its width. A pipe gets the lines of
 /// git-ls-remote.
@@ -23,8 +24,7 @@ struct RefColumns {
         let id = Help.padded(String(ref.oid.prefix(width)), width)
         let name = ref.name + (ref.symref.map { " -> " + $0 } ?? "")
         let room = max(columns - width - 2, 8)
-        var text = TerminalText.escapeLine(name)
-        if text.count > room { text = text.prefix(room - 1) + "…" }
+        let text = DisplayWidth.truncated(TerminalText.escapeLine(name), to: room)
         try target.write(usesColor ? "\u{1B}[33m\(id)\u{1B}[0m  \(text)\n" : "\(id)  \(text)\n")
     }
 }
