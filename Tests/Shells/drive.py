@@ -168,9 +168,7 @@ CASES = [
      "true; smallweb get gopher://hole.example/0/about ", []),
     ("smallweb get -o no", "smallweb get -o notes.gmi ", []),
     ("smallweb get --output=no", "smallweb get --output=notes.gmi ", []),
-    # Bash by itself quotes an @ in what it takes for a file's name; it means the same.
-    ("smallweb get -d @no",
-     "smallweb get -d %s@notes.gmi " % ("\\" if shell == "bash" and not is_lazy else ""), []),
+    ("smallweb get -d @no", "smallweb get -d @notes.gmi ", []),
     ("smallweb get --output-dir m", "smallweb get --output-dir many/", []),
     ("smallweb get -o two", "smallweb get -o two\\ words.txt ", []),
     ("smallweb completions z", "smallweb completions zsh ", []),
@@ -200,7 +198,8 @@ CASES.append(
 failed = 0
 for typed, expected, candidates in CASES:
     shown = b""
-    line = line_after(typed + "\t")
+    # Some setups of bash quote an @ in what they take for a file's name; it means the same.
+    line = line_after(typed + "\t").replace("\\@", "@")
     problems = []
     if expected is not ANY and line.rstrip(" ") != expected.rstrip(" "):
         problems.append("the line is %r, not %r" % (line, expected))
