@@ -2,25 +2,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between the files
 # `smallweb open` and the pager, in a terminal that tmux plays: keys go in, the screen comes out.
 
-screen() { tmux -L "$socket" "$@"; }
-keys() { screen send-keys -t 0 "$@"; }
-look() { screen capture-pane -p -t 0 >"$out"; }
-# on_screen LINE: whether the screen has that very line, after a while.
-has_line() { look && grep -qxF -e "$1" "$out"; }
-on_screen() { until_true has_line "$1"; }
-has_text() { look && grep -qF -e "$1" "$out"; }
-screen_says() { until_true has_text "$1"; }
-screen_lacks() { if has_text "$1"; then problem "the screen lacks '$1'"; fi; }
-
-# run_there WORD…: clears the screen and runs smallweb there; its status is said at the end.
-run_there() {
-    local line
-    command=("$@")
-    printf -v line ' %q' smallweb "$@"
-    keys -l "clear;${line}; echo status=\$?"
-    keys Enter
-}
-
 reading_checks() {
     local socket=smallweb-$$ site line number
     script reading.run <<'END'
@@ -42,15 +23,7 @@ exit 0
 END
     serve reading "cert=$work/scripted.pem" "$work/reading.run" || return
     site=gemini://localhost:$port
-    # The terminal has a shell of its own, with nothing of ours but the places.
-    script shell.run <<END
-export PATH=$(dirname "$smallweb"):\$PATH HOME=$HOME SMALLWEB_KNOWN_HOSTS=$SMALLWEB_KNOWN_HOSTS
-export PS1='ready> ' SMALLWEB_NO_HISTORY=1
-unset PAGER LESS LESSOPEN NO_COLOR
-exec env --default-signal bash --norc --noprofile
-END
-    screen -u -f /dev/null new-session -d -x 40 -y 16 "$work/shell.run"
-    servers+=("$(screen display-message -p '#{pid}')")
+    open_screen 40 16
     check "reading: a terminal"
     on_screen 'ready>'
 

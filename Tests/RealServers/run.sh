@@ -52,7 +52,7 @@ mkdir "$work/files/a b"
 printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
-for part in gophernicus pygopherd efingerd jetforce molly-brown tls streams files terminal reading trust nginx git; do
+for part in gophernicus pygopherd efingerd jetforce molly-brown tls streams files terminal reading progress trust nginx git; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

@@ -8,6 +8,8 @@ final class Messages {
     private let usesColor: Bool
     /// The transient line that is on the terminal now.
     private var transient = ""
+    /// How many columns it takes.
+    private var transientColumns = 0
 
     init(settings: Settings) {
         self.settings = settings
@@ -26,7 +28,9 @@ final class Messages {
         }
     }
 
-    var columns: Int { Environment.columns(2) }
+    /// The most of a transient line. The terminal writes ^C behind it, which must not begin
+    /// another one.
+    var transientColumnsMax: Int { max(1, Environment.columns(2) - 3) }
 
     /// `smallweb: URL: message`, and for a person the hint on a second line.
     func error(_ url: String?, _ message: String, hint: String?) {
@@ -68,9 +72,12 @@ final class Messages {
     /// Replaces the transient line; an empty one erases it.
     func showTransient(_ text: String) {
         guard text != transient else { return }
-        transient = text
-        let columns = columns - 1
-        print("\r\u{1B}[K" + TerminalText.escapeLine(text).prefix(max(columns, 1)))
+        // Most terminals that become narrower break the line, and we are in the last part of it.
+        let above = max(0, transientColumns - 1) / Environment.columns(2)
+        let erasure = above > 0 ? "\r\u{1B}[\(above)A\u{1B}[J" : "\r\u{1B}[K"
+        let line = TerminalText.escapeLine(text).prefix(transientColumnsMax)
+        print(erasure + line)
+        (transient, transientColumns) = (text, line.count)
     }
 
     /// What a question is about, on lines before it.

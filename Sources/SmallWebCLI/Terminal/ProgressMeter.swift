@@ -60,7 +60,7 @@ final class ProgressMeter: @unchecked Sendable {
     private func draw() {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
         if drawsTransfer && Deadline.now.seconds(since: started) >= 1 {
-            messages.showTransient(transfer.line(columns: messages.columns - 1))
+            messages.showTransient(transfer.line(columns: messages.transientColumnsMax))
         }
     }
 
