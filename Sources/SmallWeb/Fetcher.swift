@@ -54,9 +54,13 @@ public struct Fetcher: Sendable {
 
     func request(_ uri: URI) throws(FetchError) -> Request {
         guard let entry = registry[uri.scheme] else {
+            // HOST:PORT reads like a scheme and a path.
+            let isPlace = uri.host == nil && uri.path.utf8.first.map(ASCII.isDigit) ?? false
             throw FetchError(
                 .unsupportedScheme, .input, "no plugin handles the scheme \"\(uri.scheme)\"",
-                hint: "'smallweb schemes' lists those that work")
+                hint: isPlace
+                    ? "write it in full, for example gemini://\(uri)"
+                    : "'smallweb schemes' lists those that work")
         }
         if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {
             throw FetchError(

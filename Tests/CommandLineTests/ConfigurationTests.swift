@@ -50,6 +50,32 @@ import Testing
         }
     }
 
+    @Test func theStoresAreThoseOfTheConfigFile() throws {
+        let capsule = try Capsule()
+        var smallweb = Smallweb()
+        smallweb.environment["SMALLWEB_CONFIG"] = smallweb.home.file("config")
+        let text = "known-hosts = \(smallweb.home.file("hosts"))\nkey-type = ed25519\n"
+        try Data(text.utf8).write(to: URL(fileURLWithPath: smallweb.home.file("config")))
+        #expect(try smallweb.run(["get", capsule.place + "/about"]).status == 0)
+        #expect(try smallweb.run(["trust", "list"]).text.contains("\tk\tsha256:"))
+        #expect(try smallweb.run(["trust", "list", "--no-config"]).text == "")
+        #expect(try smallweb.run(["identity", "new", "alice"]).status == 0)
+        #expect(try smallweb.run(["identity", "show", "alice"]).text.contains(" ed25519\n"))
+    }
+
+    @Test func aConfigFileThatCannotBeReadIsNotPassedOver() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        let path = smallweb.home.file(".config/smallweb/config")
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        let url = hole.place + "/0/about.txt"
+        let result = try smallweb.run(["get", url])
+        #expect(result.status == 26)
+        #expect(result.errors == "smallweb: cannot read the config file \(path): is a directory\n")
+        #expect(try smallweb.run(["get", "--no-config", url]).status == 0)
+        #expect(try smallweb.run(["get", "-K", "/dev/null", url]).status == 0)
+    }
+
     @Test func aHostsTrustIsItsOwn() throws {
         let capsule = try Capsule()
         let smallweb = try smallweb("[host 127.0.0.1]\ninsecure = true\n")

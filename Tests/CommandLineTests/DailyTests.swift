@@ -47,10 +47,48 @@ import Testing
         #expect(isWhole || text.contains("All of them: smallweb help \(name)\n"))
     }
 
+    @Test func aPlaceIsNoURL() throws {
+        let screen = try Screen(isTerminal: true)
+        #expect(try Smallweb().run(["get", "localhost:1965/a"], on: screen) { _ in } == 1)
+        #expect(
+            screen.shown.contains("hint: write it in full, for example gemini://localhost:1965/a"))
+    }
+
+    @Test func whoeverAsksIsToldWhatCannotBeRead() throws {
+        let smallweb = Smallweb()
+        for (command, path) in [
+            ("history", ".local/state/smallweb/history"),
+            ("bookmarks", ".config/smallweb/bookmarks"),
+        ] {
+            #expect(try smallweb.run([command]).status == 0)
+            try FileManager.default.createDirectory(
+                atPath: smallweb.home.file(path), withIntermediateDirectories: true)
+            let result = try smallweb.run([command])
+            #expect(result.status == 26)
+            #expect(result.errors.hasSuffix("\(path): is a directory\n"), "\(result.errors)")
+        }
+    }
+
+    @Test func aBookmarkIsRemovedByWhatWasTyped() throws {
+        let smallweb = Smallweb()
+        _ = try smallweb.run(["bookmarks", "add", "GEMINI://Example.org"])
+        #expect(try smallweb.run(["bookmarks", "remove", "GEMINI://Example.org"]).status == 0)
+        #expect(try smallweb.run(["bookmarks"]).text == "")
+    }
+
+    @Test(arguments: ["history", "bookmarks", "help", "completions"])
+    func whatNeedsNoNetworkHasNoOptionsForIt(name: String) throws {
+        let result = try Smallweb().run([name, "--progress", "bar"])
+        #expect(result.status == 2)
+        #expect(result.errors == "smallweb: \(name) has no use for --progress\n")
+    }
+
     @Test func aMistypedNameHasANearestOne() throws {
         for (words, hint) in [
             (["get", "--outptu", "x"], "did you mean --output?"), (["gte"], "did you mean 'get'?"),
             (["help", "exit-staus"], "did you mean 'exit-status'?"),
+            (["help", "exit"], "did you mean 'exit-status'?"),
+            (["get", "--out", "x"], "did you mean --output?"),
             (["schemes", "--fallback-crul"], "did you mean --fallback-curl?"),
         ] {
             let screen = try Screen(isTerminal: true)

@@ -15,6 +15,20 @@ struct PutTests {
         return try smallweb.run(["put", url] + arguments, stdin: stdin)
     }
 
+    /// The bytes are read once.
+    @Test func anUploadIsNeverTriedAgain() throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            _ = peer.read(5)
+            peer.write("41 later\r\n")
+        }
+        let config = smallweb.home.file("config")
+        try Data("retry = 3\nretry-delay = 0.01\n".utf8).write(to: URL(fileURLWithPath: config))
+        #expect(try put(server, ["-K", config], stdin: "hello").status == 75)
+        #expect(received(server).count == 1)
+        #expect(try put(server, ["--retry", "3"], stdin: "").status == 2)
+    }
+
     /// Takes an upload and says so.
     private static func accepting(_ count: Int) throws -> LoopbackServer {
         try LoopbackServer(tls: .make()) { peer in

@@ -107,7 +107,7 @@ struct Command: Sendable {
             + "name, a tab, the reference. Patterns are those of git-ls-remote. An http or https "
             + "URL is that of a repository, as it is copied from a browser.",
         examples: [
-            ("smallweb refs https://example.org/repo.git", "All references"),
+            ("smallweb refs https://example.org/repo.git", "The references of a repository"),
             ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
         ],
         operands: [.url, .text], mainOptions: ["heads", "tags", "symref", "exit-code"],
@@ -134,10 +134,11 @@ struct Command: Sendable {
         name: "schemes", synopsis: "schemes", summary: "list the schemes that can be fetched",
         manual: "Lists each scheme with its default port, what carries it, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
-        examples: [("smallweb schemes | cut -f1", "Names alone")],
+        examples: [("smallweb schemes | cut -f1", "The names of all schemes")],
         operands: [],
         takes: {
-            $0.group == .messages || ["fallback-curl", "json"].contains($0.long)
+            $0.isForAll || Option.ofConfiguration.contains($0.long)
+                || ["fallback-curl", "json"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
@@ -239,7 +240,7 @@ enum Tool {
         }
         try command.refuseUseless(settings.given)
         var settings = settings
-        if command.visits {
+        if command.options.contains(where: { $0.long == "config" }) {
             settings.configuration = try Configuration.load(settings)
             settings = try settings.configuration.applied(to: settings, for: nil)
         }

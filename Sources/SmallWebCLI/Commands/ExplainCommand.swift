@@ -15,14 +15,18 @@ extension Command {
             + "resolved. What goes over TLS is shown as it is before it is encrypted, HTTP as "
             + "version 1.1 has it. For a titan URL, --data is the upload.",
         examples: [
-            ("smallweb explain gemini://geminiprotocol.net/", "All of it"),
-            ("smallweb explain -O -H 'Accept: text/html' https://example.org/a", "With options"),
+            ("smallweb explain gemini://geminiprotocol.net/", "What get would do"),
+            (
+                "smallweb explain -O -H 'Accept: text/html' https://example.org/a",
+                "The same with options of get"
+            ),
         ],
-        visits: false, takes: { $0.isForFetches && $0.group != .bulk }
+        visits: false,
+        takes: {
+            $0.group != .bulk && get.takes($0) || Option.ofUploads.contains($0.long)
+        }
     ) { settings, operands throws(FetchError) in
         var settings = settings
-        settings.configuration = try Configuration.load(settings)
-        settings = try settings.configuration.applied(to: settings, for: nil)
         // Nobody is asked for anything.
         settings.promptsAllowed = false
         return try ExplainCommand(settings: settings, urls: operands).run()

@@ -12,7 +12,7 @@ extension Command {
             ("smallweb help get", "The manual page of get"),
             ("smallweb help exit-status", "What the exit statuses mean"),
         ],
-        operands: [.topic], takes: { $0.group == .messages }
+        operands: [.topic], takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
         guard operands.count <= 1 else { throw usageError("help takes one command or topic") }
         guard let name = operands.first else {

@@ -14,7 +14,7 @@ extension Command {
             + "are PEM files that only you can read; their keys may be encrypted. With --json each "
             + "identity that is listed, shown, made or imported is a record.",
         examples: [
-            ("smallweb identity new alice", "Make one"),
+            ("smallweb identity new alice", "Make a client certificate"),
             ("smallweb identity use alice gemini://example.org/app", "Bind it to a place"),
             (
                 "smallweb identity import --from lagrange ~/.config/lagrange/idents",
@@ -27,7 +27,7 @@ extension Command {
             .url,
         ],
         takes: {
-            $0.group == .messages
+            $0.isForAll || Option.ofConfiguration.contains($0.long)
                 || ["from", "key-type", "key-password-file", "json", "input"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in

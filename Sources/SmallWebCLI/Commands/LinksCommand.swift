@@ -8,13 +8,13 @@ extension Command {
         summary: "list the links of pages",
         manual: "Lists where a page leads, a line for each link: the absolute URL, a tab, the "
             + "text. It reads gemtext, gopher menus and directories of Git repositories; pages of "
-            + "other kinds have none. A target that is no URL is left out here, and there with "
-            + "--json. A terminal gets columns, cut to its width. ls is another name for links.",
+            + "other kinds have none. A target that is no URL is shown with --json "
+            + "alone. A terminal gets columns, cut to its width. ls is another name for links.",
         examples: [
-            ("smallweb links gemini://geminiprotocol.net/ | cut -f1", "URLs alone"),
+            ("smallweb links gemini://geminiprotocol.net/ | cut -f1", "The URLs of a page's links"),
             (
                 "smallweb links --json gopher://gopher.floodgap.com/ | jq -r .url",
-                "One record for each"
+                "A record for each of them"
             ),
         ],
         takes: { option in

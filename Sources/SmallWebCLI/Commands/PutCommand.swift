@@ -10,25 +10,28 @@ extension Command {
             + "never sent again after a redirect.",
         examples: [
             ("smallweb put titan://example.org/notes/a.gmi a.gmi", "Upload a page"),
-            ("smallweb put --delete titan://example.org/notes/a.gmi /dev/null", "Delete it"),
+            ("smallweb put --delete titan://example.org/notes/a.gmi", "Delete a page"),
         ],
         operands: [.url, .file], mainOptions: ["mime", "token-file", "delete", "identity"],
         takes: {
-            ![.links, .refs].contains($0.group) && $0.isForFetches && $0.long != "head"
+            ![.links, .refs, .http, .bulk].contains($0.group) && $0.isForFetches
+                && !["head", "data", "input"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
         }
         guard URI.scheme(of: url) == "titan" else {
-            throw usageError("put knows titan:// alone, not \(url)")
+            throw usageError(
+                "put knows titan:// alone, not \(url)", hint: "smallweb put titan://host/a FILE")
         }
         var settings = settings
         settings.upload = try PutCommand.upload(operands.dropFirst().first ?? "-", settings)
         // The usual reply is a redirect to the page in Gemini.
         settings.redirects.otherSchemes.insert("gemini")
-        // An answer to a prompt would need the body once more.
+        // An answer to a prompt, or another attempt, would need the body once more.
         settings.promptsAllowed = false
+        settings.retriesMax = 0
         return try GetCommand(settings: settings, operands: [url]).run()
     }
 }

@@ -15,7 +15,7 @@ extension Command {
             + "1 when there is one, and 2 when one has ended already. With --json each entry that "
             + "is listed, added or imported is a record.",
         examples: [
-            ("smallweb trust list", "What is pinned"),
+            ("smallweb trust list", "The keys that are pinned"),
             ("smallweb trust show geminiprotocol.net", "What is known of one host"),
             ("smallweb trust check geminiprotocol.net", "Whether its key is the known one"),
             ("smallweb trust expiring --within 14d", "For a monitor"),
@@ -27,7 +27,9 @@ extension Command {
             ]), .knownHost,
         ],
         takes: {
-            [.connection, .limits, .messages].contains($0.group) || $0.long == "json"
+            [.connection, .limits].contains($0.group) && $0.long != "max-filesize"
+                || $0.isForAll || Option.ofConfiguration.contains($0.long)
+                || ["json", "verbose"].contains($0.long)
                 || Option.ofStores.contains($0.long) && $0.long != "key-type"
         }
     ) { settings, operands throws(FetchError) in

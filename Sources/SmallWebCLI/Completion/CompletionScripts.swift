@@ -187,7 +187,7 @@ extension Command {
             )
         ],
         operands: [.choice(CompletionScripts.all.map(\.shell))],
-        takes: { $0.group == .messages }
+        takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
         guard operands.count == 1,
             let script = CompletionScripts.all.first(where: { $0.shell == operands[0] })

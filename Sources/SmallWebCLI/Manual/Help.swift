@@ -36,7 +36,8 @@ enum Help {
         let own = command.options.filter {
             command.operands.first != .url && [.store, .config].contains($0.group)
         }
-        let names = command.mainOptions + own.map(\.long) + mainOptions
+        let first = command.mainOptions + own.map(\.long)
+        let names = first + mainOptions.filter { !first.contains($0) }
         let options = names.compactMap { name in command.options.first { $0.long == name } }
         for option in options.prefix(room) { text += row(syntax(option), option.summary) }
         return text + examples + "\n\n"
@@ -172,11 +173,11 @@ extension Environment {
         ("SMALLWEB_IDENTITIES", "the directory of client certificates"),
         ("SMALLWEB_NO_HISTORY", "set: no visit is recorded"),
         ("SMALLWEB_FORCE_TTY", "stdout is a terminal of so many columns"),
-        ("XDG_CONFIG_HOME", "where smallweb/config and bookmarks are"),
-        ("XDG_CONFIG_DIRS", "where the system's smallweb/config is"),
-        ("XDG_DATA_HOME", "where smallweb/known_hosts is"),
-        ("XDG_STATE_HOME", "where smallweb/history is"),
-        ("XDG_CACHE_HOME", "where names of branches are, for completion"),
+        ("XDG_CONFIG_HOME", "config and bookmarks (~/.config)"),
+        ("XDG_CONFIG_DIRS", "the system's config (/etc/xdg)"),
+        ("XDG_DATA_HOME", "known_hosts, identities (~/.local/share)"),
+        ("XDG_STATE_HOME", "history (~/.local/state)"),
+        ("XDG_CACHE_HOME", "names of branches (~/.cache)"),
         ("NO_COLOR", "set: no colour"),
         ("CLICOLOR", "0: no colour"),
         ("CLICOLOR_FORCE", "set and not 0: colour even to a pipe"),

@@ -102,8 +102,18 @@ enum Manual {
         }
         text += ".Sh EXIT STATUS\nSee\n.Xr smallweb 1 .\n.Sh EXAMPLES\n"
         text += command.examples.map(example).joined(separator: ".Pp\n")
-        return text + seeAlso(["smallweb 1"])
+        let others = furtherReading[command.name] ?? []
+        return text + seeAlso(["smallweb 1"] + others.map { "smallweb-" + $0 })
     }
+
+    private static let furtherReading = [
+        "get": ["head 1", "open 1", "config 5", "json 5"], "head": ["explain 1", "json 5"],
+        "links": ["open 1", "json 5"], "open": ["get 1", "links 1"],
+        "put": ["identity 1"], "refs": ["get 1", "json 5"], "explain": ["get 1", "json 5"],
+        "trust": ["identity 1", "known_hosts 5", "json 5"], "identity": ["trust 1", "json 5"],
+        "schemes": ["plugin 7"], "history": ["bookmarks 1"], "bookmarks": ["history 1"],
+        "config": ["config 5"],
+    ]
 
     private static var config: String {
         var text = opening("smallweb-config", 5, "options that hold for every run of smallweb")
@@ -137,7 +147,8 @@ enum Manual {
             .Sh FILES
             .Bl -tag -width Ds
             .It Pa $XDG_CONFIG_HOME/smallweb/config
-            The user's own file.
+            The user's own file; unless the variable is set, in
+            .Pa ~/.config .
             .It Pa $XDG_CONFIG_DIRS/smallweb/config
             The system's, usually
             .Pa /etc/xdg/smallweb/config .

@@ -89,8 +89,11 @@ struct ArgumentParser {
 
 /// Suggestions for mistyped names.
 enum Nearest {
-    /// The name with the fewest edits, if those are few for its length.
+    /// The shortest name that begins so, or the one with the fewest edits if those are few for its
+    /// length.
     static func name(to typed: String, among names: [String]) -> String? {
+        let longer = names.filter { $0.hasPrefix(typed) }.min { $0.count < $1.count }
+        if typed.count >= 3, let longer { return longer }
         let nearest = names.map { (distance($0, typed), $0) }.min { $0.0 < $1.0 }
         guard let (edits, name) = nearest, edits <= max(1, typed.count / 3) else { return nil }
         return name

@@ -60,13 +60,13 @@ struct Configuration: Sendable {
         if let path = settings.configFile ?? getenv("SMALLWEB_CONFIG").map({ String(cString: $0) })
         {
             if path.isEmpty { return configuration }
-            guard let bytes = UserFiles.read(path) else {
-                throw FetchError(.read, .input, "cannot read the config file \(path)")
-            }
-            try configuration.read(bytes, from: path)
+            try configuration.read(
+                try UserFiles.content(of: path, "the config file"), from: path)
         } else {
-            for path in paths {
-                if let bytes = UserFiles.read(path) { try configuration.read(bytes, from: path) }
+            // One that is there is never passed over: it may be what says whom to trust.
+            for path in paths where UserFiles.exists(path) {
+                try configuration.read(
+                    try UserFiles.content(of: path, "the config file"), from: path)
             }
         }
         // Stable: of two entries of one rank, the later one wins.
@@ -249,10 +249,13 @@ extension Command {
             + "applied, or those for one option. Options on the command line and in the "
             + "environment come after them, and win.",
         examples: [
-            ("smallweb config --show-origin", "With file and line"),
-            ("smallweb config max-time", "One option"),
+            ("smallweb config --show-origin", "The settings, with file and line"),
+            ("smallweb config max-time", "One of them"),
         ],
-        operands: [.optionName], takes: { $0.group == .messages || $0.group == .config }
+        operands: [.optionName],
+        takes: {
+            $0.isForAll || $0.group == .config || Option.ofConfiguration.contains($0.long)
+        }
     ) { settings, operands throws(FetchError) in
         guard operands.count <= 1 else { throw usageError("config takes one name") }
         if let name = operands.first, ArgumentParser.option(long: name[...]) == nil {

@@ -7,7 +7,7 @@ extension Option {
         Option(
             "json", .json, "write one JSON record per URL",
             manual: "Writes one line of JSON per URL to standard output, with the body in it, "
-                + "instead of the body. docs/json.md describes the records.",
+                + "instead of the body. smallweb-json(5) describes the records.",
             example: "smallweb get --json gemini://geminiprotocol.net/ | jq .status",
             .flag { settings, isOn in settings.writesJSON = isOn }),
         Option(

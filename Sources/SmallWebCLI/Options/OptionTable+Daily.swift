@@ -2,10 +2,18 @@
 internal import SmallWeb
 
 extension Option {
+    /// Whether it is of use without a network, too.
+    var isForAll: Bool { group == .messages && !Self.ofConversations.contains(long) }
+
+    private static let ofConversations: Set<String> = [
+        "verbose", "progress", "progress-bar", "history", "config", "no-config",
+    ]
+    static let ofConfiguration: Set<String> = ["config", "no-config"]
+
     /// What a person sets once.
     static let daily: [Option] = [
         Option(
-            "progress", .messages, "auto, bar, none or json",
+            "progress", .messages, "show progress: auto, bar, none or json",
             manual: "How the progress of a transfer is shown on standard error. auto draws a bar "
                 + "when standard error is a terminal, the body goes elsewhere, and it takes more "
                 + "than a second; bar draws it wherever standard error goes; json writes a record "

@@ -11,7 +11,7 @@ extension Option {
             example: "smallweb get -I https://example.org/",
             .flag { settings, isOn in settings.wantsHeadAlone = isOn }),
         Option(
-            "render", .output, "auto, plain or ansi: lay pages out",
+            "render", .output, "lay pages out: auto, plain or ansi",
             manual: "Whether standard output gets the bytes of a page or the page as a person "
                 + "reads it: gemtext wrapped, its links and those of menus numbered, with their "
                 + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "

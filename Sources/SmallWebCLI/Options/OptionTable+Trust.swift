@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWeb
 internal import SmallWebTransport
 
@@ -95,19 +94,12 @@ extension Settings {
     /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
     func knownHosts() throws(FetchError) -> String {
         if let path = knownHostsFile ?? Environment.variable("SMALLWEB_KNOWN_HOSTS") { return path }
-        // A relative XDG directory is invalid and ignored, as its specification says.
-        if let data = Environment.variable("XDG_DATA_HOME"), data.hasPrefix("/") {
-            return data + "/smallweb/known_hosts"
-        }
-        let home =
-            Environment.variable("HOME")
-            ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
-        guard let home else {
+        guard let path = UserFiles.path("XDG_DATA_HOME", ".local/share", "known_hosts") else {
             throw usageError(
                 "no home directory for the trust store",
                 hint: "set HOME, or name the file with --known-hosts")
         }
-        return home + "/.local/share/smallweb/known_hosts"
+        return path
     }
 
     /// The store with the policy that the options ask for.

@@ -34,7 +34,10 @@ enum Bookmarks {
         }
     }
 
-    static func remove(_ url: String) throws(FetchError) {
+    /// - Parameter text: Its URL as it is listed, or as it was added.
+    static func remove(_ text: String) throws(FetchError) {
+        let isListed = all().contains { $0.url == text }
+        let url = isListed ? text : (try? URI(parsing: text).description) ?? text
         guard all().contains(where: { $0.url == url }) else {
             let nearest = Nearest.name(to: url, among: all().map(\.url))
             throw usageError(
@@ -67,14 +70,20 @@ extension Command {
             + "title (add URL TITLE); removes one (remove URL). They are "
             + "lines of a plain file that can be edited by hand.",
         examples: [
-            ("smallweb bookmarks add gemini://geminiprotocol.net/ 'Project Gemini'", "Add one"),
-            ("smallweb bookmarks | cut -f1", "All URLs"),
+            (
+                "smallweb bookmarks add gemini://geminiprotocol.net/ 'Project Gemini'",
+                "Bookmark a page"
+            ),
+            ("smallweb bookmarks | cut -f1", "All bookmarked URLs"),
         ],
         operands: [.choice(["list", "add", "remove"]), .url, .text],
-        takes: { $0.group == .messages }
+        takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
         switch (operands.first ?? "list", operands.count) {
         case ("list", ...1):
+            if let path = UserFiles.bookmarks, UserFiles.exists(path) {
+                _ = try UserFiles.content(of: path, "the bookmarks")
+            }
             let lines = Bookmarks.all().map { "\($0.url)\t\($0.title)\n" }
             try StandardStream.output.writeForeign(Array(lines.joined().utf8))
         case ("add", 2...):

@@ -99,13 +99,17 @@ extension Command {
             + "without query strings and passwords, the last 2000 of them. --no-history, the "
             + "same in the config file and SMALLWEB_NO_HISTORY turn it off.",
         examples: [
-            ("smallweb history | head -n 20", "The last twenty"),
-            ("smallweb history clear", "Forget them"),
+            ("smallweb history | head -n 20", "The last twenty visits"),
+            ("smallweb history clear", "Forget them all"),
         ],
-        operands: [.choice(["list", "clear"])], takes: { $0.group == .messages }
+        operands: [.choice(["list", "clear"])], takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
         switch operands {
         case [], ["list"]:
+            // Completion does without what it cannot read; whoever asks is told.
+            if let path = UserFiles.history, UserFiles.exists(path) {
+                _ = try UserFiles.content(of: path, "the history")
+            }
             try StandardStream.output.write(History.latest().map { $0 + "\n" }.joined())
         case ["clear"]:
             do throws(SystemError) { try History.clear() } catch {

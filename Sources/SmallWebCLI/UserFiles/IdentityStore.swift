@@ -9,15 +9,15 @@ struct IdentityStore: Sendable {
     let directory: String
 
     init() throws(FetchError) {
-        if let directory = Environment.variable("SMALLWEB_IDENTITIES") {
-            self.directory = directory
-        } else if let data = Environment.variable("XDG_DATA_HOME"), data.hasPrefix("/") {
-            directory = data + "/smallweb/identities"
-        } else if let home = Environment.variable("HOME") {
-            directory = home + "/.local/share/smallweb/identities"
-        } else {
-            throw usageError("no home directory for identities", hint: "set SMALLWEB_IDENTITIES")
+        let named = Environment.variable("SMALLWEB_IDENTITIES")
+        guard
+            let directory = named
+                ?? UserFiles.path("XDG_DATA_HOME", ".local/share", "identities")
+        else {
+            throw usageError(
+                "no home directory for identities", hint: "set HOME or SMALLWEB_IDENTITIES")
         }
+        self.directory = directory
     }
 
     /// What `identity list` says of one of them.

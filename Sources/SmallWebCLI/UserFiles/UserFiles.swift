@@ -4,13 +4,17 @@ internal import SmallWeb
 
 /// The user's own files, by the XDG Base Directory Specification.
 enum UserFiles {
-    /// `nil` when there is neither a variable nor a home directory to find it by.
+    /// `nil` when there is neither a variable nor a home directory to find it by. Without HOME, as
+    /// under cron and systemd, it is that of the user database.
     static func path(_ variable: String, _ fallback: String, _ name: String) -> String? {
         // A relative XDG directory is invalid and ignored.
         if let base = Environment.variable(variable), base.hasPrefix("/") {
             return "\(base)/smallweb/\(name)"
         }
-        return Environment.variable("HOME").map { "\($0)/\(fallback)/smallweb/\(name)" }
+        let home =
+            Environment.variable("HOME")
+            ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
+        return home.map { "\($0)/\(fallback)/smallweb/\(name)" }
     }
 
     static var history: String? { path("XDG_STATE_HOME", ".local/state", "history") }
@@ -23,6 +27,28 @@ enum UserFiles {
         defer { close(file) }
         return read(file, limit: limit)
     }
+
+    /// All of it, for those who must not do without: a pipe is waited for.
+    ///
+    /// - Parameter what: `the history`, for the message.
+    /// - Throws: `read`.
+    static func content(of path: String, _ what: String) throws(FetchError) -> [UInt8] {
+        let bytesMax = 4 << 20
+        do throws(SystemError) {
+            let file = try systemCall { open(path, O_RDONLY | O_CLOEXEC) }
+            defer { close(file) }
+            let bytes = try readAll(file, limit: bytesMax)
+            guard bytes.count <= bytesMax else { throw SystemError(number: EFBIG) }
+            return bytes
+        } catch {
+            throw FetchError(
+                .read, .input, "cannot read \(what) \(path): \(error.sentence)",
+                errnoName: error.name)
+        }
+    }
+
+    /// Whether there is such a file, readable or not.
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     static func read(_ file: Int32, limit: Int) -> [UInt8]? {
         var status = stat()
