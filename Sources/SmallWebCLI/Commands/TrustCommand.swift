@@ -27,9 +27,12 @@ extension Command {
             ]), .knownHost,
         ],
         takes: {
-            [.connection, .limits].contains($0.group) && $0.long != "max-filesize"
-                || $0.isForAll || Option.ofConfiguration.contains($0.long)
-                || ["json", "verbose"].contains($0.long)
+            // To reach a server, and to say which key is meant.
+            let others = [
+                "json", "connect-timeout", "ipv4", "ipv6", "resolve", "pin", "known-hosts",
+            ]
+            return $0.isForAll || Option.ofConfiguration.contains($0.long)
+                || others.contains($0.long)
                 || Option.ofStores.contains($0.long) && $0.long != "key-type"
         }
     ) { settings, operands throws(FetchError) in
