@@ -47,6 +47,25 @@ import Testing
         #expect(isWhole || text.contains("All of them: smallweb help \(name)\n"))
     }
 
+    /// What an unset variable of a shell leaves.
+    @Test(arguments: [
+        ["-o", "", "gopher://h/"], ["-D", "", "gopher://h/"], ["-E", "", "x"], [""],
+    ])
+    func anEmptyWordIsNoName(arguments: [String]) throws {
+        let result = try Smallweb().run(["get"] + arguments)
+        #expect(result.status == 2)
+        #expect(
+            result.errors.contains(" names no file\n") || result.errors.contains(" empty word "))
+    }
+
+    @Test func standardInputIsNotCalledADash() throws {
+        let result = try Smallweb().run(["put", "titan://127.0.0.1:1/a"], stdin: "")
+        #expect(result.status == 2)
+        #expect(
+            result.errors
+                == "smallweb: standard input is empty, which would delete the page\n")
+    }
+
     @Test func aPlaceIsNoURL() throws {
         let screen = try Screen(isTerminal: true)
         #expect(try Smallweb().run(["get", "localhost:1965/a"], on: screen) { _ in } == 1)

@@ -41,6 +41,9 @@ struct GetCommand: Sendable {
         guard !operands.isEmpty else {
             throw usageError("no URL", hint: "smallweb get gemini://geminiprotocol.net/")
         }
+        guard !operands.contains("") else {
+            throw usageError("an empty word instead of a URL", hint: "look for an unset variable")
+        }
         guard settings.outputs.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")
         }

@@ -42,7 +42,8 @@ enum PutCommand {
         let bytes = try FileHandleBytes(settings.deletes ? "/dev/null" : name)
         guard bytes.count > 0 || settings.deletes else {
             throw usageError(
-                "\(name) is empty, which would delete the page", hint: "say so with --delete")
+                "\(InputSource.name(of: name)) is empty, which would delete the page",
+                hint: "say so with --delete")
         }
         let token = try token(settings)
         return Upload(
@@ -151,6 +152,7 @@ private final class FileHandleBytes: @unchecked Sendable {
 
     private static func failure(_ name: String, _ error: SystemError) -> FetchError {
         FetchError(
-            .read, .input, "cannot read \(name): \(error.sentence)", errnoName: error.name)
+            .read, .input, "cannot read \(InputSource.name(of: name)): \(error.sentence)",
+            errnoName: error.name)
     }
 }

@@ -78,6 +78,9 @@ struct ArgumentParser {
             guard let value = attached ?? arguments.popFirst() else {
                 throw usageError("\(name) needs a value: \(placeholder)")
             }
+            if case .files = option.values, value.isEmpty {
+                throw usageError("\(name) names no file")
+            }
             try set(&settings, value)
         }
     }

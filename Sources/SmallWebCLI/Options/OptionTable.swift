@@ -17,10 +17,7 @@ extension Option {
                 + "complete. Repeatable: the n-th goes with the n-th URL. With - the body goes to "
                 + "standard output exactly as received, even to a terminal.",
             example: "smallweb get -o page.gmi gemini://geminiprotocol.net/",
-            .value("FILE") { settings, value throws(FetchError) in
-                guard !value.isEmpty else { throw usageError("--output names no file") }
-                settings.outputs.append(value)
-            }),
+            .value("FILE") { settings, value in settings.outputs.append(value) }),
         Option(
             "remote-name", short: "O", .output, "write to a file named like the URL's last part",
             manual: "Writes each body without an --output to a file named after the last part of "

@@ -33,6 +33,9 @@ enum InputSource {
         return try readFile(String(value.dropFirst()), mayBeStandardInput: true)
     }
 
+    /// For messages.
+    static func name(of name: String) -> String { name == "-" ? "standard input" : name }
+
     private static func readFile(
         _ name: String, mayBeStandardInput: Bool = false
     ) throws(FetchError) -> [UInt8] {
@@ -48,7 +51,8 @@ enum InputSource {
             return bytes
         } catch {
             throw FetchError(
-                .read, .input, "cannot read the input from \(name): \(error.sentence)",
+                .read, .input,
+                "cannot read the input from \(self.name(of: name)): \(error.sentence)",
                 errnoName: error.name)
         }
     }

@@ -185,7 +185,7 @@ final class ListReader {
 
     private static func failure(_ name: String, _ error: SystemError) -> FetchError {
         FetchError(
-            .read, .input, "cannot read the list \(name): \(error.sentence)",
+            .read, .input, "cannot read the list \(InputSource.name(of: name)): \(error.sentence)",
             errnoName: error.name)
     }
 }
