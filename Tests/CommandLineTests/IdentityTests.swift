@@ -43,6 +43,24 @@ struct IdentityTests {
         #expect(result.status == 98)
     }
 
+    @Test func aKeyThatOthersCanReadIsSaidToBe() throws {
+        let capsule = try Capsule()
+        #expect(try smallweb.run(["identity", "new", "alice"]).status == 0)
+        let file = smallweb.home.file("ids/alice.pem")
+        let fetch = ["get", "-k", "-E", file, capsule.place + "/about"]
+        for (mode, isSaid) in [(0o600, false), (0o640, true), (0o604, true), (0o711, false)] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+            let result = try smallweb.run(fetch)
+            #expect(result.status == 0)
+            #expect(result.errors.contains("others can read the key") == isSaid, "\(mode)")
+            #expect(try smallweb.run(fetch + ["-q"]).errors == "")
+        }
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        let named = try smallweb.run(
+            ["get", "-k", "--identity", "alice", capsule.place + "/about"])
+        #expect(named.errors.contains("chmod 600 \(file)"))
+    }
+
     @Test func anIdentityThatCannotBeUsedStopsTheFetch() throws {
         let capsule = try Capsule()
         let server = TestCertificate.make()

@@ -55,6 +55,11 @@ final class Messages {
         line("smallweb: \(Self.display(url)): note: \(note.message)")
     }
 
+    /// What somebody should know even of a script's run.
+    func warning(_ text: String) {
+        if settings.showsNotes { line("smallweb: warning: " + text) }
+    }
+
     /// A URL as typed, but for a password in it.
     private static func display(_ url: String) -> String {
         guard url.utf8.contains(UInt8(ascii: "@")), let uri = try? URI(parsing: url) else {

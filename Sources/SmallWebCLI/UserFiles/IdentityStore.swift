@@ -152,7 +152,9 @@ extension Settings {
             identities.chosen = try LoadedIdentities.shared.identity(name) {
                 () throws(FetchError) in
                 let pem = try Self.read(certificateFile)
-                return try settings.load(pem, key: try settings.keyFile.map(Self.read) ?? pem)
+                return try settings.load(
+                    pem, key: try settings.keyFile.map(Self.read) ?? pem,
+                    from: settings.keyFile ?? certificateFile)
             }
         } else if let identityName {
             identities.chosen = try named(identityName)
@@ -167,13 +169,18 @@ extension Settings {
 
     private func named(_ name: String) throws(FetchError) -> ClientIdentity {
         try LoadedIdentities.shared.identity(name) { () throws(FetchError) in
-            let pem = try IdentityStore().pem(name)
-            return try load(pem, key: pem)
+            let store = try IdentityStore()
+            let pem = try store.pem(name)
+            return try load(pem, key: pem, from: try store.path(name))
         }
     }
 
-    func load(_ certificate: [UInt8], key: [UInt8]) throws(FetchError) -> ClientIdentity {
+    /// - Parameter path: The key's file, if it is to be kept secret.
+    func load(
+        _ certificate: [UInt8], key: [UInt8], from path: String? = nil
+    ) throws(FetchError) -> ClientIdentity {
         var password: [UInt8]?
+        if let path { warn(of: path, key) }
         if ClientIdentity.isEncrypted(key) {
             if let keyPasswordFile {
                 password = InputSource.withoutLineEnd(try InputSource.read("@" + keyPasswordFile))
@@ -189,6 +196,16 @@ extension Settings {
         }
         return try ClientIdentity(
             certificate: certificate, key: key, password: password, now: UTCDate.now)
+    }
+
+    /// A key in the clear that others can read is no secret, and its owner seldom knows.
+    private func warn(of path: String, _ key: [UInt8]) {
+        var facts = stat()
+        guard !ClientIdentity.isEncrypted(key), stat(path, &facts) == 0,
+            facts.st_mode & S_IFMT == S_IFREG, facts.st_mode & (S_IRGRP | S_IROTH) != 0
+        else { return }
+        Messages(settings: self).warning(
+            "others can read the key in \(path); 'chmod 600 \(path)' keeps it yours")
     }
 
     static func read(_ path: String) throws(FetchError) -> [UInt8] {
