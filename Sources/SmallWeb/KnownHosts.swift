@@ -67,7 +67,9 @@ public struct KnownHosts: Sendable, Hashable {
         let beginning = Array(place.utf8)
         var pins: [Pin] = []
         forEachLine { line in
-            guard line.starts(with: beginning), let pin = Pin(parsing: line), pin.place == place
+            // A line that a person has indented counts as much as any other.
+            guard line.drop(while: { $0 == ASCII.space }).starts(with: beginning),
+                let pin = Pin(parsing: line), pin.place == place
             else { return }
             pins.append(pin)
         }

@@ -72,6 +72,12 @@ struct TrustTests {
         #expect(status(bench.storePath).st_ino == before)
     }
 
+    @Test func aLineThatAPersonHasIndentedStillCounts() async throws {
+        let other = String(repeating: "ab", count: 32)
+        try write("  " + pin(other, expires: UTCDate.now + 1000) + "\r\n")
+        #expect(await visit().error?.outcome == .trustChanged)
+    }
+
     @Test func aChangedKeyStopsTheFetchBeforeTheRequest() async throws {
         let other = String(repeating: "ab", count: 32)
         let line = pin(other, expires: UTCDate.now + 1000)
