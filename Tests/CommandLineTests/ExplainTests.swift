@@ -73,6 +73,8 @@ struct ExplainTests {
         let texts = try [
             ["-H", "Authorization: Bearer hush", "http://127.0.0.1/"],
             ["-H", "Cookie: hush", "https://u:hush@127.0.0.1/"],
+            ["-H", "Authorization : hush", "-H", "X-Api-Key: hush", "http://127.0.0.1/"],
+            ["-H", "PRIVATE-TOKEN: hush", "http://127.0.0.1/"],
             ["-x", "http://u:hush@127.0.0.1:3128", "https://127.0.0.1/"],
             ["--token-file", smallweb.home.file("token"), "titan://127.0.0.1/a"],
         ].map { try smallweb.run(["explain"] + $0) }

@@ -150,13 +150,21 @@ enum Trace {
 
     private static let secrets = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
 
+    /// Whether a field's value is a secret: one of HTTP's own, or what services call their keys.
+    private static func isSecret(_ name: some StringProtocol) -> Bool {
+        // As written with -H: a blank before the colon makes it no other field to many servers.
+        let name = name.lowercased().prefix { $0 != " " && $0 != "\t" }
+        return secrets.contains(String(name)) || name.hasSuffix("token")
+            || name.hasSuffix("api-key")
+    }
+
     /// A trace is shown to others; a secret in it is not.
     private static func masked(_ line: String) -> String {
         if line.hasPrefix("titan://"), let token = line.range(of: ";token=") {
             return "\(line[..<token.upper])***"
         }
         let name = line.prefix { $0 != ":" }
-        return secrets.contains(name.lowercased()) ? "\(name): ***" : line
+        return isSecret(name) ? "\(name): ***" : line
     }
 
     /// The same for a request as it went out.
@@ -171,8 +179,7 @@ enum Trace {
                     return Array(text.utf8) + (isEnded ? [ASCII.carriageReturn] : [])
                 }
                 let name = line.prefix { $0 != ASCII.colon }
-                let text = String(decoding: name, as: UTF8.self)
-                guard secrets.contains(text.lowercased()) else { return Array(line) }
+                guard isSecret(String(decoding: name, as: UTF8.self)) else { return Array(line) }
                 return name + Array(": ***\r".utf8)
             }.joined(separator: [ASCII.lineFeed]))
     }
