@@ -50,6 +50,19 @@ struct ProgressTests {
         #expect(smallweb.home.content("big")?.count == 1_048_576)
     }
 
+    @Test func aDumbTerminalHasNone() throws {
+        let server = try server()
+        let screen = try Screen(isTerminal: true)
+        var smallweb = smallweb
+        smallweb.environment["TERM"] = "dumb"
+        let url = "http://127.0.0.1:\(server.port)/big"
+        let status = try smallweb.run(["get", "-o", "big", "--max-time", "1.5", url], on: screen) {
+            $0.waitFor("took too long")
+            gate.signal()
+        }
+        #expect(status == 28 && !screen.shown.contains("\u{1B}[K"), "\(screen.shown)")
+    }
+
     @Test func aNarrowTerminalHasNoRoomForTheBar() throws {
         let server = try server()
         let screen = try Screen(isTerminal: true, columns: 40)

@@ -344,8 +344,11 @@ private final class Drawing: @unchecked Sendable {
         task = Task(executorPreference: loop) { await self.meter.run(form, on: loop) }
     }
 
+    /// Leaves no line behind. The task may see too late, or never, that it has ended.
     func stop() {
-        task?.cancel()
-        task = nil
+        guard let task else { return }
+        task.cancel()
+        meter.erase()
+        self.task = nil
     }
 }

@@ -20,7 +20,10 @@ final class Messages {
     var progress: Settings.Progress {
         switch settings.progress {
         case .auto:
-            let isWatched = isTerminal && settings.showsNotes && !settings.isVerbose
+            // A terminal that cannot erase a line would show one after the other.
+            let isWatched =
+                isTerminal && settings.showsNotes && !settings.isVerbose
+                && Environment.variable("TERM") != "dumb"
             return isWatched && settings.jobs == 1 && !settings.writesJSON ? .bar : .none
         // Several lines cannot be drawn over each other.
         case .bar: return settings.jobs == 1 ? .bar : .none

@@ -45,7 +45,7 @@ final class ProgressMeter: @unchecked Sendable {
 
     func move(_ count: Int) { transfer.bytes += count }
 
-    /// Draws until the task is cancelled, then erases the line.
+    /// Draws until the task is cancelled. The line is then still there.
     func run(_ form: Settings.Progress, on loop: EventLoop) async {
         let seconds = form == .json ? 1 : 0.2
         await loop.sleep(until: .after(seconds: form == .json ? 1 : 0.3))
@@ -54,8 +54,9 @@ final class ProgressMeter: @unchecked Sendable {
             if form == .json { messages.writeRecord(record) } else { draw() }
             await loop.sleep(until: .after(seconds: seconds))
         }
-        messages.showTransient("")
     }
+
+    func erase() { messages.showTransient("") }
 
     private func draw() {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
