@@ -40,7 +40,8 @@ enum Pager {
         guard Environment.isSet("PAGER") else { return ["less", "-R"] }
         let command = Environment.variable("PAGER") ?? ""
         // The variable may hold options, and whatever else a shell understands.
-        return command.isEmpty || command == "cat" ? nil : ["/bin/sh", "-c", command]
+        let isNone = command.allSatisfy { $0 == " " } || command == "cat"
+        return isNone ? nil : ["/bin/sh", "-c", command]
     }
 
     /// Shows all of `text`, or writes it where there is no pager. Returns when the person is done.

@@ -26,16 +26,20 @@ final class Recorder {
     /// The records of links, which go out in one piece.
     private let links = Spool(memoryMax: Run.heldBytesMax)
     private var linksCount = 0
+    private let linksBytesMax: Int
     let body: RecordedBody
 
     /// - Parameters:
     ///   - request: `nil` when the order could not become one.
     ///   - plugin: The handler's name.
     ///   - attempts: How often the request was tried, this time included.
+    ///   - linksBytesMax: What the records of links may take in all. A few bytes of a page can make
+    ///     a record of a kilobyte.
     init(
         _ order: Order, settings: Settings, request: Request?, plugin: String?,
-        target: BodyTarget?, attempts: Int, queueSeconds: Double
+        target: BodyTarget?, attempts: Int, queueSeconds: Double, linksBytesMax: Int = 256 << 20
     ) {
+        self.linksBytesMax = linksBytesMax
         self.order = order
         self.settings = settings
         self.request = request
@@ -104,7 +108,15 @@ final class Recorder {
             writer.members(of: link, base: base)
         }
         linksCount += 1
-        try links.append(writer.line[...])
+        let line = writer.line
+        guard links.count + line.count <= linksBytesMax else {
+            throw FetchError(
+                .tooLarge, .body,
+                "the records of the page's links take more than \(linksBytesMax >> 20) MiB",
+                hint: "list them without --json, or set --max-filesize",
+                expected: String(linksBytesMax))
+        }
+        try links.append(line[...])
     }
 
     /// A remark that is no warning about the reply.

@@ -27,12 +27,15 @@ struct PageStyle {
         isForReading = settings.isReading
     }
 
+    /// Terminals ignore a link to more (VTE, and whoever follows it).
+    private static let linkBytesMax = 2083
+
     /// `text` as a link that can be clicked on (OSC 8), if the terminal shall get such.
     func hyperlink(_ text: String, to url: String) -> String {
         // Whatever is no plain URL could end the sequence and begin another.
-        guard usesHyperlinks, !url.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            return text
-        }
+        guard usesHyperlinks, 1...Self.linkBytesMax ~= url.utf8.count,
+            url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { return text }
         return "\u{1B}]8;;\(url)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
     }
 

@@ -8,12 +8,18 @@ struct PageView {
     private let style: PageStyle
     private let base: URI
     private var targets: [String] = []
+    /// What the URLs of links may still take. A page of `=> a` below a long address is small, and
+    /// all that it leads to is not.
+    private var urlBytesLeft: Int
     private var linesCount = 0
 
-    /// - Parameter base: The page's own URI, after redirects.
-    init(style: PageStyle, base: URI) {
+    /// - Parameters:
+    ///   - base: The page's own URI, after redirects.
+    ///   - urlBytesMax: Links beyond it are shown as they are written.
+    init(style: PageStyle, base: URI, urlBytesMax: Int = 16 << 20) {
         self.style = style
         self.base = base
+        urlBytesLeft = urlBytesMax
     }
 
     // MARK: Gemtext
@@ -35,14 +41,18 @@ struct PageView {
         case .link:
             let link = Link(line, base: base)
             let target = Self.plain(line.target)
-            guard let url = link.uri?.description else {
+            guard let url = link.uri?.description, let label = number(url) else {
                 return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text))
             }
             let style = style
             // Before the call, which would hold on to a copy of all targets.
-            let label = number(url) + " "
-            return wrapped(text.isEmpty ? target : text, first: label) {
-                style.hyperlink(style.accent($0), to: url)
+            var left = urlBytesLeft
+            defer { urlBytesLeft = left }
+            return wrapped(text.isEmpty ? target : text, first: label + " ") { line in
+                // The terminal gets the URL again with every line of a long text.
+                guard left >= url.utf8.count else { return style.accent(line) }
+                left -= url.utf8.count
+                return style.hyperlink(style.accent(line), to: url)
             }
         }
     }
@@ -54,11 +64,10 @@ struct PageView {
         linesCount += 1
         let link = Link(item, line: linesCount)
         let text = TerminalText.escapeLine(item.text)
-        guard let url = link.uri?.description else {
+        guard let url = link.uri?.description, let label = number(url) else {
             let mark = item.kind == .error ? "error: " : link.isLink ? "(no URL) " : ""
             return "      \(mark)\(text)\n"
         }
-        let label = number(url)
         let gutter = String(repeating: " ", count: max(0, 5 - label.count)) + label
         let mark =
             switch item.kind {
@@ -83,7 +92,12 @@ struct PageView {
         return text
     }
 
-    private mutating func number(_ url: String) -> String {
+    /// - Returns: `nil` when too much is held already.
+    private mutating func number(_ url: String) -> String? {
+        // Even a short string takes room.
+        let cost = url.utf8.count + MemoryLayout<String>.size
+        guard urlBytesLeft >= cost else { return nil }
+        urlBytesLeft -= cost
         targets.append(url)
         return "[\(targets.count)]"
     }

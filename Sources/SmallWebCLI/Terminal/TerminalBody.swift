@@ -105,17 +105,13 @@ final class TerminalBody {
             }
         }
         for byte in text {
-            if byte == ASCII.lineFeed {
+            let isEnd = byte == ASCII.lineFeed
+            // Before the next character, so that none is cut in two.
+            if isEnd || pending.count >= Self.lineBytesMax && byte & 0xC0 != 0x80 {
                 show(pending)
                 pending = []
-            } else {
-                pending.append(byte)
-                // Before the next character, so that none is cut in two.
-                if pending.count >= Self.lineBytesMax && byte < 0x80 {
-                    show(pending)
-                    pending = []
-                }
             }
+            if !isEnd { pending.append(byte) }
         }
         if !shown.isEmpty { try target.write(shown) }
     }

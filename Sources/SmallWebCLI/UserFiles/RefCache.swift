@@ -41,6 +41,9 @@ struct RefCache {
             for place in ["refs/heads/", "refs/tags/"] where name.starts(with: place.utf8) {
                 // What an annotated tag points to is no name of its own.
                 guard !name.reversed().starts(with: "}{^".utf8) else { continue }
+                // A shell shows its candidates as they are.
+                let text = String(decoding: name, as: UTF8.self)
+                guard TerminalText.escapeLine(text) == text else { continue }
                 names += name.dropFirst(place.utf8.count) + [ASCII.lineFeed]
             }
         }

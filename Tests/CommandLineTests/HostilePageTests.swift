@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+import SmallWeb
+import SmallWebFormats
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWebCLI
+
+/// Small pages that would like to be large, and names that would like to be more than names.
+@Suite struct HostilePageTests {
+    private let smallweb = Smallweb()
+
+    private func style(_ columns: Int = 80) -> PageStyle {
+        var style = PageStyle(Settings())
+        style.usesColor = false
+        style.usesHyperlinks = true
+        style.isForReading = true
+        style.columns = columns
+        return style
+    }
+
+    private func laidOut(_ page: String, _ view: inout PageView) -> String {
+        var reader = GemtextReader()
+        return reader.add(Array(page.utf8)[...]).map { view.lines(of: $0) }.joined()
+            + view.references()
+    }
+
+    @Test func aLongURLIsNotRepeatedInEveryLineOfItsLabel() throws {
+        let base = try URI(parsing: "gemini://example.org/")
+        let url = "/" + String(repeating: "x", count: 30_000)
+        let label = String(repeating: "words ", count: 5_000)
+        var view = PageView(style: style(), base: base)
+        let text = laidOut("=> \(url) \(label)\n=> /a short\n", &view)
+        #expect(text.utf8.count < 80_000)
+        #expect(text.contains("]8;;gemini://example.org/a\u{1B}\\short"))
+    }
+
+    @Test func whatAllLinksTakeIsBounded() throws {
+        let base = try URI(
+            parsing: "gemini://example.org/" + String(repeating: "x", count: 900) + "/")
+        var view = PageView(style: style(20), base: base, urlBytesMax: 10_000)
+        let page = String(repeating: "=> a\n", count: 1_000)
+        let text = laidOut(page + "=> b last\n", &view)
+        #expect(text.hasPrefix("[1] \u{1B}]8;;gemini://example.org/xxx"))
+        #expect(text.contains("\n=> a\n=> b last\n\n[1] "), "as written")
+        #expect(text.utf8.count < 40_000)
+        // Nor does one long label get the URL with each of its lines.
+        view = PageView(style: style(20), base: base, urlBytesMax: 10_000)
+        let label = String(repeating: "words ", count: 5_000)
+        #expect(laidOut("=> a \(label)\n", &view).utf8.count < 80_000)
+    }
+
+    @Test func menusAreBoundedTheSameWay() throws {
+        let base = try URI(parsing: "gopher://example.org/")
+        var view = PageView(style: style(), base: base, urlBytesMax: 1_000)
+        let item = Item(kind: .text, text: "t", url: "gopher://example.org/0/" + "long/place")
+        let lines = (0..<100).map { _ in view.line(of: item) }
+        #expect(lines[0].contains("[1]") && !lines[99].contains("["))
+        #expect(view.references().split(separator: "\n").count <= 20)
+    }
+
+    @Test func aLineWithoutEndIsShownBeforeItsEnd() throws {
+        let spool = Spool(memoryMax: 1 << 20)
+        var head = Head(.success)
+        head.mediaType = MediaType("text/plain")
+        let body = try TerminalBody(
+            head, base: try URI(parsing: "gemini://example.org/"), style: style(),
+            isLaidOut: true, target: .held(spool))
+        let text = String(repeating: "é", count: 100_000)
+        try body.write(Array(text.utf8)[...])
+        #expect(spool.count > 190_000, "held no more than a piece of it")
+        try body.finish()
+        #expect(spool.count == 200_000 + (32_768 / 80 + 1) * 3 + (100_000 - 3 * 32_768) / 80 + 1)
+    }
+
+    @Test func theRecordsOfLinksAreBounded() throws {
+        var settings = Settings()
+        settings.writesJSON = true
+        settings.listing = .links
+        let base = try URI(parsing: "gemini://example.org/")
+        let recorder = Recorder(
+            Order(url: base.description), settings: settings, request: nil, plugin: nil,
+            target: nil, attempts: 1, queueSeconds: 0, linksBytesMax: 5_000)
+        var reader = GemtextReader()
+        let line = try #require(reader.add(Array("=> a\n".utf8)[...]).first)
+        var outcome: Outcome?
+        for _ in 0..<100 where outcome == nil {
+            do throws(FetchError) {
+                try recorder.add(Link(line, base: base), base: base)
+            } catch {
+                outcome = error.outcome
+            }
+        }
+        #expect(outcome == .tooLarge)
+    }
+
+    @Test func aPagerOfBlanksIsNone() throws {
+        let capsule = try Capsule()
+        var smallweb = smallweb
+        smallweb.environment = ["SMALLWEB_FORCE_TTY": "80", "PAGER": ""]
+        let text = try smallweb.run(["open", capsule.place + "/links/"]).text
+        smallweb.environment["PAGER"] = " "
+        #expect(try smallweb.run(["open", capsule.place + "/links/"]).text == text)
+        #expect(!text.isEmpty)
+    }
+
+    @Test func completionOffersNoNameThatDrivesATerminal() throws {
+        let server = try LoopbackServer { peer in
+            for name in ["ma\u{202E}in", "plain", "z\u{9B}31m"] {
+                let isFirst = name.hasPrefix("ma")
+                let id = String(repeating: "ab", count: 20)
+                let line = "\(id) refs/heads/\(name)" + (isFirst ? "\0agent=demo\n" : "\n")
+                let digits = String(line.utf8.count + 4, radix: 16)
+                peer.write(String(repeating: "0", count: 4 - digits.count) + digits + line)
+            }
+            peer.write("0000")
+            peer.hang()
+        }
+        let url = "git://127.0.0.1:\(server.port)/demo.git"
+        let listed = try smallweb.run(["refs", "--history", url])
+        #expect(listed.status == 0, "\(listed.errors)")
+        let offered = try smallweb.run(["__complete", "get", url + "?ref="]).text
+        #expect(offered == "\(url)?ref=plain\n:\n")
+    }
+}
