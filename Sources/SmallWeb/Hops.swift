@@ -92,7 +92,8 @@ struct Hops {
         var (isHeld, heldBytes) = (false, 0)
         var bodyBytes = 0
         var isEnough = false
-        let wantsHeadAlone = request.wantsHeadAlone
+        let stopsAtHead =
+            request.wantsHeadAlone && !(request.hasHeadMethod && request.http.method == "HEAD")
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -115,7 +116,7 @@ struct Hops {
             default: break
             }
             try await emit(event)
-            if wantsHeadAlone, case .head = event {
+            if stopsAtHead, case .head = event {
                 isEnough = true
                 // Nobody sees this error: it is how the plugin learns that it may stop.
                 throw .cancelled
@@ -174,6 +175,11 @@ struct Hops {
                 next.uri.scheme == request.uri.scheme
                 && next.uri.hostAndPort == request.uri.hostAndPort
             next.http = next.http.redirected(status: status, isSameOrigin: isSameOrigin)
+            if next.wantsHeadAlone {
+                // Each protocol has its own way to be asked for no more.
+                let other = next.http.method == "HEAD" ? nil : next.http.method
+                next.http.method = next.hasHeadMethod ? other ?? "HEAD" : other
+            }
             return next
         } catch {
             if error.outcome == .redirectRefused { throw error }

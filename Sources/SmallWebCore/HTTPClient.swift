@@ -38,8 +38,12 @@ public struct HTTPField: Sendable, Hashable {
     public let name: String
     public let value: String
 
+    /// - Parameter name: Blanks around it go, which many servers do not see either: a secret must
+    ///   be known as one.
     public init(_ name: String, _ value: String) {
-        self.name = name
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        let end = name.lastIndex { !isBlank($0) }.map(name.index(after:)) ?? name.startIndex
+        self.name = String(name[..<end].drop(while: isBlank))
         self.value = value
     }
 }

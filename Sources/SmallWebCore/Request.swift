@@ -10,7 +10,8 @@ public struct Request: Sendable {
     public var input: [UInt8]?
     /// Whether the body shall be the wire's bytes, without un-stuffing or a terminator removed.
     public var wantsRawBody = false
-    /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there.
+    /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there,
+    /// unless the protocol has been asked for no more.
     public var wantsHeadAlone = false
     /// For HTTP alone.
     public var http = HTTPOptions()
@@ -29,6 +30,9 @@ public struct Request: Sendable {
         self.input = input
         self.limits = limits
     }
+
+    /// Whether the protocol can be asked for the head alone, as HTTP can with HEAD.
+    public var hasHeadMethod: Bool { scheme.transport == .own && !scheme.name.hasPrefix("git") }
 
     /// Where to connect: the URI's host and port, or the scheme's default port.
     ///

@@ -171,6 +171,32 @@ import Testing
         #expect(cut.status == 0 && cut.errors == "")
     }
 
+    @Test func headStaysOneAfterARedirectToAnotherProtocol() throws {
+        let capsule = try Capsule()
+        let web = try LoopbackServer { peer in
+            let line = String(decoding: peer.readLine() ?? [], as: UTF8.self)
+            while let field = peer.readLine(), field != Array("\r\n".utf8) {}
+            let hasBody = !line.hasPrefix("HEAD ")
+            let place = line.contains(" /there ") ? "Location: \(capsule.place)/endless\r\n" : ""
+            peer.write("HTTP/1.1 \(place.isEmpty ? "200 OK" : "302 There")\r\n\(place)")
+            peer.write("Content-Length: \(hasBody ? 1_000_000 : 0)\r\n\r\n")
+            if hasBody { peer.hang() }
+        }
+        let url = "http://127.0.0.1:\(web.port)"
+        let there = try smallweb.run(["head", "--proto-redir", "gemini", url + "/there"])
+        #expect(there.status == 0 && there.text.contains("status       20 "), "\(there.errors)")
+        let gemini = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write("31 \(url)/here\r\n")
+        }
+        let place = "gemini://127.0.0.1:\(gemini.port)/"
+        let here = try smallweb.run(["head", "--proto-redir", "http", place])
+        #expect(here.status == 0 && here.text.contains("Content-Length: 0"), "\(here.text)")
+        // Whoever wants another method gets no more of its reply.
+        let posted = try smallweb.run(["head", "-X", "GET", url + "/here"])
+        #expect(posted.status == 0 && posted.text.contains("Content-Length: 1000000"))
+    }
+
     @Test func headOfARefusalIsABlockAndAFailure() throws {
         let capsule = try Capsule()
         let result = try smallweb.run(["head", capsule.place + "/status/51"])

@@ -194,10 +194,8 @@ final class OneURL: @unchecked Sendable {
             settings.listing == .links || settings.writesJSON && settings.listing != nil
             || !destination.isFile && settings.laysPagesOut
         if settings.wantsHeadAlone {
-            // HTTP has a request for that; of the others nobody reads on.
-            let isHTTP = request.scheme.transport == .own && !request.scheme.name.hasPrefix("git")
-            if isHTTP { request.http.method = request.http.method ?? "HEAD" }
-            request.wantsHeadAlone = !isHTTP
+            if request.hasHeadMethod { request.http.method = request.http.method ?? "HEAD" }
+            request.wantsHeadAlone = true
         }
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
