@@ -50,6 +50,16 @@ struct ProgressTests {
         #expect(smallweb.home.content("big")?.count == 1_048_576)
     }
 
+    @Test func aProgressRecordHasNoPassword() throws {
+        let server = try server()
+        let url = "http://ada:hush@127.0.0.1:\(server.port)/big"
+        let screen = try Screen(isTerminal: false)
+        let status = try run(["get", "--progress", "json", "-o", "big", url], on: screen) {
+            $0.waitFor("\n")
+        }
+        #expect(status == 0 && screen.shown.contains("ada:***@") && !screen.shown.contains("hush"))
+    }
+
     @Test func aDumbTerminalHasNone() throws {
         let server = try server()
         let screen = try Screen(isTerminal: true)

@@ -197,6 +197,19 @@ import Testing
         #expect(posted.status == 0 && posted.text.contains("Content-Length: 1000000"))
     }
 
+    @Test func noPasswordIsShown() throws {
+        let web = try LoopbackServer { peer in
+            while let field = peer.readLine(), field != Array("\r\n".utf8) {}
+            peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/gemini\r\n")
+            peer.write("Content-Length: 7\r\n\r\n=> a b\n")
+        }
+        let url = "http://ada:hush@127.0.0.1:\(web.port)/"
+        for command in ["head", "open"] {
+            let shown = try smallweb.run([command, url]).text
+            #expect(shown.contains("127.0.0.1:\(web.port)/") && !shown.contains("hush"), "\(shown)")
+        }
+    }
+
     @Test func headOfARefusalIsABlockAndAFailure() throws {
         let capsule = try Capsule()
         let result = try smallweb.run(["head", capsule.place + "/status/51"])

@@ -36,8 +36,8 @@ struct HeadBlock {
 
     /// - Parameter url: As the user gave it.
     init(_ url: String, _ ending: Ending, redirects: [Redirect], usesColor: Bool) {
-        text = Self.safe(url) + "\n"
-        if usesColor { text = "\u{1B}[1m\(Self.safe(url))\u{1B}[0m\n" }
+        let name = Self.safe(Messages.display(url))
+        text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
         for redirect in redirects {
             let status = redirect.status.map { "\($0) " } ?? ""
             row("redirect", "\(status)to \(redirect.to.display)")

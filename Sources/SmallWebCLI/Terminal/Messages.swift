@@ -64,7 +64,7 @@ final class Messages {
     }
 
     /// A URL as typed, but for a password in it.
-    private static func display(_ url: String) -> String {
+    static func display(_ url: String) -> String {
         guard url.utf8.contains(UInt8(ascii: "@")), let uri = try? URI(parsing: url) else {
             return url
         }

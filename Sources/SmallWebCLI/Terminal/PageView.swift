@@ -18,6 +18,9 @@ struct PageView {
     ///   - urlBytesMax: Links beyond it are shown as they are written.
     init(style: PageStyle, base: URI, urlBytesMax: Int = 16 << 20) {
         self.style = style
+        var base = base
+        // Not for whoever looks over a shoulder; a name alone may be a place, as in finger.
+        if base.userinfo?.contains(":") ?? false { base.userinfo = nil }
         self.base = base
         urlBytesLeft = urlBytesMax
     }

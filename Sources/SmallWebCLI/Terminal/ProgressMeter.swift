@@ -77,7 +77,8 @@ final class ProgressMeter: @unchecked Sendable {
         var writer = JSONWriter()
         writer.object { writer in
             writer.begin("progress", order)
-            writer.member("url", order.url)
+            // Standard error ends up in logs.
+            writer.member("url", order.url.map(Messages.display))
             writer.member("direction", transfer.isUpload ? "upload" : "download")
             writer.member("received", transfer.bytes)
             writer.member("total", transfer.total)
