@@ -72,6 +72,7 @@ final class TLSContext: @unchecked Sendable {
         _ = functions.SSL_CTX_ctrl(
             context, Int32(swtls_min_proto_version_command), Int(TLS1_2_VERSION), nil)
         _ = functions.SSL_CTX_ctrl(context, Int32(swtls_mode_command), Int(swtls_modes), nil)
+        _ = functions.SSL_CTX_set_options(context, UInt64(swtls_options))
         functions.SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil)
         _ = functions.SSL_CTX_ctrl(
             context, Int32(swtls_session_cache_mode_command), Int(swtls_session_cache_modes), nil)

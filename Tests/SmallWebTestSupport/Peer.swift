@@ -123,6 +123,14 @@ public final class Peer {
         return !bytes.isEmpty
     }
 
+    /// Asks for another handshake (TLS 1.2), and reads what the client makes of that.
+    public func renegotiate() {
+        guard let ssl else { return }
+        SSL_renegotiate(ssl)
+        SSL_do_handshake(ssl)
+        _ = fill()
+    }
+
     // MARK: Writing
 
     /// Sends all of `bytes`, at the client's pace. False when the client has gone.

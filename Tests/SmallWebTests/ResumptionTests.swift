@@ -129,6 +129,19 @@ struct ResumptionTests {
                 == [shown[0], nil, shown[2], shown[0], shown[2], nil, shown[0]])
     }
 
+    /// Another key in the middle of a connection would be one that nobody has judged.
+    @Test func aSecondHandshakeOnAConnectionIsRefused() async throws {
+        let versions = TLSVersion.two...TLSVersion.two
+        let server = try LoopbackServer(tls: certificate, versions: versions) { peer in
+            _ = peer.readLine()
+            peer.renegotiate()
+            peer.write("20 text/plain\r\nafter all")
+        }
+        let played = await bench.play(server.url("/")) { $0.limits.totalSeconds = 5 }
+        let outcome = played.error?.outcome
+        #expect(outcome != nil && outcome != .timeout, "refused at once: \(played)")
+    }
+
     /// It costs one more connection, once.
     @Test func aServerThatBreaksOffAtItsOwnSessionIsAskedAgainWithoutOne() async throws {
         let server = try LoopbackServer(
