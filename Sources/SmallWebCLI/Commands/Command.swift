@@ -240,7 +240,7 @@ enum Tool {
         }
         try command.refuseUseless(settings.given)
         var settings = settings
-        if command.options.contains(where: { $0.long == "config" }) {
+        if command.takes(.config) {
             settings.configuration = try Configuration.load(settings)
             settings = try settings.configuration.applied(to: settings, for: nil)
         }

@@ -10,6 +10,13 @@ extension Option {
     ]
     static let ofConfiguration: Set<String> = ["config", "no-config"]
 
+    /// By itself: each run asks whether its command takes it, and need not make all the others.
+    static let config = Option(
+        "config", short: "K", .messages, "read FILE instead of the config files",
+        manual: "Reads FILE instead of the system's config file and the user's own.",
+        example: "smallweb get -K work.conf gemini://example.org/",
+        .value("FILE") { settings, value in settings.configFile = value })
+
     /// What a person sets once.
     static let daily: [Option] = [
         Option(
@@ -34,11 +41,7 @@ extension Option {
                 + "that is done when standard output or standard error is a terminal.",
             example: "smallweb get --no-history gemini://example.org/secret",
             .flag { settings, isOn in settings.recordsHistory = isOn }),
-        Option(
-            "config", short: "K", .messages, "read FILE instead of the config files",
-            manual: "Reads FILE instead of the system's config file and the user's own.",
-            example: "smallweb get -K work.conf gemini://example.org/",
-            .value("FILE") { settings, value in settings.configFile = value }),
+        config,
         Option(
             "no-config", .messages, "read no config file",
             manual: "Reads no config file, so that a script does the same for everybody.",
