@@ -15,7 +15,7 @@ extension Command {
         operands: [.url, .file], mainOptions: ["mime", "token-file", "delete", "identity"],
         takes: {
             ![.links, .refs, .http, .bulk].contains($0.group) && $0.isForFetches
-                && !["head", "data", "input"].contains($0.long)
+                && !["head", "data"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
