@@ -67,8 +67,10 @@ public struct KnownHosts: Sendable, Hashable {
         let beginning = Array(place.utf8)
         var pins: [Pin] = []
         forEachLine { line in
-            // A line that a person has indented counts as much as any other.
-            guard line.drop(while: { $0 == ASCII.space }).starts(with: beginning),
+            // A line that a person has indented counts as much as any other, and so does one of a
+            // file whose line ends are the wrong way round.
+            let text = line.drop { $0 == ASCII.space || $0 == ASCII.carriageReturn }
+            guard text.starts(with: beginning),
                 let pin = Pin(parsing: line), pin.place == place
             else { return }
             pins.append(pin)

@@ -72,9 +72,10 @@ struct TrustTests {
         #expect(status(bench.storePath).st_ino == before)
     }
 
-    @Test func aLineThatAPersonHasIndentedStillCounts() async throws {
+    @Test(arguments: ["  ", "\r", " \r "])
+    func aLineThatAPersonHasIndentedStillCounts(_ indent: String) async throws {
         let other = String(repeating: "ab", count: 32)
-        try write("  " + pin(other, expires: UTCDate.now + 1000) + "\r\n")
+        try write(indent + pin(other, expires: UTCDate.now + 1000) + "\r\n")
         #expect(await visit().error?.outcome == .trustChanged)
     }
 

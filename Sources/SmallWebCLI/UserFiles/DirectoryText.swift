@@ -9,18 +9,8 @@ enum DirectoryText {
     private static let fileBytesMax = 4096
 
     static func read(_ path: String, depth: Int = 0) throws(FetchError) -> String {
-        guard let directory = opendir(path) else {
-            let error = SystemError(number: errno)
-            throw FetchError(
-                .read, .input, "cannot read \(path): \(error.sentence)", errnoName: error.name)
-        }
-        defer { closedir(directory) }
         var text = ""
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasPrefix(".") { continue }
+        for name in try UserFiles.names(in: path) {
             let child = path + "/" + name
             var status = stat()
             guard stat(child, &status) == 0 else { continue }

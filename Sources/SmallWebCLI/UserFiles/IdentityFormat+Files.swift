@@ -16,7 +16,7 @@ extension IdentityFormat {
         case .lagrange: return try pairs(in: path, "crt") { _ in [] }
         case .offpunk:
             var found: [ForeignIdentity] = []
-            for host in try Self.names(in: path) {
+            for host in try UserFiles.names(in: path) {
                 let directory = "\(path)/\(host)"
                 var status = stat()
                 guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
@@ -50,7 +50,7 @@ extension IdentityFormat {
     private func pairs(
         in directory: String, _ suffix: String, _ scopes: (String) -> [String]
     ) throws(FetchError) -> [ForeignIdentity] {
-        try Self.names(in: directory).filter { $0.hasSuffix("." + suffix) }.map { file in
+        try UserFiles.names(in: directory).filter { $0.hasSuffix("." + suffix) }.map { file in
             let name = String(file.dropLast(suffix.count + 1))
             return ForeignIdentity(
                 name: name, certificate: "\(directory)/\(file)", key: "\(directory)/\(name).key",
@@ -65,22 +65,5 @@ extension IdentityFormat {
 
     private static func text(of path: String) throws(FetchError) -> String {
         String(decoding: try InputSource.read("@" + path), as: UTF8.self)
-    }
-
-    private static func names(in path: String) throws(FetchError) -> [String] {
-        guard let directory = opendir(path) else {
-            let error = SystemError(number: errno)
-            throw FetchError(
-                .read, .input, "cannot read \(path): \(error.sentence)", errnoName: error.name)
-        }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            names.append(
-                withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                    pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                })
-        }
-        return names.filter { !$0.hasPrefix(".") }.sorted()
     }
 }

@@ -38,16 +38,9 @@ struct IdentityStore: Sendable {
     }
 
     func names() -> [String] {
-        guard let handle = opendir(directory) else { return [] }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasSuffix(".pem") { names.append(String(name.dropLast(4))) }
-        }
-        return names.filter(Bindings.isName).sorted()
+        let files = (try? UserFiles.names(in: directory)) ?? []
+        return files.filter { $0.hasSuffix(".pem") }.map { String($0.dropLast(4)) }
+            .filter(Bindings.isName)
     }
 
     func pem(_ name: String) throws(FetchError) -> [UInt8] {

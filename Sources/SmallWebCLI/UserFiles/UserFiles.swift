@@ -108,6 +108,27 @@ enum UserFiles {
         }
     }
 
+    /// What is in a directory, hidden files left out, by name.
+    ///
+    /// - Throws: `read`.
+    static func names(in directory: String) throws(FetchError) -> [String] {
+        guard let handle = opendir(directory) else {
+            let error = SystemError(number: errno)
+            throw FetchError(
+                .read, .input, "cannot read \(directory): \(error.sentence)",
+                errnoName: error.name)
+        }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted()
+    }
+
     static func makeDirectories(of path: String) {
         var index = path.startIndex
         while let slash = path[path.index(after: index)...].firstIndex(of: "/") {
