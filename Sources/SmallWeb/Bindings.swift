@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// The text of the file `bindings`, lines of `NAME URL`: which identity is for which place. Other
-/// lines are kept. Pure: text in, text out.
+/// The text of the file `bindings`, lines of `NAME URL`: which identity is for which place. Lines
+/// that are not changed stay as they are, byte by byte. Pure: bytes in, bytes out.
 public struct Bindings: Sendable, Hashable {
-    private enum Line: Sendable, Hashable {
-        case binding(name: String, Identities.Scope)
-        case other(String)
+    private struct Line: Sendable, Hashable {
+        let bytes: ArraySlice<UInt8>
+        /// `nil` for a comment, and for what cannot be read.
+        let binding: Binding?
+    }
+
+    private struct Binding: Sendable, Hashable {
+        let name: String
+        let scope: Identities.Scope
     }
 
     private var lines: [Line]
@@ -19,54 +25,57 @@ public struct Bindings: Sendable, Hashable {
             }
     }
 
-    public init(parsing text: String) {
-        lines = text.unicodeScalars.split(separator: "\n").map { line in
-            let words = line.split { $0 == " " || $0 == "\r" || $0 == "\t" }.map { String($0) }
-            guard words.count == 2, Self.isName(words[0]),
-                let scope = try? Identities.Scope(words[1])
-            else { return .other(String(line)) }
-            return .binding(name: words[0], scope)
-        }
+    public init(parsing bytes: [UInt8]) {
+        var bytes = bytes[...]
+        if bytes.last == ASCII.lineFeed { bytes = bytes.dropLast() }
+        let isEmpty = bytes.isEmpty
+        lines =
+            isEmpty
+            ? []
+            : bytes.split(
+                separator: ASCII.lineFeed, omittingEmptySubsequences: false
+            ).map { Line(bytes: $0, binding: Self.binding($0)) }
     }
 
-    public var text: String {
-        lines.reduce(into: "") { text, line in
-            switch line {
-            case .binding(let name, let scope): text += "\(name) \(scope)\n"
-            case .other(let line): text += line + "\n"
-            }
+    private static func binding(_ line: ArraySlice<UInt8>) -> Binding? {
+        let words = line.split {
+            $0 == ASCII.space || $0 == ASCII.carriageReturn || $0 == ASCII.tab
+        }.map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 2, isName(words[0]), let scope = try? Identities.Scope(words[1]) else {
+            return nil
         }
+        return Binding(name: words[0], scope: scope)
     }
+
+    public var bytes: [UInt8] { lines.flatMap { $0.bytes + [ASCII.lineFeed] } }
 
     public func scopes(of name: String) -> [Identities.Scope] {
-        lines.compactMap { line in
-            if case .binding(name, let scope) = line { scope } else { nil }
-        }
+        lines.compactMap { $0.binding?.name == name ? $0.binding?.scope : nil }
     }
 
     /// The identity of the narrowest place that has `uri` in it.
     public func name(for uri: URI) -> String? {
         var best: (name: String, length: Int)?
-        for case .binding(let name, let scope) in lines where scope.contains(uri) {
-            let length = scope.path.utf8.count
-            if length >= best?.length ?? 0 { best = (name, length) }
+        for case let binding? in lines.map(\.binding) where binding.scope.contains(uri) {
+            let length = binding.scope.path.utf8.count
+            if length >= best?.length ?? 0 { best = (binding.name, length) }
         }
         return best?.name
     }
 
     /// A place has one identity: the last that was bound to it.
     public mutating func add(_ name: String, _ scope: Identities.Scope) {
-        lines.removeAll { line in
-            if case .binding(_, scope) = line { true } else { false }
-        }
-        lines.append(.binding(name: name, scope))
+        lines.removeAll { $0.binding?.scope == scope }
+        lines.append(
+            Line(
+                bytes: Array("\(name) \(scope)".utf8)[...],
+                binding: Binding(name: name, scope: scope)))
     }
 
     /// - Parameter scope: `nil` for all.
     public mutating func remove(_ name: String, scope: Identities.Scope?) {
-        lines.removeAll { line in
-            guard case .binding(name, let other) = line else { return false }
-            return scope == nil || scope == other
+        lines.removeAll {
+            $0.binding?.name == name && (scope == nil || $0.binding?.scope == scope)
         }
     }
 }

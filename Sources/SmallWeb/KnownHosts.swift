@@ -23,7 +23,7 @@ public struct KnownHosts: Sendable, Hashable {
             var digits: Int { self == .sha256 ? 64 : 128 }
         }
 
-        /// `host:port`, compared exactly.
+        /// `host:port`, in lower case and without a dot at the host's end.
         public var place: String
         /// Lower-case hexadecimal digest.
         public var key: String
@@ -40,12 +40,12 @@ public struct KnownHosts: Sendable, Hashable {
         public var seenSHA256: String?
         public var seenSHA512: String?
         /// Fields that this version does not know, in order.
-        var others: [String] = []
+        var others: [[UInt8]] = []
     }
 
     static let header = "# smallweb known_hosts 1"
-    /// The file, with a line feed at its end. A line is parsed when somebody asks for its pin: a
-    /// fetch needs one of thousands.
+    /// The file, with a line feed at its end. A line is parsed when its pin is wanted: a fetch
+    /// needs one of thousands.
     public private(set) var bytes: [UInt8]
 
     public init(parsing bytes: [UInt8]) {
@@ -63,28 +63,32 @@ public struct KnownHosts: Sendable, Hashable {
     }
 
     /// The pins of `host:port`: alternatives, any of which is as good.
-    public func pins(of place: String) -> [Pin] {
-        let beginning = Array(place.utf8)
-        var pins: [Pin] = []
+    public func pins(of place: String) -> [Pin] { lines(of: place).compactMap(\.pin) }
+
+    /// The lines about `host:port`, numbered from 1; without a pin where they cannot be read.
+    func lines(of place: String) -> [(number: Int, pin: Pin?)] {
+        let canonical = Self.canonical(place)
+        let beginning = Array(canonical.utf8)
+        var lines: [(number: Int, pin: Pin?)] = []
+        var number = 0
         forEachLine { line in
-            // A line that a person has indented counts as much as any other, and so does one of a
-            // file whose line ends are the wrong way round.
-            let text = line.drop { $0 == ASCII.space || $0 == ASCII.carriageReturn }
-            guard text.starts(with: beginning),
-                let pin = Pin(parsing: line), pin.place == place
-            else { return }
-            pins.append(pin)
+            number += 1
+            guard Self.isAbout(beginning, line) else { return }
+            let pin = Pin(parsing: line)
+            lines.append((number, pin?.place == canonical ? pin : nil))
         }
-        return pins
+        return lines
     }
 
-    public mutating func add(_ pin: Pin) { bytes += Array(pin.text.utf8) + [ASCII.lineFeed] }
+    public mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
 
-    /// Removes all pins of `host:port`, and says how many there were.
+    /// Removes all that is known of `host:port`, damaged lines too, and says how many lines there
+    /// were.
     @discardableResult
     public mutating func remove(_ place: String) -> Int {
-        let count = pins(of: place).count
-        if count > 0 { rewrite { $0.place == place ? nil : $0 } }
+        let count = lines(of: place).count
+        let beginning = Array(Self.canonical(place).utf8)
+        if count > 0 { rewrite { line in Self.isAbout(beginning, line) ? nil : line } }
         return count
     }
 
@@ -94,11 +98,13 @@ public struct KnownHosts: Sendable, Hashable {
     ///   are only for places of which nothing is known.
     /// - Returns: Those that were added.
     public mutating func merge(_ more: [Pin], replacing: Bool) -> [Pin] {
-        var known = Set(pins.map(\.place))
-        if replacing {
-            let places = Set(more.map(\.place))
-            rewrite { places.contains($0.place) ? nil : $0 }
-            known = []
+        var known: Set<String> = []
+        let places = Set(more.map(\.place))
+        rewrite { line in
+            guard let place = Self.place(ofLine: line), places.contains(place) else { return line }
+            if replacing { return nil }
+            known.insert(place)
+            return line
         }
         var seen: Set<Pin> = []
         // A store may have the same line twice, and several for one place, which are alternatives.
@@ -108,23 +114,21 @@ public struct KnownHosts: Sendable, Hashable {
     }
 
     /// Replaces `old`, in its place.
-    mutating func replace(_ old: Pin, by new: Pin) { rewrite { $0 == old ? new : $0 } }
+    mutating func replace(_ old: Pin, by new: Pin) {
+        let beginning = Array(old.place.utf8)
+        rewrite { line in
+            guard Self.isAbout(beginning, line), Pin(parsing: line) == old else { return line }
+            return new.line[...]
+        }
+    }
 
-    /// Puts other pins into the place of those that `change` wants changed, and leaves every other
-    /// line as it is, byte by byte.
-    private mutating func rewrite(_ change: (Pin) -> Pin?) {
+    /// Puts another line into the place of each that `change` wants changed; `nil` removes it.
+    private mutating func rewrite(_ change: (ArraySlice<UInt8>) -> ArraySlice<UInt8>?) {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + 512)
         forEachLine { line in
-            let pin = Pin(parsing: line)
-            let next = pin.flatMap(change)
-            if next == pin {
-                result += line
-            } else if let next {
-                result += next.text.utf8
-            } else {
-                return
-            }
+            guard let next = change(line) else { return }
+            result += next
             result.append(ASCII.lineFeed)
         }
         bytes = result
@@ -136,6 +140,54 @@ public struct KnownHosts: Sendable, Hashable {
             body(rest[..<end])
             rest = rest[(end + 1)...]
         }
+    }
+
+    // MARK: Places
+
+    /// `host:port` in lower case; `x.example.` is the same host as `x.example`.
+    static func canonical(_ place: String) -> String {
+        let place = place.lowercased()
+        guard let colon = place.lastIndex(of: ":"), place[..<colon].last == "." else {
+            return place
+        }
+        return String(place[..<colon].dropLast() + place[colon...])
+    }
+
+    /// Whether a line begins with that place, whatever follows.
+    ///
+    /// - Parameter place: In its canonical form.
+    private static func isAbout(_ place: [UInt8], _ line: ArraySlice<UInt8>) -> Bool {
+        var text = withoutIndent(line)[...]
+        for byte in place {
+            if byte == ASCII.colon, text.first == ASCII.dot { text = text.dropFirst() }
+            guard let next = text.popFirst(), ASCII.lowercased(next) == byte else { return false }
+        }
+        return !(text.first.map(ASCII.isDigit) ?? false)
+    }
+
+    /// The place that a line begins with, in its canonical form; `nil` for a comment, and for what
+    /// begins with something else.
+    private static func place(ofLine line: ArraySlice<UInt8>) -> String? {
+        guard let field = fields(line).first, field.first != UInt8(ascii: "#"),
+            let colon = field.lastIndex(of: ASCII.colon)
+        else { return nil }
+        let port = field[(colon + 1)...].prefix(while: ASCII.isDigit)
+        return canonical(String(decoding: field[..<port.endIndex], as: UTF8.self))
+    }
+
+    /// Indented lines count as much as others, and so do those of an editor that begins a file
+    /// with a byte order mark, or ends lines with a carriage return.
+    private static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        return (line.starts(with: mark) ? line.dropFirst(mark.count) : line).drop(while: isBlank)
+    }
+
+    fileprivate static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        withoutIndent(line).split(whereSeparator: isBlank)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn
     }
 }
 
@@ -154,7 +206,9 @@ extension KnownHosts.Pin {
         guard digest.utf8.count == algorithm.digits,
             digest.utf8.allSatisfy({ ASCII.hexValue($0) != nil })
         else { return nil }
-        self.init(place: place, key: digest, expires: expires, first: first, last: last, via: via)
+        self.init(
+            place: KnownHosts.canonical(place), key: digest, expires: expires, first: first,
+            last: last, via: via)
         self.kind = kind
         self.algorithm = algorithm
     }
@@ -174,21 +228,22 @@ extension KnownHosts.Pin {
 
     /// `nil` for anything that is not a pin of this version.
     init?(parsing line: ArraySlice<UInt8>) {
-        guard let line = String(validating: line, as: UTF8.self) else { return nil }
-        let fields = line.split { $0 == " " || $0 == "\r" }
-        guard fields.count >= 3, !line.hasPrefix("#"), let kind = Kind(rawValue: String(fields[1])),
-            let colon = fields[2].firstIndex(of: ":"),
-            let algorithm = Algorithm(rawValue: String(fields[2][..<colon])),
+        let fields = KnownHosts.fields(line)
+        let text = fields.prefix(3).map { String(decoding: $0, as: UTF8.self).lowercased() }
+        guard text.count == 3, !text[0].hasPrefix("#"), let kind = Kind(rawValue: text[1]),
+            let colon = text[2].firstIndex(of: ":"),
+            let algorithm = Algorithm(rawValue: String(text[2][..<colon])),
             kind == .certificate || algorithm == .sha256
         else { return nil }
-        let key = fields[2][fields[2].index(after: colon)...]
+        let key = text[2][text[2].index(after: colon)...]
         guard key.utf8.count == algorithm.digits,
-            key.utf8.allSatisfy({ ASCII.hexValue($0) != nil && !(0x41...0x46 ~= $0) })
+            key.utf8.allSatisfy({ ASCII.hexValue($0) != nil })
         else { return nil }
-        self.init(place: String(fields[0]), key: String(key), via: "-")
+        self.init(place: KnownHosts.canonical(text[0]), key: String(key), via: "-")
         self.kind = kind
         self.algorithm = algorithm
-        for field in fields.dropFirst(3) {
+        for bytes in fields.dropFirst(3) {
+            let field = String(decoding: bytes, as: UTF8.self)
             let value = field.firstIndex(of: "=").map { field[field.index(after: $0)...] }
             switch field.prefix(while: { $0 != "=" }) {
             case "expires": expires = value.flatMap(Self.number)
@@ -201,7 +256,7 @@ extension KnownHosts.Pin {
                     if hash.hasPrefix("c:sha256:") { seenSHA256 = String(hash.dropFirst(9)) }
                     if hash.hasPrefix("c:sha512:") { seenSHA512 = String(hash.dropFirst(9)) }
                 }
-            default: others.append(String(field))
+            default: others.append(Array(bytes))
             }
         }
     }
@@ -211,7 +266,8 @@ extension KnownHosts.Pin {
         ASCII.decimal(text.utf8, max: 253_402_300_799)
     }
 
-    public var text: String {
+    /// The line of the file, without a line feed.
+    var line: [UInt8] {
         let number = { (value: Int?) in value.map(String.init) ?? "-" }
         let fields = [
             place, kind.rawValue, digest, "expires=\(number(expires))", "first=\(number(first))",
@@ -220,6 +276,7 @@ extension KnownHosts.Pin {
         let seen = [
             seenSHA256.map { "c:sha256:" + $0 }, seenSHA512.map { "c:sha512:" + $0 },
         ].compactMap(\.self).joined(separator: ",")
-        return (fields + (seen.isEmpty ? [] : ["seen=" + seen]) + others).joined(separator: " ")
+        let known = (fields + (seen.isEmpty ? [] : ["seen=" + seen])).joined(separator: " ")
+        return others.reduce(into: Array(known.utf8)) { $0 += [ASCII.space] + $1 }
     }
 }

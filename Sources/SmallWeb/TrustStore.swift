@@ -3,11 +3,7 @@ internal import Glibc
 public import SmallWebCore
 public import SmallWebTransport
 
-/// Trust on first use over a known_hosts file that many processes may share.
-///
-/// Every change is made under an exclusive lock on the file's directory, to a copy that is then
-/// renamed into place: a reader sees the old store or the new one, a kill leaves one of them, and
-/// no writer loses another's line.
+/// Trust on first use over a known_hosts file that many processes may share (see ``StoreFile``).
 public struct TrustStore: Sendable {
     public let path: String
     public let policy: TrustPolicy
@@ -32,13 +28,17 @@ public struct TrustStore: Sendable {
         _ endpoint: Endpoint, _ tls: TLSFacts, now: Int, loop: EventLoop,
         by deadline: Deadline = .never
     ) async throws(FetchError) -> TrustFacts {
-        var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy)
+        var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
+        let known = try load()
         do throws(FetchError) {
-            let (facts, needsUpdate) = try visit.judge(try load()) { _ in }
+            let (facts, needsUpdate) = try visit.judge(known) { _ in }
             guard needsUpdate else { return facts }
         } catch {
-            let isQuestion = error.outcome == .untrusted || error.outcome == .trustChanged
+            // A person can answer for a key, not for a line that cannot be read.
+            let isQuestion =
+                (error.outcome == .untrusted || error.outcome == .trustChanged)
+                && !known.lines(of: endpoint.description).contains { $0.pin == nil }
             guard policy == .ask, isQuestion, let asker, asker(error.message) else { throw error }
             visit.isApproved = true
         }
@@ -63,13 +63,12 @@ public struct TrustStore: Sendable {
         loop: EventLoop, by deadline: Deadline = .never,
         _ body: (inout KnownHosts) throws(FetchError) -> Value
     ) async throws(FetchError) -> Value {
-        let lock = try await lockDirectory(loop: loop, by: deadline)
-        defer { close(lock) }
+        let lock = try await lock(loop: loop, by: deadline)
         // Nothing remembered counts under the lock.
         let before = try read()
         var hosts = before
         let value = try body(&hosts)
-        if hosts != before { try save(hosts) }
+        if hosts != before { try file.replace(by: hosts.bytes, lock) }
         return value
     }
 
@@ -82,114 +81,32 @@ public struct TrustStore: Sendable {
         return hosts
     }
 
-    private func read() throws(FetchError) -> KnownHosts {
-        do throws(SystemError) {
-            let file = try systemCall { open(path, O_RDONLY | O_CLOEXEC) }
-            defer { close(file) }
-            let bytes = try readAll(file)
-            return KnownHosts(parsing: bytes)
-        } catch {
-            if error.number == ENOENT { return KnownHosts(parsing: []) }
-            throw FetchError(
-                .read, .tls, "cannot read the trust store \(path): \(error.sentence)",
-                errnoName: error.name, hint: "mend it, or name another with SMALLWEB_KNOWN_HOSTS")
-        }
+    /// The file, for messages and for changes.
+    private var file: StoreFile {
+        StoreFile(
+            path, title: "trust store",
+            hint: "name another with --known-hosts or SMALLWEB_KNOWN_HOSTS", phase: .tls)
     }
 
-    /// Behind symbolic links: the store is locked and replaced where it really is.
-    private var realPath: String {
-        var path = path
-        // `realpath` wants the file to exist; a link may lead to where it is still to be made.
-        for _ in 0..<40 {
-            if let resolved = realpath(path, nil) {
-                defer { free(resolved) }
-                return String(cString: resolved)
-            }
-            var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
-            let count = readlink(path, &target, target.count)
-            guard count > 0 else { break }
-            let text = String(decoding: target[..<count], as: UTF8.self)
-            path = text.hasPrefix("/") ? text : Self.directory(of: path) + "/" + text
-        }
-        return path
-    }
+    private func read() throws(FetchError) -> KnownHosts { KnownHosts(parsing: try file.read()) }
 
-    private static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    private var directory: String { Self.directory(of: realPath) }
-
-    /// The directory's descriptor, locked until it is closed.
-    private func lockDirectory(
+    private func lock(
         loop: EventLoop, by deadline: Deadline
-    ) async throws(FetchError) -> Int32 {
+    ) async throws(FetchError) -> StoreFile.Lock {
         let deadline = min(deadline, .after(seconds: 30))
         var pause = 0.001
-        do throws(SystemError) {
-            try makeDirectories()
-            let descriptor = try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-            while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-                let number = errno
-                guard number == EWOULDBLOCK || number == EINTR, Deadline.now < deadline,
-                    !Task.isCancelled
-                else {
-                    close(descriptor)
-                    throw SystemError(number: number)
-                }
-                // Polled, since the loop must not block; at odd times, so that nobody starves.
-                await loop.sleep(until: .after(seconds: .random(in: 0...pause)))
-                pause = min(2 * pause, 0.05)
-            }
-            return descriptor
-        } catch {
+        while true {
+            if let lock = try file.tryLock() { return lock }
             if Task.isCancelled { throw .cancelled }
-            guard error.number == EWOULDBLOCK else { throw writeFailure("cannot lock", error) }
-            throw FetchError(
-                .timeout, .tls, "another process keeps the trust store \(path) locked",
-                errnoName: error.name, hint: "end that process, or try again later")
-        }
-    }
-
-    private func makeDirectories() throws(SystemError) {
-        for (index, character) in zip(directory.indices, directory)
-        where character == "/" && index != directory.startIndex {
-            mkdir(String(directory[..<index]), 0o700)
-        }
-        if mkdir(directory, 0o700) != 0 && errno != EEXIST { throw SystemError(number: errno) }
-    }
-
-    private func save(_ hosts: KnownHosts) throws(FetchError) {
-        let final = realPath
-        let temporary = "\(final).\(getpid()).part"
-        do throws(SystemError) {
-            // Whatever has this name is not ours, or is left from a process that was killed.
-            unlink(temporary)
-            let file = try systemCall {
-                open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard Deadline.now < deadline else {
+                throw FetchError(
+                    .timeout, .tls, "another process keeps the trust store \(path) locked",
+                    errnoName: "EWOULDBLOCK", hint: "end that process, or try again later")
             }
-            defer { close(file) }
-            // A store that others may read, because it is kept with a project, stays so.
-            var old = stat()
-            if stat(final, &old) == 0 { fchmod(file, old.st_mode & 0o777) }
-            do throws(SystemError) {
-                try writeAll(hosts.bytes[...], to: file)
-                _ = try systemCall { fsync(file) }
-                _ = try systemCall { rename(temporary, final) }
-            } catch {
-                unlink(temporary)
-                throw error
-            }
-        } catch {
-            throw writeFailure("cannot write", error)
+            // Polled, since the loop must not block; at odd times, so that all get their turn.
+            await loop.sleep(until: .after(seconds: .random(in: 0...pause)))
+            pause = min(2 * pause, 0.05)
         }
-    }
-
-    private func writeFailure(_ what: String, _ error: SystemError) -> FetchError {
-        FetchError(
-            .write, .tls, "\(what) the trust store \(path): \(error.sentence)",
-            errnoName: error.name, hint: "name another with SMALLWEB_KNOWN_HOSTS")
     }
 }
 

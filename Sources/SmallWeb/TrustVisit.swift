@@ -63,6 +63,8 @@ struct TrustVisit {
     let tls: TLSFacts
     let now: Int
     let policy: TrustPolicy
+    /// The store's file, for messages.
+    let path: String
     /// Whether a person said yes.
     var isApproved = false
 
@@ -101,7 +103,8 @@ struct TrustVisit {
     func judge(
         _ hosts: KnownHosts, change: (KnownHosts) -> Void
     ) throws(FetchError) -> (TrustFacts, needsUpdate: Bool) {
-        let pins = hosts.pins(of: endpoint.description)
+        let lines = hosts.lines(of: endpoint.description)
+        let pins = lines.compactMap(\.pin)
         var changed = hosts
         if let pin = pins.first(where: { $0.matches(certificate) }) {
             let present = renewed(pin)
@@ -115,6 +118,8 @@ struct TrustVisit {
             }
             return (facts(.match, pin.first), isStale)
         }
+        // It may have been the pin of another key.
+        if let damaged = lines.first(where: { $0.pin == nil }) { throw damage(damaged.number) }
         guard let known = pins.last else {
             if policy == .locked || policy == .ask && !isApproved { throw unknown }
             changed.add(newPin(via: isApproved ? "asked" : "first-use"))
@@ -134,9 +139,9 @@ struct TrustVisit {
         throw refusal(known)
     }
 
-    private func newPin(via: String, keeping others: [String] = []) -> KnownHosts.Pin {
+    private func newPin(via: String, keeping others: [[UInt8]] = []) -> KnownHosts.Pin {
         var pin = KnownHosts.Pin(
-            place: endpoint.description, key: certificate.spkiSHA256.hex,
+            place: KnownHosts.canonical(endpoint.description), key: certificate.spkiSHA256.hex,
             expires: certificate.notAfter, first: now, last: now, days: 1, via: via)
         pin.others = others
         pin.see(certificate)
@@ -174,6 +179,14 @@ struct TrustVisit {
                 + "sha256:\(certificate.sha256.hex)",
             hint: "if that is right: smallweb trust add \(endpoint) --pin \(key)",
             expected: "a known key", actual: "spki-\(key)")
+    }
+
+    private func damage(_ line: Int) -> FetchError {
+        FetchError(
+            .untrusted, .tls,
+            "\(path):\(line): cannot read the pin of \(endpoint), whose key is \(key)",
+            hint: "correct the line, or delete it: smallweb trust remove \(endpoint)",
+            expected: "a pin that can be read", actual: "spki-\(key)")
     }
 
     private func refusal(_ pin: KnownHosts.Pin) -> FetchError {

@@ -19,6 +19,11 @@ public enum ASCII {
 
     public static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
+    /// A letter in lower case; any other byte as it is.
+    public static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- 0x41 < 26 ? byte | 0x20 : byte
+    }
+
     /// The value of a hexadecimal digit of either case, or `nil`.
     public static func hexValue(_ byte: UInt8) -> UInt8? {
         if isDigit(byte) { return byte &- 0x30 }

@@ -84,7 +84,9 @@ import Testing
                 atPath: smallweb.home.file(path), withIntermediateDirectories: true)
             let result = try smallweb.run([command])
             #expect(result.status == 26)
-            #expect(result.errors.hasSuffix("\(path): is a directory\n"), "\(result.errors)")
+            #expect(
+                result.errors.hasSuffix("\(path): it is a directory, not a file\n"),
+                "\(result.errors)")
         }
     }
 

@@ -209,13 +209,13 @@ struct StoreRecordTests {
             for try await status in group { #expect(status == 0) }
         }
         let text = String(decoding: smallweb.home.content("ids/bindings") ?? [], as: UTF8.self)
-        #expect(text.hasPrefix("# by hand\nalice gemini://a.test:1965/\nfuture kind of line\n"))
+        #expect(text.hasPrefix("# by hand\nalice gemini://a.test/\nfuture kind of line\n"))
         for number in 0..<40 { #expect(text.contains("bob gemini://h\(number).test:1965/\n")) }
         let names = try FileManager.default.contentsOfDirectory(atPath: smallweb.home.file("ids"))
         #expect(names.sorted() == ["alice.pem", "bindings", "bob.pem"], "nothing else is left")
         #expect(try smallweb.run(["identity", "remove", "bob"]).status == 0)
         let left = String(decoding: smallweb.home.content("ids/bindings") ?? [], as: UTF8.self)
-        #expect(left == "# by hand\nalice gemini://a.test:1965/\nfuture kind of line\n")
+        #expect(left == "# by hand\nalice gemini://a.test/\nfuture kind of line\n")
     }
 
     @Test func aKilledWriterLeavesOldOrNewBindings() throws {

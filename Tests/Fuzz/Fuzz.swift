@@ -260,8 +260,9 @@ private func bindings(_ input: [UInt8]) {
     guard let first = input.first,
         let text = String(validating: input.dropFirst(), as: UTF8.self)
     else { return }
-    let bindings = Bindings(parsing: text)
-    check(Bindings(parsing: bindings.text) == bindings, "reads differently the second time")
+    let bindings = Bindings(parsing: Array(input.dropFirst()))
+    check(
+        Bindings(parsing: bindings.bytes) == bindings, "reads differently the second time")
     let formats = IdentityFormat.allCases
     let format = formats[Int(first) % formats.count]
     for found in format.identities(inText: text, directory: "d") {

@@ -30,6 +30,26 @@ END
     out_says "got gemini://$place/"
     must grep -q "^$place k sha256:$key .* via=asked " "$work/asked"
 
+    check "trust: a store that is mounted by itself is rewritten where it is"
+    if find_namespaces; then
+        mkdir "$work/mounted"
+        printf '# kept\n' >"$work/mounted/known"
+        printf '# mounted\n' >"$work/mounted/hosts"
+        script on-mounted-store <<END
+mount --bind "$work/mounted/known" "$work/mounted/hosts" || exit 99
+"$smallweb" get --known-hosts "$work/mounted/hosts" "gemini://$place/"
+END
+        timeout 20 "${namespace[@]}" -m "$work/on-mounted-store" >"$out" 2>"$err" </dev/null
+        status=$?
+        status_is 0
+        must grep -q '^# kept$' "$work/mounted/known"
+        must grep -q "^$place k sha256:$key " "$work/mounted/known"
+        must test "$(ls -A "$work/mounted")" = $'hosts\nknown'
+    else
+        name=''
+        skip "a store that is mounted by itself needs a private mount"
+    fi
+
     check "trust: a no stores nothing and sends nothing"
     ask $'n\n' get --trust ask "gemini://$place/"
     status_is 60

@@ -26,7 +26,8 @@ import Testing
     private func judge(
         _ policy: TrustPolicy, _ tls: TLSFacts, _ hosts: inout KnownHosts, approved: Bool = false
     ) throws(FetchError) -> TrustFacts.Verdict {
-        var visit = TrustVisit(endpoint: place, tls: tls, now: Self.now, policy: policy)
+        var visit = TrustVisit(
+            endpoint: place, tls: tls, now: Self.now, policy: policy, path: "known_hosts")
         visit.isApproved = approved
         if let facts = try visit.judgeWithoutStore() { return facts.verdict }
         return try visit.judge(hosts) { hosts = $0 }.0.verdict

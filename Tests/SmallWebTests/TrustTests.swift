@@ -48,10 +48,10 @@ struct TrustTests {
     }
 
     private func pin(_ key: String, expires: Int?, last: Int? = UTCDate.now) -> String {
-        KnownHosts.Pin(
+        let pin = KnownHosts.Pin(
             place: place, key: key, expires: expires, first: 1000, last: last, days: 3,
-            via: "first-use"
-        ).text
+            via: "first-use")
+        return String(decoding: pin.line, as: UTF8.self)
     }
 
     @Test func theFirstVisitPinsTheKeyInAPrivateFile() async throws {
@@ -93,6 +93,42 @@ struct TrustTests {
         #expect(read() == line + "\n")
         server.stop()
         #expect(server.connections.map(\.received) == [[]])
+    }
+
+    @Test(arguments: ["z sha256:", "k sha256:0", "k sha999:"])
+    func aDamagedPinStopsTheFetchBeforeTheRequest(_ field: String) async throws {
+        let line = "\(place) \(field)\(certificate.spkiSHA256.hex)"
+        try write("# first\n\(line)\n")
+        let error = try #require(await visit().error)
+        #expect(error.outcome == .untrusted)
+        #expect(error.message.hasPrefix("\(bench.storePath):2: "))
+        #expect(read() == "# first\n\(line)\n")
+        server.stop()
+        #expect(server.connections.map(\.received) == [[]])
+    }
+
+    @Test func aDamagedLineBesideTheRightPinDoesNoHarm() async throws {
+        try write("\(place) k sha256:x\n\(pin(certificate.spkiSHA256.hex, expires: nil))\n")
+        #expect(await visit().connections.first?.trust?.verdict == .match)
+    }
+
+    @Test func aDotAtTheEndOfAHostDoesNotMakeItAnotherPlace() async throws {
+        let store = TrustStore(path: bench.storePath, policy: .tofu)
+        let loop = bench.loop
+        let keys = (1...2).map { facts(UInt8($0)) }
+        let outcome = await Task(executorPreference: loop) { () -> Outcome? in
+            do throws(FetchError) {
+                for (index, host) in ["x.test", "x.test."].enumerated() {
+                    _ = try await store.judge(
+                        Endpoint(host: host, port: 1965, security: .tls), keys[index],
+                        now: UTCDate.now, loop: loop)
+                }
+                return nil
+            } catch {
+                return error.outcome
+            }
+        }.value
+        #expect(outcome == .trustChanged)
     }
 
     @Test func aKeyWhoseCertificateNeverExpiresIsNeverRenewed() async throws {
@@ -228,7 +264,7 @@ struct KnownHostsTests {
         #expect(pin.last == nil)
         #expect(pin.days == 12)
         #expect(pin.via == "first-use")
-        #expect(pin.others == ["x=y", "word"])
+        #expect(pin.others == [Array("x=y".utf8), Array("word".utf8)])
     }
 
     @Test(arguments: [
@@ -254,8 +290,57 @@ struct KnownHostsTests {
         #expect(hosts.pins(of: "b:1").map(\.key) == [key])
     }
 
-    @Test func aKeyInCapitalsIsNoPin() {
-        let hosts = KnownHosts(parsing: Array("a:1 k sha256:\(key.uppercased())\n".utf8))
-        #expect(hosts.pins(of: "a:1") == [])
+    /// The same pin, as a person or another program may have written it.
+    @Test(arguments: [
+        "x.test:1 k sha256:KEY", "X.Test:1 K SHA256:KEY", "x.test:1\tk\tsha256:KEY\tn=1",
+        "\u{FEFF}x.test:1 k sha256:KEY", "x.test.:1 k sha256:key", " \tx.test:1 k sha256:key",
+    ])
+    func whatIsClearIsRead(_ line: String) {
+        let line = line.replacing("KEY", with: key.uppercased()).replacing("key", with: key)
+        for place in ["x.test:1", "X.test:1", "x.test.:1"] {
+            let hosts = KnownHosts(parsing: Array("# first\n\(line)\n".utf8))
+            #expect(hosts.pins(of: place).map(\.key) == [key], "\(place)")
+            #expect(hosts.lines(of: place).map(\.number) == [2])
+        }
+    }
+
+    @Test(arguments: [
+        "x.test:1", "x.test:1 k", "x.test:1 k sha256:KEYx", "x.test:1 z sha256:KEY",
+        "x.test:1 k md5:KEY", "x.test:1 k sha256:K\u{E9}Y", "X.TEST.:1  k", "x.test:1,k sha256:KEY",
+        "\u{FEFF}x.test:1 k sha256:short",
+    ])
+    func whatIsDamagedIsNoticed(_ line: String) {
+        let bytes = Array("\(line.replacing("KEY", with: key))\n".utf8)
+        let hosts = KnownHosts(parsing: bytes)
+        #expect(hosts.pins(of: "x.test:1") == [])
+        #expect(hosts.lines(of: "x.test:1").map(\.number) == [1])
+        #expect(hosts.lines(of: "x.test:11").isEmpty)
+        var removed = hosts
+        #expect(removed.remove("x.test:1") == 1)
+        #expect(removed.bytes.isEmpty)
+        let pin = KnownHosts.Pin(
+            place: "x.test:1", .key, .sha256, digest: key, first: nil, via: "import")
+        var merged = hosts
+        #expect(merged.merge([pin].compactMap(\.self), replacing: false) == [])
+    }
+
+    @Test(arguments: [
+        "# x.test:1 k sha256:KEY", "x.test:12 k sha256:KEY", "y.x.test:1 k sha256:KEY",
+        "x.test k sha256:KEY", "", "xtest:1 k",
+    ])
+    func whatIsAboutAnotherPlaceDoesNotCount(_ line: String) {
+        let hosts = KnownHosts(parsing: Array("\(line.replacing("KEY", with: key))\n".utf8))
+        #expect(hosts.lines(of: "x.test:1").isEmpty)
+    }
+
+    @Test func bytesThatAreNotUTF8SurviveARewrite() throws {
+        let field: [UInt8] = Array("note=".utf8) + [0xE9, 0xFF]
+        var hosts = KnownHosts(parsing: Array("x.test:1 k sha256:\(key) ".utf8) + field)
+        let pin = try #require(hosts.pins(of: "x.test:1").first)
+        var newer = pin
+        newer.days = 5
+        hosts.replace(pin, by: newer)
+        #expect(hosts.bytes.suffix(field.count + 2) == [0x20] + field + [0x0A])
+        #expect(hosts.pins(of: "x.test:1").first?.days == 5)
     }
 }

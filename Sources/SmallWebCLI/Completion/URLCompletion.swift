@@ -30,10 +30,10 @@ struct URLCompletion {
 
     private mutating func offerLatest() {
         var seen: Set<String> = []
-        for bookmark in Bookmarks.all() where seen.insert(bookmark.url).inserted {
+        for bookmark in Self.bookmarks where seen.insert(bookmark.url).inserted {
             candidates.append(.init(text: bookmark.url, description: bookmark.title))
         }
-        for url in History.latest(Self.latestMax) where seen.insert(url).inserted {
+        for url in Self.visits(Self.latestMax) where seen.insert(url).inserted {
             candidates.append(.init(text: url, description: ""))
         }
         flags = [.keepOrder]
@@ -94,7 +94,7 @@ struct URLCompletion {
     private mutating func offerSegments(_ word: String, lead: String) {
         let start = String(word[...(word.lastIndex(of: "/") ?? word.startIndex)])
         var titles: [String: String] = [:]
-        for bookmark in Bookmarks.all() { titles[bookmark.url] = bookmark.title }
+        for bookmark in Self.bookmarks { titles[bookmark.url] = bookmark.title }
         var seen: Set<String> = []
         for url in Self.known where url.hasPrefix(word) {
             let rest = url.dropFirst(start.count)
@@ -113,7 +113,12 @@ struct URLCompletion {
     }
 
     /// Bookmarks, and visits from the latest to the first.
-    private static var known: [String] { Bookmarks.all().map(\.url) + History.latest() }
+    private static var known: [String] { bookmarks.map(\.url) + visits(History.entriesMax) }
+
+    /// Completion does without what it cannot read.
+    private static var bookmarks: [Bookmarks.Bookmark] { (try? Bookmarks.all()) ?? [] }
+
+    private static func visits(_ count: Int) -> [String] { (try? History.latest(count)) ?? [] }
 
     private static func parts(
         _ url: String

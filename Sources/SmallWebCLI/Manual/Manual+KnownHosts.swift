@@ -12,12 +12,13 @@ extension Manual {
                 seen=c:sha256:1b2c...,c:sha512:37ac...
             .Ed
             .Pp
-            The fields of a line are separated by spaces.
+            The fields of a line are separated by spaces or tabs.
+            Upper case counts as lower case.
             .Bl -tag -width Ds
             .It Ar host : Ns Ar port
             The server: A-labels in lower case, the port always written, IPv6 in
             brackets.
-            It is compared as a whole.
+            A dot at the end of the host is ignored.
             .It Li k No or Li c
             The pin is of the public key (SubjectPublicKeyInfo), or, as other clients
             have it, of the whole certificate.
@@ -34,7 +35,7 @@ extension Manual {
             .It Li n No = Ns Ar number
             On how many days it was met.
             .It Li via No = Ns Ar word
-            How the pin came about: first-use, renewed, asked (somebody said yes), added,
+            How the pin came about: first-use, renewed, asked (the user said yes), added,
             replaced, or import:CLIENT.
             .It Li seen No = Ns Ar hashes
             Of the certificate that was met last, so that the stores of all other
@@ -46,10 +47,18 @@ extension Manual {
             Comments, which begin with #, lines of other kinds and unknown fields survive
             when the file is written anew.
             Deleting a line makes the next visit the first.
+            A line of a server that cannot be read as a pin is never passed over: other
+            keys of that server are refused until the line is corrected or deleted.
             .Pp
             Writers lock the directory and put a new file, with the same permissions, in
             the place of the old one: a reader sees one or the other, and a process that
             is killed leaves one of them.
+            A file that is mounted by itself is written in place; what it held is
+            .Ar file Ns .saved
+            until that has succeeded.
+            A device such as
+            .Pa /dev/null
+            is an empty store that keeps nothing.
             .Sh FILES
             .Bl -tag -width Ds
             .It Pa $XDG_DATA_HOME/smallweb/known_hosts

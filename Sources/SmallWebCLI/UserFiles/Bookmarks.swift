@@ -2,63 +2,80 @@
 internal import Glibc
 internal import SmallWeb
 
-/// URLs that a person wants to be offered: `URL<TAB>TITLE` per line. A plain file, to be edited and
-/// kept under version control by whoever likes to.
+/// URLs that a person wants to be offered: `URL<TAB>TITLE` per line. A plain file, to be edited by
+/// hand and kept under version control; lines that are not changed stay as they are, byte by byte.
 enum Bookmarks {
     struct Bookmark: Hashable {
         let url: String
         let title: String
 
-        init?(line: Substring) {
-            let fields = line.split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let url = fields.first, !url.isEmpty, !url.hasPrefix("#") else { return nil }
-            self.url = String(url)
-            title = fields.count > 1 ? String(fields[1]) : ""
+        /// - Returns: `nil` for a comment and an empty line.
+        init?(line: ArraySlice<UInt8>) {
+            let text = line.last == ASCII.carriageReturn ? line.dropLast() : line
+            let fields = text.split(
+                separator: ASCII.tab, maxSplits: 1, omittingEmptySubsequences: false)
+            guard let url = fields.first, !url.isEmpty, url.first != UInt8(ascii: "#") else {
+                return nil
+            }
+            self.url = String(decoding: url, as: UTF8.self)
+            title = fields.count > 1 ? String(decoding: fields[1], as: UTF8.self) : ""
         }
     }
 
-    static func all() -> [Bookmark] { lines().compactMap { Bookmark(line: $0) } }
-
-    private static func lines() -> [Substring] {
-        guard let path = UserFiles.bookmarks, let bytes = UserFiles.read(path) else { return [] }
-        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+    /// - Throws: `read`.
+    static func all() throws(FetchError) -> [Bookmark] {
+        try UserFiles.bookmarks.map { file throws(FetchError) in bookmarks(in: try file.read()) }
+            ?? []
     }
 
     /// Adds a bookmark, or gives the one of the same URL a new title.
     static func add(_ url: String, title: String) throws(FetchError) {
         let uri = try URI(parsing: url)
         let oneLine = title.split { $0 == "\t" || $0.isNewline }.joined(separator: " ")
-        try change { lines in
-            lines.removeAll { Bookmark(line: $0)?.url == uri.description }
-            lines.append("\(uri.description)\t\(oneLine)")
+        try change { bytes throws(FetchError) in
+            remove(uri.description, from: &bytes)
+            if let last = bytes.last, last != ASCII.lineFeed { bytes.append(ASCII.lineFeed) }
+            bytes += Array("\(uri.description)\t\(oneLine)\n".utf8)
         }
     }
 
     /// - Parameter text: Its URL as it is listed, or as it was added.
     static func remove(_ text: String) throws(FetchError) {
-        let isListed = all().contains { $0.url == text }
-        let url = isListed ? text : (try? URI(parsing: text).description) ?? text
-        guard all().contains(where: { $0.url == url }) else {
-            let nearest = Nearest.name(to: url, among: all().map(\.url))
-            throw usageError(
-                "\(url) is no bookmark", hint: nearest.map { "did you mean \($0)?" })
+        try change { bytes throws(FetchError) in
+            let urls = bookmarks(in: bytes).map(\.url)
+            let url = urls.contains(text) ? text : (try? URI(parsing: text).description) ?? text
+            guard urls.contains(url) else {
+                let nearest = Nearest.name(to: url, among: urls)
+                throw usageError(
+                    "\(url) is not bookmarked", hint: nearest.map { "did you mean \($0)?" })
+            }
+            remove(url, from: &bytes)
         }
-        try change { lines in lines.removeAll { Bookmark(line: $0)?.url == url } }
     }
 
-    private static func change(_ edit: (inout [Substring]) -> Void) throws(FetchError) {
-        guard let path = UserFiles.bookmarks else {
+    private static func bookmarks(in bytes: [UInt8]) -> [Bookmark] {
+        bytes.split(separator: ASCII.lineFeed).compactMap { Bookmark(line: $0) }
+    }
+
+    private static func remove(_ url: String, from bytes: inout [UInt8]) {
+        var kept: [UInt8] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let line = rest[...(rest.firstLineFeed ?? rest.endIndex - 1)]
+            rest = rest[line.endIndex...]
+            let text = line.last == ASCII.lineFeed ? line.dropLast() : line
+            if Bookmark(line: text)?.url != url { kept += line }
+        }
+        bytes = kept
+    }
+
+    private static func change(
+        _ edit: (inout [UInt8]) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        guard let file = UserFiles.bookmarks else {
             throw usageError("no home directory for the bookmarks", hint: "set HOME")
         }
-        do throws(SystemError) {
-            let file = try UserFiles.openLocked(path)
-            defer { close(file) }
-            var lines = lines()
-            edit(&lines)
-            try UserFiles.replace(path, by: lines.flatMap { Array($0.utf8) + [ASCII.lineFeed] })
-        } catch {
-            throw FetchError(.write, .output, "cannot write the bookmarks: \(error.sentence)")
-        }
+        try file.change(edit)
     }
 }
 
@@ -81,10 +98,7 @@ extension Command {
     ) { _, operands throws(FetchError) in
         switch (operands.first ?? "list", operands.count) {
         case ("list", ...1):
-            if let path = UserFiles.bookmarks, UserFiles.exists(path) {
-                _ = try UserFiles.content(of: path, "the bookmarks")
-            }
-            let lines = Bookmarks.all().map { "\($0.url)\t\($0.title)\n" }
+            let lines = try Bookmarks.all().map { "\($0.url)\t\($0.title)\n" }
             try StandardStream.output.writeForeign(Array(lines.joined().utf8))
         case ("add", 2...):
             try Bookmarks.add(operands[1], title: operands.dropFirst(2).joined(separator: " "))

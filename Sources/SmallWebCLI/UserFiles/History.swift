@@ -8,18 +8,17 @@ internal import SmallWebPlugins
 enum History {
     /// How many URLs are remembered.
     static let entriesMax = 2000
-    /// A file of this size may hold more lines than are worth keeping. Below it nobody counts.
+    /// Lines are counted only in a file of at least this size.
     private static let roughSizeMax = 160 << 10
 
     /// Records the URLs among `operands`. What cannot be recorded is not worth a message.
     static func record(_ operands: [String], _ settings: Settings) {
-        guard isOn(settings), let path = UserFiles.history else { return }
+        guard isOn(settings), let file = UserFiles.history else { return }
         let lines = operands.compactMap(entry).map { "\(time(nil))\t\($0)\n" }
-        guard !lines.isEmpty, let file = try? UserFiles.openLocked(path) else { return }
-        defer { close(file) }
-        try? writeAll(Array(lines.joined().utf8)[...], to: file)
-        var status = stat()
-        if fstat(file, &status) == 0, Int(status.st_size) > roughSizeMax { shorten(file, path) }
+        guard !lines.isEmpty, let size = try? file.append(lines: Array(lines.joined().utf8)),
+            size > roughSizeMax
+        else { return }
+        try? file.change { bytes throws(FetchError) in shorten(&bytes) }
     }
 
     /// A script's fetches are not what a person wants to be offered, so by default only a run with
@@ -51,16 +50,17 @@ enum History {
     }
 
     /// The latest first, each once.
-    static func latest(_ count: Int = entriesMax) -> [String] {
-        guard let path = UserFiles.history, let bytes = UserFiles.read(path) else { return [] }
+    ///
+    /// - Throws: `read`.
+    static func latest(_ count: Int = entriesMax) throws(FetchError) -> [String] {
+        guard let bytes = try UserFiles.history?.read() else { return [] }
         return latest(in: bytes, count).map { String(decoding: bytes[$0.url], as: UTF8.self) }
     }
 
-    static func clear() throws(SystemError) {
+    /// - Throws: `read` or `write`.
+    static func clear() throws(FetchError) {
         RefCache.clear()
-        guard let path = UserFiles.history else { return }
-        // A lock is of no use here: whoever appends after this appends to a new file.
-        if unlink(path) != 0 && errno != ENOENT { throw SystemError(number: errno) }
+        try UserFiles.history?.change { bytes throws(FetchError) in bytes = [] }
     }
 
     private static func latest(
@@ -80,13 +80,11 @@ enum History {
         return found
     }
 
-    /// Leaves each URL's last line, up to the most that are remembered. The caller has the lock.
-    private static func shorten(_ file: Int32, _ path: String) {
-        guard let bytes = UserFiles.read(file, limit: 16 << 20),
-            bytes.count(where: { $0 == ASCII.lineFeed }) > 2 * entriesMax
-        else { return }
-        let kept = latest(in: bytes, entriesMax).reversed()
-        try? UserFiles.replace(path, by: kept.flatMap { bytes[$0.line] + [ASCII.lineFeed] })
+    /// Leaves each URL's last line, up to the most that are remembered.
+    private static func shorten(_ bytes: inout [UInt8]) {
+        guard bytes.count(where: { $0 == ASCII.lineFeed }) > 2 * entriesMax else { return }
+        let old = bytes
+        bytes = latest(in: old, entriesMax).reversed().flatMap { old[$0.line] + [ASCII.lineFeed] }
     }
 }
 
@@ -106,15 +104,9 @@ extension Command {
     ) { _, operands throws(FetchError) in
         switch operands {
         case [], ["list"]:
-            // Completion does without what it cannot read; whoever asks is told.
-            if let path = UserFiles.history, UserFiles.exists(path) {
-                _ = try UserFiles.content(of: path, "the history")
-            }
-            try StandardStream.output.write(History.latest().map { $0 + "\n" }.joined())
+            try StandardStream.output.write(try History.latest().map { $0 + "\n" }.joined())
         case ["clear"]:
-            do throws(SystemError) { try History.clear() } catch {
-                throw FetchError(.write, .output, "cannot clear the history: \(error.sentence)")
-            }
+            try History.clear()
         default:
             throw usageError("history takes list or clear, not \"\(operands[0])\"")
         }

@@ -66,8 +66,8 @@ struct IdentityStore: Sendable {
     func add(_ name: String, _ pem: [UInt8]) throws(FetchError) {
         let path = try path(name)
         let part = "\(directory)/.\(name).\(getpid()).part"
-        UserFiles.makeDirectories(of: path)
         do throws(SystemError) {
+            try makeDirectories(directory, mode: 0o700)
             unlink(part)
             let file = try systemCall {
                 open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -78,7 +78,7 @@ struct IdentityStore: Sendable {
             }
             try writeAll(pem[...], to: file)
             _ = try systemCall { fsync(file) }
-            // Fails when the name is taken, and shows nobody half a key.
+            // Fails when the name is taken, and never shows half a key.
             _ = try systemCall { link(part, path) }
         } catch {
             if error.number == EEXIST {
@@ -106,29 +106,17 @@ struct IdentityStore: Sendable {
 
     // MARK: Bindings
 
-    func bindings() throws(FetchError) -> Bindings {
-        guard access(directory + "/bindings", F_OK) == 0 else { return Bindings(parsing: "") }
-        let bytes = try InputSource.read("@\(directory)/bindings")
-        return Bindings(parsing: String(decoding: bytes, as: UTF8.self))
+    private var bindingsFile: StoreFile {
+        StoreFile(directory + "/bindings", title: "list of bindings")
     }
 
-    /// Changes the bindings under a lock: whoever reads sees the old ones or the new ones, and
-    /// nobody's change is lost.
+    func bindings() throws(FetchError) -> Bindings { Bindings(parsing: try bindingsFile.read()) }
+
     func change(_ body: (inout Bindings) -> Void) throws(FetchError) {
-        let path = directory + "/bindings"
-        UserFiles.makeDirectories(of: path)
-        do throws(SystemError) {
-            let lock = try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-            defer { close(lock) }
-            _ = try systemCall { flock(lock, LOCK_EX) }
-            let before = try? bindings()
-            guard var bindings = before else { throw SystemError(number: EIO) }
+        try bindingsFile.change { bytes throws(FetchError) in
+            var bindings = Bindings(parsing: bytes)
             body(&bindings)
-            guard bindings != before else { return }
-            try UserFiles.replace(path, by: Array(bindings.text.utf8), isPrecious: true)
-        } catch {
-            throw FetchError(
-                .write, .output, "cannot write \(path): \(error.sentence)", errnoName: error.name)
+            bytes = bindings.bytes
         }
     }
 }

@@ -51,8 +51,9 @@ struct RefCache {
         if access(path, F_OK) != 0, Self.files(in: directory).count >= Self.filesMax {
             Self.clear()
         }
-        UserFiles.makeDirectories(of: path)
-        try? UserFiles.replace(path, by: names)
+        try? StoreFile(path, title: "list of references").change { bytes throws(FetchError) in
+            bytes = names
+        }
     }
 
     static func clear() {

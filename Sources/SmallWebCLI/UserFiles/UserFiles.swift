@@ -17,8 +17,12 @@ enum UserFiles {
         return home.map { "\($0)/\(fallback)/smallweb/\(name)" }
     }
 
-    static var history: String? { path("XDG_STATE_HOME", ".local/state", "history") }
-    static var bookmarks: String? { path("XDG_CONFIG_HOME", ".config", "bookmarks") }
+    static var history: StoreFile? {
+        path("XDG_STATE_HOME", ".local/state", "history").map { StoreFile($0, title: "history") }
+    }
+    static var bookmarks: StoreFile? {
+        path("XDG_CONFIG_HOME", ".config", "bookmarks").map { StoreFile($0, title: "bookmarks") }
+    }
 
     /// - Returns: `nil` when it cannot be opened. More than `limit` bytes: the last ones.
     static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
@@ -65,49 +69,6 @@ enum UserFiles {
         }
     }
 
-    /// Opens for appending, for the user alone, and locks; makes the directory if need be. A lock
-    /// on a file that somebody has replaced meanwhile is worth nothing, so it is taken again.
-    static func openLocked(_ path: String) throws(SystemError) -> Int32 {
-        while true {
-            var file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-            if file < 0 && errno == ENOENT {
-                makeDirectories(of: path)
-                file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-            }
-            guard file >= 0 else { throw SystemError(number: errno) }
-            while flock(file, LOCK_EX) != 0 && errno == EINTR {}
-            var held = stat()
-            var named = stat()
-            if fstat(file, &held) == 0, stat(path, &named) == 0, held.st_ino == named.st_ino {
-                return file
-            }
-            close(file)
-        }
-    }
-
-    /// Puts a new file in the old one's place: whoever reads sees one or the other. A symbolic link
-    /// stays one: people keep such files elsewhere.
-    ///
-    /// - Parameter isPrecious: Whether it must be there after a power cut, too.
-    static func replace(
-        _ name: String, by bytes: [UInt8], isPrecious: Bool = false
-    ) throws(SystemError) {
-        let real = realpath(name, nil)
-        defer { free(real) }
-        let path = real.map { String(cString: $0) } ?? name
-        let new = "\(path).\(getpid())"
-        let file = try systemCall { open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600) }
-        defer { close(file) }
-        do throws(SystemError) {
-            try writeAll(bytes[...], to: file)
-            if isPrecious { _ = try systemCall { fsync(file) } }
-            _ = try systemCall { rename(new, path) }
-        } catch {
-            unlink(new)
-            throw error
-        }
-    }
-
     /// What is in a directory, hidden files left out, by name.
     ///
     /// - Throws: `read`.
@@ -127,13 +88,5 @@ enum UserFiles {
             if !name.hasPrefix(".") { names.append(name) }
         }
         return names.sorted()
-    }
-
-    static func makeDirectories(of path: String) {
-        var index = path.startIndex
-        while let slash = path[path.index(after: index)...].firstIndex(of: "/") {
-            mkdir(String(path[..<slash]), 0o700)
-            index = slash
-        }
     }
 }

@@ -3,11 +3,11 @@ internal import Glibc
 
 /// The one owner of a file descriptor. Copying it, or using it after it is consumed, does not
 /// compile.
-struct Descriptor: ~Copyable {
+package struct Descriptor: ~Copyable {
     private let number: Int32
 
     /// Takes ownership of `number`, which must be open.
-    init(owning number: Int32) {
+    package init(owning number: Int32) {
         precondition(number >= 0)
         self.number = number
     }
@@ -15,5 +15,5 @@ struct Descriptor: ~Copyable {
     deinit { _ = Glibc.close(number) }
 
     /// The number, lent for a system call while the owner lives.
-    var borrowed: Int32 { number }
+    package var borrowed: Int32 { number }
 }

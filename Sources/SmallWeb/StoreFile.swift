@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+package import SmallWebCore
+
+/// One of the user's files that several processes read and change: known hosts, bookmarks,
+/// bindings, history.
+///
+/// A change is made under a lock on the file's directory, to a copy that is then renamed into
+/// place: a reader sees the old file or the new one, a kill leaves one of them, and no writer loses
+/// another's lines. A symbolic link stays one. A device such as `/dev/null` reads as empty and
+/// keeps nothing; a directory, pipe or socket is refused.
+package struct StoreFile: Sendable {
+    package let path: String
+    /// `trust store`, for messages.
+    private let title: String
+    private let hint: String?
+    private let phase: FetchError.Phase
+
+    /// Larger files are refused.
+    private static let bytesMax = 256 << 20
+
+    package init(
+        _ path: String, title: String, hint: String? = nil, phase: FetchError.Phase = .output
+    ) {
+        self.path = path
+        self.title = title
+        self.hint = hint
+        self.phase = phase
+    }
+
+    /// All of it; empty when there is no such file.
+    ///
+    /// - Throws: `read`.
+    package func read() throws(FetchError) -> [UInt8] {
+        guard try kind(for: .read) == .file else { return [] }
+        return try attempt(.read, "cannot read") { () throws(SystemError) in
+            let file = Descriptor(
+                owning: try systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
+            let bytes = try readAll(file.borrowed, limit: Self.bytesMax)
+            guard bytes.count <= Self.bytesMax else { throw SystemError(number: EFBIG) }
+            return bytes
+        }
+    }
+
+    /// Changes the file under its lock, which is waited for.
+    ///
+    /// - Parameter body: Nothing is written when it throws or changes nothing.
+    /// - Throws: What `body` throws; `read` before anything is written; `write`.
+    package func change<Value>(
+        _ body: (inout [UInt8]) throws(FetchError) -> Value
+    ) throws(FetchError) -> Value {
+        let lock = try lock()
+        let before = try read()
+        var bytes = before
+        let value = try body(&bytes)
+        if bytes != before { try replace(by: bytes, lock) }
+        return value
+    }
+
+    /// Adds whole lines to the file's end.
+    ///
+    /// - Returns: The size of the file.
+    /// - Throws: `write`; the file is then as it was.
+    package func append(lines: [UInt8]) throws(FetchError) -> Int {
+        let lock = try lock()
+        guard lock.descriptor != nil else { return 0 }
+        return try attempt(.write, "cannot write") { () throws(SystemError) in
+            let file = Descriptor(
+                owning: try systemCall {
+                    open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+                })
+            let size = Int(try systemCall { lseek(file.borrowed, 0, SEEK_END) })
+            var last = ASCII.lineFeed
+            if size > 0 { _ = try systemCall { pread(file.borrowed, &last, 1, off_t(size - 1)) } }
+            let bytes = last == ASCII.lineFeed ? lines : [ASCII.lineFeed] + lines
+            do throws(SystemError) {
+                try writeAll(bytes[...], to: file.borrowed)
+            } catch {
+                ftruncate(file.borrowed, off_t(size))
+                throw error
+            }
+            return size + bytes.count
+        }
+    }
+
+    // MARK: Locking
+
+    /// Held until it goes out of use.
+    package struct Lock: ~Copyable {
+        /// `nil` for a device, which keeps nothing.
+        fileprivate let descriptor: Descriptor?
+    }
+
+    /// - Returns: `nil` while another process has the lock.
+    /// - Throws: `write`.
+    package func tryLock() throws(FetchError) -> Lock? { try lock(flags: LOCK_EX | LOCK_NB) }
+
+    private func lock() throws(FetchError) -> Lock {
+        guard let lock = try lock(flags: LOCK_EX) else {
+            preconditionFailure("a lock that is waited for is got or fails")
+        }
+        return lock
+    }
+
+    private func lock(flags: Int32) throws(FetchError) -> Lock? {
+        if try kind(for: .write) == .device { return Lock(descriptor: nil) }
+        let directory = directory(of: resolvingLinks(path))
+        return try attempt(.write, "cannot lock") { () throws(SystemError) in
+            try makeDirectories(directory, mode: 0o700)
+            let descriptor = Descriptor(
+                owning: try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+            do throws(SystemError) {
+                _ = try systemCall { flock(descriptor.borrowed, flags) }
+            } catch {
+                guard error.number == EWOULDBLOCK else { throw error }
+                return nil
+            }
+            return Lock(descriptor: descriptor)
+        }
+    }
+
+    // MARK: Replacing
+
+    /// Puts a file with these bytes in the old one's place.
+    ///
+    /// - Throws: `write`; the file is then as it was, or its message says where that is.
+    package func replace(by bytes: [UInt8], _ lock: borrowing Lock) throws(FetchError) {
+        guard lock.descriptor != nil else { return }
+        let final = resolvingLinks(path)
+        // The lock makes the name ours; a process that was killed may have left it.
+        let new = "\(directory(of: final))/.smallweb-\(getpid()).part"
+        let isReplaced = try attempt(.write, "cannot write") { () throws(SystemError) in
+            unlink(new)
+            do throws(SystemError) {
+                let file = Descriptor(
+                    owning: try systemCall {
+                        open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+                    })
+                try Self.keepOwner(of: final, file.borrowed)
+                try writeAll(bytes[...], to: file.borrowed)
+                _ = try systemCall { fsync(file.borrowed) }
+                _ = try systemCall { rename(new, final) }
+                return true
+            } catch {
+                unlink(new)
+                // A file that is mounted by itself, as in a container, keeps its place.
+                guard error.number == EBUSY else { throw error }
+                return false
+            }
+        }
+        if !isReplaced { try rewrite(final, bytes) }
+    }
+
+    /// A store that others may read, because it is kept with a project, stays so, and root leaves
+    /// a user's file the user's.
+    private static func keepOwner(of path: String, _ file: Int32) throws(SystemError) {
+        var old = stat()
+        guard stat(path, &old) == 0 else {
+            if errno == ENOENT { return }
+            throw SystemError(number: errno)
+        }
+        fchown(file, old.st_uid, old.st_gid)
+        fchmod(file, old.st_mode & 0o777)
+    }
+
+    /// Writes into the file itself. What it held is saved beside it until that has succeeded.
+    private func rewrite(_ final: String, _ bytes: [UInt8]) throws(FetchError) {
+        let saved = final + ".saved"
+        let old = try read()
+        try attempt(.write, "cannot write \(saved), a copy of") { () throws(SystemError) in
+            do throws(SystemError) {
+                let copy = Descriptor(
+                    owning: try systemCall {
+                        open(saved, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+                    })
+                try writeAll(old[...], to: copy.borrowed)
+                _ = try systemCall { fsync(copy.borrowed) }
+            } catch {
+                if error.number != EEXIST { unlink(saved) }
+                throw error
+            }
+        }
+        try attempt(.write, "what it held is in \(saved); cannot write") {
+            () throws(SystemError) in
+            let file = Descriptor(owning: try systemCall { open(final, O_WRONLY | O_CLOEXEC) })
+            try writeAll(bytes[...], to: file.borrowed)
+            _ = try systemCall { ftruncate(file.borrowed, off_t(bytes.count)) }
+            _ = try systemCall { fsync(file.borrowed) }
+        }
+        unlink(saved)
+    }
+
+    // MARK: What is there
+
+    private enum Kind { case missing, file, device }
+
+    /// - Throws: `outcome` for what can be no store, and for what cannot be looked at.
+    private func kind(for outcome: Outcome) throws(FetchError) -> Kind {
+        var facts = stat()
+        let what = outcome == .read ? "cannot read" : "cannot write"
+        if stat(path, &facts) != 0 {
+            let error = SystemError(number: errno)
+            if error.number == ENOENT { return .missing }
+            throw failure(outcome, what, error)
+        }
+        let other: String
+        switch facts.st_mode & S_IFMT {
+        case S_IFREG: return .file
+        case S_IFCHR, S_IFBLK: return .device
+        case S_IFDIR: other = "directory"
+        case S_IFIFO: other = "pipe"
+        case S_IFSOCK: other = "socket"
+        default: other = "special file"
+        }
+        throw FetchError(
+            outcome, phase, "\(what) the \(title) \(path): it is a \(other), not a file",
+            hint: hint)
+    }
+
+    private func attempt<Value: ~Copyable>(
+        _ outcome: Outcome, _ what: String, _ body: () throws(SystemError) -> Value
+    ) throws(FetchError) -> Value {
+        do throws(SystemError) {
+            return try body()
+        } catch {
+            throw failure(outcome, what, error)
+        }
+    }
+
+    private func failure(_ outcome: Outcome, _ what: String, _ error: SystemError) -> FetchError {
+        FetchError(
+            outcome, phase, "\(what) the \(title) \(path): \(error.sentence)",
+            errnoName: error.name, hint: hint)
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+package import Glibc
+
+/// The directory part of a path: `.` when it has none.
+package func directory(of path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: ASCII.slash) else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+}
+
+/// Makes a directory and those above it, as far as they are missing.
+///
+/// - Throws: The error of the first one that cannot be made.
+package func makeDirectories(_ path: String, mode: mode_t) throws(SystemError) {
+    if mkdir(path, mode) == 0 || errno == EEXIST { return }
+    let number = errno
+    let parent = directory(of: path)
+    guard number == ENOENT, parent != path, !path.isEmpty else { throw SystemError(number: number) }
+    try makeDirectories(parent, mode: mode)
+    // Another process may have been faster.
+    if mkdir(path, mode) != 0 && errno != EEXIST { throw SystemError(number: errno) }
+}
+
+/// The file behind a path's symbolic links, even where the last one leads to a file that does not
+/// exist yet.
+package func resolvingLinks(_ path: String) -> String {
+    var path = path
+    for _ in 0..<40 {
+        if let resolved = realpath(path, nil) {
+            defer { free(resolved) }
+            return String(cString: resolved)
+        }
+        var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &target, target.count)
+        guard count > 0 else { break }
+        let text = String(decoding: target[..<count], as: UTF8.self)
+        path = text.hasPrefix("/") ? text : directory(of: path) + "/" + text
+    }
+    return path
+}
