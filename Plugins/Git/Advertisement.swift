@@ -77,10 +77,14 @@ struct Advertisement: Sendable {
         value("fetch")?.split(separator: " ").contains(feature) ?? false
     }
 
-    var facts: ProtocolFacts {
-        .git(
-            version: version, objectFormat: format.rawValue,
-            capabilities: capabilities.map(String.init))
+    var facts: Facts {
+        [
+            "git": .object([
+                "protocol": .number(version), "object_format": .text(format.rawValue),
+                "head": .none,
+                "capabilities": .list(capabilities.map { .text(String($0)) }),
+            ])
+        ]
     }
 
     private mutating func setFormat() throws(FetchError) {

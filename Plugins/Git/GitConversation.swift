@@ -120,7 +120,7 @@ final class HTTPConversation: GitConversation {
         _ = try await client.exchange(
             HTTPRequest(uri: uri, options: options, limits: request.limits)
         ) { reply async throws(FetchError) in
-            try check(reply, type + kind, at: uri)
+            try check(reply, type + kind, method: body == nil ? "GET" : "POST", at: uri)
         } onBody: { bytes async throws(FetchError) in
             guard !isDone else { return try overhead.add(bytes: bytes.count) }
             decoder.add(bytes)
@@ -133,7 +133,7 @@ final class HTTPConversation: GitConversation {
 
     /// - Throws: With a `refusal` for every reply but the one that was asked for.
     private func check(
-        _ reply: HTTPReply, _ type: String, at uri: URI
+        _ reply: HTTPReply, _ type: String, method: String, at uri: URI
     ) throws(FetchError) {
         let found = reply["content-type"].flatMap { MediaType(parsing: $0) }
         switch reply.status {
@@ -145,20 +145,17 @@ final class HTTPConversation: GitConversation {
                 hint: "check the path of the repository")
         case 301, 302, 303, 307, 308:
             if let target = redirectTarget(reply["location"], from: uri) {
-                var head = Head(status: reply.status, .redirect, meta: reply.reason)
+                var head = reply.head(.redirect, method: method)
                 head.redirectTarget = target
                 head.isPermanentRedirect = reply.status == 301 || reply.status == 308
                 refusal = head
             }
         case 408, 425, 429, 500...:
-            refusal = Head(status: reply.status, .temporaryFailure, meta: reply.reason)
+            refusal = reply.head(.temporaryFailure, method: method)
         default: break
         }
-        let head = refusal ?? Head(status: reply.status, .permanentFailure, meta: reply.reason)
-        refusal = head
-        refusal?.header = reply.header
-        refusal?.http = reply
-        throw .refused(reply.reason)
+        refusal = refusal ?? reply.head(.permanentFailure, method: method)
+        throw .refused(String(decoding: reply.reason, as: UTF8.self))
     }
 
     /// Only the first request is redirected, and what is left without its end is the repository.

@@ -72,7 +72,12 @@ public struct GitPlugin: ProtocolHandler {
         func deliver() async throws(FetchError) {
             guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
             overhead = self.overhead
-            for ref in refs { try await emit(.ref(ref)) }
+            for ref in refs {
+                if ref.name == "HEAD", let branch = ref.symref {
+                    try await emit(.facts(["git": .object(["head": .text(branch)])]))
+                }
+                try await emit(.item(ref.item))
+            }
             try await emit(.body(lines[...]))
         }
         func begin() async throws(FetchError) {

@@ -1,6 +1,31 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
+/// A reference of a Git repository, as the server lists it.
+struct Ref: Sendable, Hashable {
+    /// `HEAD`, `refs/heads/main`; bytes that are not UTF-8 are replaced.
+    let name: String
+    /// 40 or 64 lower-case hexadecimal digits.
+    let oid: String
+    /// The reference that this one stands for.
+    let symref: String?
+    /// What an annotated tag points to in the end.
+    let peeled: String?
+
+    init(name: String, oid: String, symref: String? = nil, peeled: String? = nil) {
+        self.name = name
+        self.oid = oid
+        self.symref = symref
+        self.peeled = peeled
+    }
+
+    var item: Item {
+        var item = Item(kind: .reference, text: name)
+        item.facts = ["oid": .text(oid), "symref": Fact(symref), "peeled": Fact(peeled)]
+        return item
+    }
+}
+
 /// Turns a server's references into the lines and columns of git-ls-remote(1). Pure.
 struct RefList {
     /// Lines that nobody has taken yet.

@@ -41,10 +41,16 @@ enum GopherMenu {
         var item = Item(kind: type.kind, text: text(fields[0].dropFirst()), type: type.name)
         if fields.count >= 3, type != .info, type != .error {
             item.url = url(type, fields, base: base)
-            item.gopher = GopherPlace(
-                selector: Array(fields[1]), host: text(fields[2]),
-                port: fields.count > 3 ? port(fields[3]) : 70,
-                plus: fields.count > 4 ? text(fields[4]) : nil)
+            let selector = Array(fields[1])
+            let port = fields.count > 3 ? port(fields[3]) : 70
+            item.target = selector
+            item.facts = [
+                "gopher": .object([
+                    "type": .text(type.name), "selector": .bytes(selector),
+                    "host": .text(text(fields[2])), "port": Fact(port.map(Int.init)),
+                    "plus": Fact(fields.count > 4 ? text(fields[4]) : nil),
+                ])
+            ]
         }
         if type == .html, let url = item.url, GopherAddress.externalURL(fields[1]) == url {
             item.kind = .external
@@ -114,7 +120,8 @@ struct GopherMenuReader {
         guard let line = framer.finish()?.bytes, line.first != ASCII.dot else { return nil }
         var item = read(line)
         item.url = nil
-        item.gopher = nil
+        item.target = nil
+        item.facts = Facts()
         return item
     }
 

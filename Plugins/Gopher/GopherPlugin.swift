@@ -55,7 +55,11 @@ public struct GopherPlugin: ProtocolHandler {
                 .permanentFailure, meta: text, mediaType: MediaType("application/gopher-menu"))
         }
         head.mediaTypeSource = address.type.isNamed(by: name) ? .name : .itemType
-        head.facts = .gopher(type: address.type.name, selector: address.selector)
+        head.facts = [
+            "gopher": .object([
+                "type": .text(address.type.name), "selector": .bytes(address.selector),
+            ])
+        ]
         head.suggestedName = name.split(separator: "/").last.map(String.init) ?? ""
         return head
     }

@@ -30,10 +30,12 @@ public struct HTTPPlugin: ProtocolHandler {
             throw FetchError(.usage, .input, "\"\(method)\" is no HTTP method")
         }
         let offset = exchange.options.resumeOffset
+        let method =
+            exchange.options.method ?? (exchange.options.body == nil ? "GET" : "POST")
         var isWanted = true
         return try await dialer.httpClient().exchange(exchange) {
             reply async throws(FetchError) in
-            let head = try Self.head(reply, resumeOffset: offset)
+            let head = try Self.head(reply, method: method, resumeOffset: offset)
             isWanted = reply.status != 416 || head.replyClass != .success
             try await emit(.head(head))
         } onBody: { bytes async throws(FetchError) in
@@ -52,10 +54,10 @@ public struct HTTPPlugin: ProtocolHandler {
 
     /// - Throws: `permanent-failure` when the server does not resume where it was asked to: its
     ///   body would end up in the wrong place.
-    static func head(_ reply: HTTPReply, resumeOffset: Int?) throws(FetchError) -> Head {
-        var head = Head(status: reply.status, replyClass(reply), meta: reply.reason)
-        head.header = reply.header
-        head.http = reply
+    static func head(
+        _ reply: HTTPReply, method: String, resumeOffset: Int?
+    ) throws(FetchError) -> Head {
+        var head = reply.head(replyClass(reply), method: method)
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
         // Of an encoded body nobody says how long it is when it is decoded.
         if reply["content-encoding"] == nil {

@@ -3,19 +3,19 @@
 /// What a fetch tells its consumer, in order.
 ///
 /// `connecting`, `connected` and `sent` come from the host side, once per hop; `redirect` for each
-/// redirect that is followed; then at most one `head`, and `item` and `body` in wire order. How it
-/// ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
+/// redirect that is followed; then at most one `head`, and `facts`, `item` and `body` in wire order.
+/// How it ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
 public enum Event: Sendable {
     /// A connection attempt begins; `address` is numeric, with its port.
     case connecting(Endpoint, address: String)
     case connected(Connection)
-    /// Request bytes as they went out, in one piece.
-    case sent([UInt8])
+    /// Request bytes as they went out, in one piece; the method where the protocol has methods.
+    case sent([UInt8], method: String? = nil)
     case redirect(Redirect)
     case head(Head)
+    /// Facts of the reply that were not known when its head came.
+    case facts(Facts)
     case item(Item)
-    /// A reference of a Git repository.
-    case ref(Ref)
     /// Body bytes. The slice shares the transfer's buffer: keeping it costs a copy later.
     case body(ArraySlice<UInt8>)
     /// Something the user may want to know and that does not fail the fetch.
@@ -44,8 +44,10 @@ public struct Head: Sendable, Hashable {
     public var mediaTypeSource: MediaTypeSource?
     /// The reply header as received, line ends included; empty where the protocol has none.
     public var header: [UInt8] = []
-    /// HTTP's own view of the header; `nil` for every other protocol.
-    public var http: HTTPReply?
+    /// The fields of ``header``, where the protocol has such; `nil` where it has not.
+    public var fields: HeaderFields?
+    /// ``meta`` as it came, when that is not UTF-8.
+    public var rawMeta: [UInt8]?
     /// For ``ReplyClass/redirect``: the reference as the server wrote it.
     public var redirectTarget: String?
     public var isPermanentRedirect = false
@@ -58,7 +60,7 @@ public struct Head: Sendable, Hashable {
     /// Seconds the server asks to wait before the next request; `nil` when it does not.
     public var retryAfter: Double?
     /// What this protocol alone knows.
-    public var facts: ProtocolFacts?
+    public var facts = Facts()
 
     public init(
         status: Int? = nil, _ replyClass: ReplyClass, meta: String? = nil,
@@ -81,17 +83,12 @@ public enum MediaTypeSource: String, Sendable, Hashable {
     case sniffed
 }
 
-/// What one protocol alone knows about a reply.
-public enum ProtocolFacts: Sendable, Hashable {
-    case gopher(type: String, selector: [UInt8])
-    /// Version of Git's protocol, the format of its object names, and what the server can do.
-    case git(version: Int, objectFormat: String, capabilities: [String])
-}
-
 /// One line of a menu or listing.
 public struct Item: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         case link, menu, text, binary, image, search, telnet, external, info, error, input
+        /// A name of a version, such as a branch: no line of a page, and no link.
+        case reference
     }
 
     public var kind: Kind
@@ -99,33 +96,18 @@ public struct Item: Sendable, Hashable {
     public var text: String
     /// Absolute; `nil` when the line leads nowhere.
     public var url: String?
-    /// The protocol's own type: a gopher item type.
+    /// The protocol's own type.
     public var type: String?
-    /// Where a line of a gopher menu leads, in its own words; `nil` for every other kind of line.
-    public var gopher: GopherPlace?
+    /// Where it leads, in the protocol's own words; `nil` when that is ``text`` or nowhere.
+    public var target: [UInt8]?
+    /// What this protocol alone knows.
+    public var facts = Facts()
 
     public init(kind: Kind, text: String, url: String? = nil, type: String? = nil) {
         self.kind = kind
         self.text = text
         self.url = url
         self.type = type
-    }
-}
-
-/// The fields of a gopher menu's line (RFC 1436 §2), as they came.
-public struct GopherPlace: Sendable, Hashable {
-    public let selector: [UInt8]
-    public let host: String
-    /// 1 to 65535; `nil` when the field is none.
-    public let port: UInt16?
-    /// The gopher+ field; `nil` when there is none.
-    public let plus: String?
-
-    public init(selector: [UInt8], host: String, port: UInt16?, plus: String?) {
-        self.selector = selector
-        self.host = host
-        self.port = port
-        self.plus = plus
     }
 }
 

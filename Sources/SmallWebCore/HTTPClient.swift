@@ -63,15 +63,10 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-/// What comes before the body.
-public struct HTTPReply: Sendable, Hashable {
-    /// 200 to 999; 0 for a protocol that has no status.
-    public private(set) var status = 0
-    /// `1.1`, `2`.
-    public private(set) var version = ""
-    public private(set) var reason = ""
-    /// As received, line ends included: status line, fields, empty line.
-    public private(set) var header: [UInt8] = []
+/// A header as received, and where its fields are: they become text when they are asked for.
+public struct HeaderFields: Sendable, Hashable {
+    /// All lines, line ends included.
+    public private(set) var bytes: [UInt8] = []
     /// Where the fields begin, have their colon, and end, without the line end.
     private var spans: [Span] = []
 
@@ -81,32 +76,25 @@ public struct HTTPReply: Sendable, Hashable {
 
     public init() {}
 
-    public var fieldsCount: Int { spans.count }
+    public var count: Int { spans.count }
 
-    /// Takes the next line of the header, the first of which is the status line. What is no field
-    /// is kept in ``header`` alone.
-    public mutating func add(line bytes: some Collection<UInt8>) {
-        let start = header.count
-        header += bytes
-        var end = header.count
+    /// Takes the next line. What is not a field is kept in ``bytes`` alone.
+    mutating func add(line: some Collection<UInt8>, isField: Bool) {
+        let start = bytes.count
+        bytes += line
+        var end = bytes.count
         while end > start,
-            header[end - 1] == ASCII.lineFeed || header[end - 1] == ASCII.carriageReturn
+            bytes[end - 1] == ASCII.lineFeed || bytes[end - 1] == ASCII.carriageReturn
         { end -= 1 }
-        if start == 0 && header.starts(with: "HTTP/".utf8) {
-            let parts = header[5..<end].split(
-                separator: ASCII.space, maxSplits: 2, omittingEmptySubsequences: false)
-            version = String(decoding: parts[0], as: UTF8.self)
-            status = parts.count > 1 ? ASCII.decimal(parts[1], max: 999) ?? 0 : 0
-            reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
-        } else if let colon = header[start..<end].firstIndex(of: ASCII.colon), colon > start {
-            spans.append(Span(start: start, colon: colon, end: end))
-        }
+        guard isField, let colon = bytes[start..<end].firstIndex(of: ASCII.colon), colon > start
+        else { return }
+        spans.append(Span(start: start, colon: colon, end: end))
     }
 
     /// In order, repeated ones repeated.
-    public var fields: [HTTPField] {
+    public var all: [HTTPField] {
         spans.map { span in
-            HTTPField(String(decoding: header[span.start..<span.colon], as: UTF8.self), value(span))
+            HTTPField(String(decoding: bytes[span.start..<span.colon], as: UTF8.self), value(span))
         }
     }
 
@@ -115,16 +103,61 @@ public struct HTTPReply: Sendable, Hashable {
         let name = name.utf8
         return spans.first { span in
             span.colon - span.start == name.count
-                && zip(header[span.start..<span.colon], name).allSatisfy {
+                && zip(bytes[span.start..<span.colon], name).allSatisfy {
                     $0 == $1 || ASCII.isLetter($0) && $0 | 0x20 == $1
                 }
         }.map(value)
     }
 
     private func value(_ span: Span) -> String {
-        let value = header[(span.colon + 1)..<span.end]
+        let value = bytes[(span.colon + 1)..<span.end]
         return String(
             decoding: value.drop { $0 == ASCII.space || $0 == ASCII.tab }, as: UTF8.self)
+    }
+}
+
+/// What comes before the body.
+public struct HTTPReply: Sendable, Hashable {
+    /// 200 to 999; 0 for a protocol that has no status.
+    public private(set) var status = 0
+    /// `1.1`, `2`.
+    public private(set) var version = ""
+    /// What follows the status.
+    public private(set) var reason: ArraySlice<UInt8> = []
+    public private(set) var fields = HeaderFields()
+
+    public init() {}
+
+    /// Takes the next line of the header, the first of which is the status line.
+    public mutating func add(line bytes: some Collection<UInt8>) {
+        let isFirst = fields.bytes.isEmpty && bytes.starts(with: "HTTP/".utf8)
+        fields.add(line: bytes, isField: !isFirst)
+        guard isFirst else { return }
+        var line = fields.bytes[5...]
+        while line.last == ASCII.lineFeed || line.last == ASCII.carriageReturn {
+            line.removeLast()
+        }
+        let parts = line.split(
+            separator: ASCII.space, maxSplits: 2, omittingEmptySubsequences: false)
+        version = String(decoding: parts[0], as: UTF8.self)
+        status = parts.count > 1 ? ASCII.decimal(parts[1], max: 999) ?? 0 : 0
+        reason = parts.count > 2 ? ArraySlice(Array(parts[2])) : []
+    }
+
+    /// The first value of a field, by its name in lower case.
+    public subscript(name: String) -> String? { fields[name] }
+
+    /// The reply as an event, as far as it is the same whatever the status means.
+    ///
+    /// - Parameter method: Of the request.
+    public func head(_ replyClass: ReplyClass, method: String) -> Head {
+        var head = Head(
+            status: status, replyClass, meta: String(decoding: reason, as: UTF8.self))
+        if String(validating: reason, as: UTF8.self) == nil { head.rawMeta = Array(reason) }
+        head.header = fields.bytes
+        head.fields = fields
+        head.facts = ["http": .object(["version": .text(version), "method": .text(method)])]
+        return head
     }
 }
 

@@ -73,7 +73,11 @@ public struct CurlClient: HTTPClient {
                     connection.proxy = usesProxyAlways ? proxy : nil
                     try await emit(.connected(connection))
                 }
-                if !transfer.sent.isEmpty { try await emit(.sent(transfer.sent)) }
+                if !transfer.sent.isEmpty {
+                    let method = transfer.sent.prefix { $0 != ASCII.space }
+                    try await emit(
+                        .sent(transfer.sent, method: String(decoding: method, as: UTF8.self)))
+                }
                 try await onReply(transfer.reply)
                 silence = Silence(request.limits.idleSeconds)
             }

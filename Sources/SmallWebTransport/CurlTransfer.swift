@@ -186,7 +186,7 @@ final class CurlTransfer {
     }
 
     /// Grows as long as the request goes out and the reply's header comes in.
-    var progressBytes: Int { count(CURLINFO_SIZE_UPLOAD_T) + reply.header.count }
+    var progressBytes: Int { count(CURLINFO_SIZE_UPLOAD_T) + reply.fields.bytes.count }
 
     // MARK: libcurl's side
 
@@ -216,7 +216,8 @@ final class CurlTransfer {
         // Interim replies (1xx) announce another one.
         if line.starts(with: "HTTP/".utf8) { reply = HTTPReply() }
         reply.add(line: line)
-        guard reply.header.count <= Self.headerBytesMax, reply.fieldsCount <= Self.fieldsMax else {
+        guard reply.fields.bytes.count <= Self.headerBytesMax, reply.fields.count <= Self.fieldsMax
+        else {
             failure = FetchError(.protocolError, .header, "the reply's header is too long")
             return 0
         }

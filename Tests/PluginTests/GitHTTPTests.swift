@@ -136,7 +136,7 @@ internal import Testing
             #expect(played.error == nil)
             #expect(played.head?.replyClass == replyClass)
             #expect(played.head?.status == status)
-            #expect(played.head?.http?.status == status)
+            #expect(played.head?.status == status)
             #expect(played.body.isEmpty)
             #expect(count == stage + 1)
         }

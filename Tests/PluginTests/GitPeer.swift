@@ -128,7 +128,7 @@ final class GitDialer: Dialer {
 /// What came of a URL.
 struct GitPlayed {
     var head: Head?
-    var refs: [Ref] = []
+    var refs: [Item] = []
     var items: [Item] = []
     var notes: [String] = []
     var body: [UInt8] = []
@@ -182,8 +182,9 @@ func playGit(
                 if let most = limits.bodyBytesMax, played.body.count > most {
                     throw FetchError(.tooLarge, .body, "the body is too large")
                 }
-            case .ref(let ref): played.refs.append(ref)
+            case .item(let item) where item.kind == .reference: played.refs.append(item)
             case .item(let item): played.items.append(item)
+            case .facts(let facts): played.head?.facts.merge(facts)
             case .note(let note): played.notes.append(note.code)
             default: Issue.record("\(event)")
             }

@@ -59,8 +59,10 @@ internal import Testing
         let all = try await Self.play("", wanted, refs: query)
         #expect(all.isTaken)
         #expect(all.body == (try git.lsRemote([])))
-        #expect(all.refs.first { $0.name == "HEAD" }?.symref == "refs/heads/main")
-        #expect(all.refs.first { $0.name == "refs/tags/v1" }?.peeled != nil)
+        let head = all.refs.first { $0.text == "HEAD" }
+        #expect(head?.facts["symref"] == .text("refs/heads/main"))
+        let tag = all.refs.first { $0.text == "refs/tags/v1" }
+        #expect(tag.map { $0.facts["peeled"] != Fact.none } == true)
         // Nobody needs the names' meanings: the list comes with the greeting.
         let bare = await playGit("git://h.test/r", wantsItems: false) {
             git.answer($0, version: wanted.version, filters: wanted.filters)

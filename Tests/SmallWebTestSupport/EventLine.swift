@@ -6,21 +6,26 @@ public import SmallWebCore
 public func eventLine(_ event: Event) -> String? {
     switch event {
     case .head(let head): headLine(head)
+    case .item(let item) where item.kind == .reference:
+        object([
+            ("event", quoted("ref")), ("name", quoted(item.text)),
+            ("oid", text(item.facts["oid"])), ("symref", text(item.facts["symref"])),
+            ("peeled", text(item.facts["peeled"])),
+        ])
     case .item(let item):
         object([
             ("event", quoted("item")), ("kind", quoted(item.kind.rawValue)),
             ("type", item.type.map(quoted)), ("text", quoted(item.text)),
             ("url", item.url.map(quoted)),
         ])
-    case .ref(let ref):
-        object([
-            ("event", quoted("ref")), ("name", quoted(ref.name)), ("oid", quoted(ref.oid)),
-            ("symref", ref.symref.map(quoted)), ("peeled", ref.peeled.map(quoted)),
-        ])
     case .body(let bytes): bodyLine(bytes)
     case .note(let note): object([("event", quoted("note")), ("code", quoted(note.code))])
-    case .connecting, .connected, .sent, .redirect, .end: nil
+    case .connecting, .connected, .sent, .redirect, .facts, .end: nil
     }
+}
+
+private func text(_ fact: Fact?) -> String? {
+    if case .text(let text) = fact { quoted(text) } else { nil }
 }
 
 private func headLine(_ head: Head) -> String {

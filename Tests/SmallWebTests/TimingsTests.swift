@@ -49,7 +49,10 @@ struct TimingsTests {
         let web = try Web(tls: .make())
         let ending = await bench.play(web.url("/1k"), options: web.trust).ending
         try expectOrder(ending?.timings, count: 6)
-        #expect(ending?.head?.http?.version == "1.1")
+        #expect(
+            ending?.head?.facts == [
+                "http": .object(["version": .text("1.1"), "method": .text("GET")])
+            ])
         #expect(ending?.traffic.received ?? 0 > 1024)
         #expect(ending?.connection?.tls?.version == "TLSv1.3")
         let again = await bench.play(web.url("/redirect/1"), options: web.trust).ending

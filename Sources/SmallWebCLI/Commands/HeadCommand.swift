@@ -47,18 +47,33 @@ struct HeadBlock {
         row("status", said.isEmpty ? "none" : said.joined(separator: " "))
         row("class", (head?.replyClass ?? .success).rawValue)
         if let type = head?.mediaType { row("type", type.description) }
-        switch head?.facts {
-        case .gopher(let type, let selector):
-            row("selector", String(decoding: selector, as: UTF8.self))
-            row("item type", type)
-        case .git(let version, let format, let capabilities):
-            row("git", "protocol \(version), object names of \(format)")
-            row("can", capabilities.joined(separator: " "))
-        case nil: break
-        }
+        rows(head?.facts ?? Facts(), within: "")
         if let connection = ending.connection { rows(connection) }
         if let seconds = ending.timings.total { row("time", "\(Int(seconds * 1000)) ms") }
         text += "\n"
+    }
+
+    /// `git protocol`, `git object format` and the like.
+    private mutating func rows(_ facts: Facts, within name: String) {
+        for fact in facts.members {
+            let label = name + fact.name.map { $0 == "_" ? " " : $0 }
+            if case .object(let inner) = fact.value {
+                rows(inner, within: label + " ")
+            } else {
+                row(label, Self.text(fact.value))
+            }
+        }
+    }
+
+    private static func text(_ fact: Fact) -> String {
+        switch fact {
+        case .none, .object: ""
+        case .text(let text): text
+        case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
+        case .number(let number): "\(number)"
+        case .flag(let flag): flag ? "yes" : "no"
+        case .list(let list): list.map(text).joined(separator: " ")
+        }
     }
 
     private mutating func rows(_ connection: Connection) {

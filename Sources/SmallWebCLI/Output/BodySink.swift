@@ -126,11 +126,11 @@ final class BodySink {
     }
 
     func write(_ item: Item) throws(FetchError) {
-        if case .terminal(let body) = open { try body.write(item) }
-    }
-
-    func write(_ ref: Ref) throws(FetchError) {
-        if case .refs(let columns) = open { try columns.write(ref) }
+        switch open {
+        case .terminal(let body): if item.kind != .reference { try body.write(item) }
+        case .refs(let columns): try columns.write(item)
+        case .stream, .file, nil: break
+        }
     }
 
     /// Makes the body permanent; without it a file is discarded.

@@ -14,9 +14,8 @@ struct Link {
     let kind: Item.Kind
     /// In the page, from 1.
     let line: Int
-    var gopher: GopherPlace?
-    /// A gopher item type.
-    var type: String?
+    /// What the page's protocol alone knows of it.
+    var facts = Facts()
 
     /// A gemtext link.
     ///
@@ -32,12 +31,11 @@ struct Link {
     /// A line of a menu or listing.
     init(_ item: Item, line: Int) {
         uri = item.url.flatMap { Self.resolve(Array($0.utf8), base: nil) }
-        raw = item.gopher?.selector ?? Array(item.text.utf8)
+        raw = item.target ?? Array(item.text.utf8)
         text = Array(item.text.utf8)
         kind = item.kind
         self.line = line
-        gopher = item.gopher
-        type = item.gopher == nil ? nil : item.type
+        facts = item.facts
     }
 
     /// Whether it is meant to lead somewhere.

@@ -45,41 +45,29 @@ extension JSONWriter {
         member("kind", link.kind.rawValue)
         member("line", link.line)
         member("same_host", link.uri.map { $0.host == base.host })
-        guard let place = link.gopher else { return }
-        member("gopher") { writer in
-            writer.object { writer in
-                writer.member("type", link.type)
-                writer.member("selector", bytes: place.selector)
-                writer.member("host", place.host)
-                writer.member("port", place.port.map(Int.init))
-                writer.member("plus", place.plus)
+        members(of: link.facts)
+    }
+
+    /// Members with the names and values that a plugin gives them.
+    mutating func members(of facts: Facts) {
+        for fact in facts.members {
+            if case .bytes(let bytes) = fact.value {
+                member(fact.name, bytes: bytes)
+            } else {
+                member(fact.name) { $0.value(fact.value) }
             }
         }
     }
 
-    /// `gopher` or `git`.
-    ///
-    /// - Parameter gitHead: The branch that HEAD stands for, if the server has said so.
-    mutating func member(of facts: ProtocolFacts, gitHead: String?) {
-        switch facts {
-        case .gopher(let type, let selector):
-            member("gopher") { writer in
-                writer.object { writer in
-                    writer.member("type", type)
-                    writer.member("selector", bytes: selector)
-                }
-            }
-        case .git(let version, let format, let capabilities):
-            member("git") { writer in
-                writer.object { writer in
-                    writer.member("protocol", version)
-                    writer.member("object_format", format)
-                    writer.member("head", gitHead)
-                    writer.member("capabilities") { writer in
-                        writer.array(capabilities) { $0.value($1) }
-                    }
-                }
-            }
+    private mutating func value(_ fact: Fact) {
+        switch fact {
+        case .none: null()
+        case .text(let text): value(text)
+        case .bytes(let bytes): value(String(decoding: bytes, as: UTF8.self))
+        case .number(let number): value(number)
+        case .flag(let flag): value(flag)
+        case .list(let list): array(list) { $0.value($1) }
+        case .object(let facts): object { $0.members(of: facts) }
         }
     }
 
@@ -95,10 +83,10 @@ extension JSONWriter {
     }
 
     /// `headers`: each name once, in lower case, with its values in order.
-    mutating func members(ofHeader reply: HTTPReply) {
+    mutating func members(of fields: HeaderFields) {
         var names: [String] = []
         var values: [String: [String]] = [:]
-        for field in reply.fields {
+        for field in fields.all {
             let name = field.name.lowercased()
             if values[name] == nil { names.append(name) }
             values[name, default: []].append(field.value)
@@ -113,8 +101,8 @@ extension JSONWriter {
                 }
             }
         }
-        if String(validating: reply.header, as: UTF8.self) == nil {
-            member("headers_base64") { $0.value(base64: reply.header) }
+        if String(validating: fields.bytes, as: UTF8.self) == nil {
+            member("headers_base64") { $0.value(base64: fields.bytes) }
         }
     }
 

@@ -21,8 +21,6 @@ final class Recorder {
     private var warnings: [Note] = []
     private var chunks = ChunkWriter()
     private var refsCount = 0
-    /// What a list of references says about HEAD.
-    private var gitHead: String?
     /// The records of links, which go out in one piece.
     private let links = Spool(memoryMax: Run.heldBytesMax)
     private var linksCount = 0
@@ -57,10 +55,10 @@ final class Recorder {
         timings.note(event)
         switch event {
         case .connected(let connection): self.connection = connection
-        case .sent(let bytes):
+        case .sent(let bytes, let method):
             try write(ifEvents: "request") { writer in
                 writer.member("url", (self.redirects.last?.to ?? self.request?.uri)?.description)
-                writer.member("method", self.usesHTTP ? self.method : nil)
+                writer.member("method", method)
                 let hidden = Array("***".utf8)
                 writer.member("raw", bytes: hidesInput ? hidden : Trace.masked(bytes))
                 let identity = self.connection?.tls?.shownIdentity
@@ -82,18 +80,16 @@ final class Recorder {
         case .note(let note):
             warnings.append(note)
             try writeNotice(note)
-        case .ref(let ref):
-            if ref.name == "HEAD" { gitHead = ref.symref }
-            guard settings.listing == .refs else { break }
+        case .facts(let facts): head?.facts.merge(facts)
+        case .item(let item):
+            guard item.kind == .reference, settings.listing == .refs else { break }
             try write("ref") { writer in
                 writer.member("i", self.refsCount)
-                writer.member("name", ref.name)
-                writer.member("oid", ref.oid)
-                writer.member("symref", ref.symref)
-                writer.member("peeled", ref.peeled)
+                writer.member("name", item.text)
+                writer.members(of: item.facts)
             }
             refsCount += 1
-        case .connecting, .item, .end: break
+        case .connecting, .end: break
         }
     }
 
@@ -212,7 +208,7 @@ final class Recorder {
         writer.member("mime_source", head?.mediaTypeSource?.rawValue ?? (isSaid ? "server" : nil))
         writer.member("charset", type?.charset)
         writer.member("lang", type?.parameters["lang"])
-        if let reply = head?.http { writer.members(ofHeader: reply) }
+        if let fields = head?.fields { writer.members(of: fields) }
         writer.member("size", body.byteCount)
         let isComplete: Bool? =
             switch ending.completeness {
@@ -225,15 +221,7 @@ final class Recorder {
             forcesText: settings.bodyForm == .text)
         writeConnection(ending.connection ?? connection, verdict: nil, ending, &writer)
         write(ending.timings, ending.traffic, &writer)
-        if let reply = head?.http, reply.status != 0 {
-            writer.member("http") { writer in
-                writer.object { writer in
-                    writer.member("version", reply.version)
-                    writer.member("method", self.method)
-                }
-            }
-        }
-        if let facts = head?.facts { writer.member(of: facts, gitHead: gitHead) }
+        if let facts = head?.facts { writer.members(of: facts) }
         writer.member("retry_after", seconds: head?.retryAfter)
         var warnings = warnings
         if let message = ending.message,
@@ -301,16 +289,7 @@ final class Recorder {
     /// The protocol's own text; as it came, too, when it is not UTF-8.
     private func writeMeta(_ writer: inout JSONWriter) {
         writer.member("meta", head?.meta)
-        guard let head, let meta = head.meta, meta.unicodeScalars.contains("\u{FFFD}") else {
-            return
-        }
-        // Behind the status, or in HTTP behind version and status.
-        let line = head.header.prefix { $0 != ASCII.carriageReturn && $0 != ASCII.lineFeed }
-        let parts = line.split(
-            separator: ASCII.space, maxSplits: head.http == nil ? 1 : 2,
-            omittingEmptySubsequences: false)
-        guard let raw = parts.last, String(validating: raw, as: UTF8.self) == nil else { return }
-        writer.member("meta_base64") { $0.value(base64: raw) }
+        if let raw = head?.rawMeta { writer.member("meta_base64") { $0.value(base64: raw) } }
     }
 
     private func write(_ timings: Timings, _ traffic: Traffic?, _ writer: inout JSONWriter) {
@@ -353,13 +332,5 @@ final class Recorder {
             }
         }
         writer.members(of: connection, scheme: request?.scheme, ending: ending, change: verdict)
-    }
-
-    private var usesHTTP: Bool { request?.scheme.transport == .own }
-
-    private var method: String {
-        if settings.wantsHeadAlone { return settings.http.method ?? "HEAD" }
-        return settings.http.method
-            ?? (settings.http.body ?? request?.input == nil ? "GET" : "POST")
     }
 }

@@ -47,7 +47,7 @@ final class Delivery {
         switch event {
         case .connecting(_, let address): meter.connecting(to: address)
         case .connected: meter.connected()
-        case .sent, .end: break
+        case .sent, .facts, .end: break
         case .redirect(let redirect): redirects.append(redirect)
         case .head(let head):
             meter.receive(head)
@@ -64,13 +64,11 @@ final class Delivery {
             }
         case .item(let item):
             guard isDelivering else { break }
-            if settings.listing == .links {
+            if settings.listing == .links && item.kind != .reference {
                 if let link = links?.link(item) { try list(link) }
             } else {
                 try sink.write(item)
             }
-        case .ref(let ref):
-            if isDelivering { try sink.write(ref) }
         case .note(let note): messages.note(url, note)
         }
     }
@@ -85,7 +83,7 @@ final class Delivery {
             let block = HeadBlock(url, ending, redirects: redirects, usesColor: usesColor)
             try sink.write(Array(block.text.utf8)[...])
             // It says more than the block, and ends with an empty line too.
-            if let reply = head.http { try sink.writeHeader(reply.header) }
+            if head.fields != nil { try sink.writeHeader(head.header) }
         }
         guard links != nil else { return }
         // The last line of a page that was cut off may be cut off as well.
@@ -133,12 +131,12 @@ enum Trace {
         switch event {
         case .connecting(_, let address): [("*", "connecting to \(address)")]
         case .connected(let connection): lines(connection).map { ("*", $0) }
-        case .sent(let bytes):
+        case .sent(let bytes, _):
             lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", masked($0)) }
         case .redirect(let redirect):
             [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to.display)")]
         case .head(let head): lines(head.header).map { ("<", masked($0)) }
-        case .body, .item, .ref, .note, .end: []
+        case .body, .facts, .item, .note, .end: []
         }
     }
 

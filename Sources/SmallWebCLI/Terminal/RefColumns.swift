@@ -20,9 +20,11 @@ struct RefColumns {
     /// Enough digits for Git to know the object by, and all of them where there is room.
     private var width: Int { columns >= 120 ? 40 : 12 }
 
-    func write(_ ref: Ref) throws(FetchError) {
-        let id = Help.padded(String(ref.oid.prefix(width)), width)
-        let name = ref.name + (ref.symref.map { " -> " + $0 } ?? "")
+    func write(_ item: Item) throws(FetchError) {
+        guard item.kind == .reference, case .text(let oid) = item.facts["oid"] else { return }
+        let id = Help.padded(String(oid.prefix(width)), width)
+        var name = item.text
+        if case .text(let target) = item.facts["symref"] { name += " -> " + target }
         let room = max(columns - width - 2, 8)
         let text = DisplayWidth.truncated(TerminalText.escapeLine(name), to: room)
         try target.write(usesColor ? "\u{1B}[33m\(id)\u{1B}[0m  \(text)\n" : "\(id)  \(text)\n")

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+/// What one protocol alone knows about a reply or a line of it: an ordered tree of named values.
+///
+/// Writers of records and of `head` print it without knowing what it means; only the protocol's
+/// plugin gives the names.
+public struct Facts: Sendable, Hashable {
+    public struct Member: Sendable, Hashable {
+        public let name: String
+        public var value: Fact
+    }
+
+    /// In the order in which they are printed. No two have the same name.
+    public private(set) var members: [Member] = []
+
+    public init() {}
+
+    public subscript(name: String) -> Fact? {
+        get { members.first { $0.name == name }?.value }
+        set {
+            let index = members.firstIndex { $0.name == name }
+            switch (index, newValue) {
+            case (let index?, let value?): members[index].value = value
+            case (let index?, nil): members.remove(at: index)
+            case (nil, let value?): members.append(Member(name: name, value: value))
+            case (nil, nil): break
+            }
+        }
+    }
+
+    public var isEmpty: Bool { members.isEmpty }
+
+    /// Takes what `later` knows; objects of one name are merged, anything else is replaced.
+    public mutating func merge(_ later: Facts) {
+        for member in later.members {
+            if case .object(var present) = self[member.name], case .object(let more) = member.value
+            {
+                present.merge(more)
+                self[member.name] = .object(present)
+            } else {
+                self[member.name] = member.value
+            }
+        }
+    }
+}
+
+/// One value of ``Facts``.
+public enum Fact: Sendable, Hashable {
+    /// A value that is not known.
+    case none
+    case text(String)
+    /// Text that need not be UTF-8.
+    case bytes([UInt8])
+    case number(Int)
+    case flag(Bool)
+    case list([Fact])
+    case object(Facts)
+}
+
+extension Facts: ExpressibleByDictionaryLiteral {
+    /// - Precondition: No name occurs twice.
+    public init(dictionaryLiteral elements: (String, Fact)...) {
+        members = elements.map { Member(name: $0, value: $1) }
+    }
+}
+
+extension Fact {
+    /// Text, or ``none``.
+    public init(_ text: String?) { self = text.map { .text($0) } ?? .none }
+
+    /// A number, or ``none``.
+    public init(_ number: Int?) { self = number.map { .number($0) } ?? .none }
+
+    public init(_ facts: Facts) { self = .object(facts) }
+}
