@@ -3,8 +3,8 @@
 /// What a fetch tells its consumer, in order.
 ///
 /// `connecting`, `connected` and `sent` come from the host side, once per hop; `redirect` for each
-/// redirect that is followed; then at most one `head`, and `facts`, `item` and `body` in wire order.
-/// How it ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
+/// redirect that is followed; then at most one `head`, and `facts`, `item` and `body` in wire
+/// order. How it ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
 public enum Event: Sendable {
     /// A connection attempt begins; `address` is numeric, with its port.
     case connecting(Endpoint, address: String)
