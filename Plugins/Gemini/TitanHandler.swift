@@ -8,8 +8,15 @@ public struct TitanHandler: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "titan", port: 1965, transport: .tls, trust: .tofu,
-            summary: "Titan uploads, for 'smallweb put'")
+            "titan", plugin: "titan", port: 1965, transport: .tls,
+            summary: "Titan uploads, for 'smallweb put'"
+        ) {
+            $0.trust = .tofu
+            $0.identityScheme = "gemini"
+            // Servers disagree about what no type means, so one is always sent.
+            $0.uploads = Scheme.Uploads(
+                isOnlyUse: true, mediaType: "text/gemini", replySchemes: ["gemini"])
+        }
     ]
 
     public func fetch(

@@ -118,7 +118,7 @@ final class HTTPConversation: GitConversation {
         var decoder = PktLineDecoder()
         var isDone = false
         _ = try await client.exchange(
-            HTTPRequest(uri: uri, options: options, limits: request.limits)
+            try HTTPRequest(request, uri: uri, options: options)
         ) { reply async throws(FetchError) in
             try check(reply, type + kind, method: body == nil ? "GET" : "POST", at: uri)
         } onBody: { bytes async throws(FetchError) in

@@ -11,15 +11,33 @@ public struct GitPlugin: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "git", port: 9418, transport: .tcp, path: .opaque,
-            summary: "Git's own protocol (gitprotocol-pack)"),
+            "git", plugin: "git", port: 9418, transport: .tcp,
+            summary: "Git's own protocol (gitprotocol-pack)"
+        ) { Self.shared(&$0) },
         Scheme(
-            "git+http", port: 80, transport: .own, path: .opaque, secureForm: "git+https",
-            summary: "Git over smart HTTP (gitprotocol-http)"),
+            "git+http", plugin: "git", port: 80, transport: .own,
+            summary: "Git over smart HTTP (gitprotocol-http)"
+        ) {
+            Self.shared(&$0)
+            $0.secureForm = "git+https"
+            $0.webScheme = "http"
+        },
         Scheme(
-            "git+https", port: 443, transport: .own, trust: .ca, path: .opaque,
-            summary: "Git over smart HTTP and TLS"),
+            "git+https", plugin: "git", port: 443, transport: .own,
+            summary: "Git over smart HTTP and TLS"
+        ) {
+            Self.shared(&$0)
+            $0.trust = .ca
+            $0.identityScheme = "https"
+            $0.webScheme = "https"
+        },
     ]
+
+    private static func shared(_ scheme: inout Scheme) {
+        scheme.pathForm = .opaque
+        scheme.hasReferences = true
+        scheme.factNames = ["git", "http"]
+    }
 
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit

@@ -8,18 +8,32 @@ public struct HTTPPlugin: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "http", port: 80, transport: .own, takesInput: true, secureForm: "https",
-            summary: "HTTP through libcurl (RFC 9110)"),
+            "http", plugin: "http", port: 80, transport: .own,
+            summary: "HTTP through libcurl (RFC 9110)"
+        ) {
+            Self.shared(&$0)
+            $0.secureForm = "https"
+        },
         Scheme(
-            "https", port: 443, transport: .own, trust: .ca, takesInput: true,
-            summary: "HTTP over TLS through libcurl (RFC 9110)"),
+            "https", plugin: "http", port: 443, transport: .own,
+            summary: "HTTP over TLS through libcurl (RFC 9110)"
+        ) {
+            Self.shared(&$0)
+            $0.trust = .ca
+            $0.identityScheme = "https"
+        },
     ]
+
+    private static func shared(_ scheme: inout Scheme) {
+        scheme.input = .body
+        scheme.hasHeadMethod = true
+        scheme.factNames = ["http"]
+    }
 
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        var exchange = HTTPRequest(uri: request.uri, options: request.http, limits: request.limits)
-        exchange.wantsRawBody = request.wantsRawBody
+        var exchange = try HTTPRequest(request, options: request.http)
         if let input = request.input, exchange.options.body == nil {
             exchange.options.body = input
         }

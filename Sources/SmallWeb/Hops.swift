@@ -82,7 +82,8 @@ struct Hops {
             options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
             limits: request.limits,
             deadline: deadline, wire: wire, sessions: fetcher.sessions,
-            identity: try fetcher.options.identities.identity(for: request.uri, origin: origin)
+            identity: try fetcher.options.identities.identity(
+                for: request.uri, origin: origin, in: fetcher.registry)
         ) { event async throws(FetchError) in
             if case .connected(let connection) = event { wire.connection = connection }
             try await emit(event)
@@ -93,7 +94,8 @@ struct Hops {
         var bodyBytes = 0
         var isEnough = false
         let stopsAtHead =
-            request.wantsHeadAlone && !(request.hasHeadMethod && request.http.method == "HEAD")
+            request.wantsHeadAlone
+            && !(request.scheme.hasHeadMethod && request.http.method == "HEAD")
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -163,7 +165,7 @@ struct Hops {
                 throw .redirect("not sending the upload again to \(uri)")
             }
             // Whoever hides behind a proxy must not be led around it.
-            if fetcher.options.http.isSpecial && next.scheme.transport != .own {
+            if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
                 throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri)")
             }
             next.limits = request.limits
@@ -178,7 +180,7 @@ struct Hops {
             if next.wantsHeadAlone {
                 // Each protocol has its own way to be asked for no more.
                 let other = next.http.method == "HEAD" ? nil : next.http.method
-                next.http.method = next.hasHeadMethod ? other ?? "HEAD" : other
+                next.http.method = next.scheme.hasHeadMethod ? other ?? "HEAD" : other
             }
             return next
         } catch {

@@ -99,7 +99,7 @@ private struct RehearsalClient: HTTPClient {
         onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
-        stage.rehearsal.endpoint = try CurlClient.endpoint(of: request.uri)
+        stage.rehearsal.endpoint = request.endpoint
         stage.record(try await client.rehearse(request))
         throw stage.end()
     }

@@ -51,15 +51,23 @@ public struct HTTPField: Sendable, Hashable {
 /// One HTTP request, as a plugin hands it to the host side.
 public struct HTTPRequest: Sendable {
     public var uri: URI
+    /// The server that it is for.
+    public let endpoint: Endpoint
     public var options: HTTPOptions
     /// Whether the body shall stay as it was encoded for the transfer.
-    public var wantsRawBody = false
-    public var limits: Limits
+    public let wantsRawBody: Bool
+    public let limits: Limits
 
-    public init(uri: URI, options: HTTPOptions = HTTPOptions(), limits: Limits = Limits()) {
-        self.uri = uri
+    /// - Parameter uri: Where it goes; `nil` for the URI of `request`.
+    /// - Throws: `bad-url` when the URI names no host.
+    public init(
+        _ request: Request, uri: URI? = nil, options: HTTPOptions
+    ) throws(FetchError) {
+        self.uri = uri ?? request.uri
+        endpoint = try request.endpoint
         self.options = options
-        self.limits = limits
+        wantsRawBody = request.wantsRawBody
+        limits = request.limits
     }
 }
 

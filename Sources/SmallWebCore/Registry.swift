@@ -31,6 +31,10 @@ public struct Registry: Sendable {
     /// The entry of a scheme in lower case, or `nil`.
     public subscript(scheme: String) -> Entry? { entries[scheme] }
 
+    /// What a host without a scheme means where keys and identities are kept; `nil` when no plugin
+    /// claims that.
+    public var schemeOfHosts: Scheme? { schemes.first { $0.isDefaultForHosts } }
+
     /// All schemes, by name.
     public var schemes: [Scheme] {
         entries.values.map(\.scheme).sorted { $0.name < $1.name }

@@ -31,9 +31,6 @@ public struct Request: Sendable {
         self.limits = limits
     }
 
-    /// Whether the protocol can be asked for the head alone, as HTTP can with HEAD.
-    public var hasHeadMethod: Bool { scheme.transport == .own && !scheme.name.hasPrefix("git") }
-
     /// Where to connect: the URI's host and port, or the scheme's default port.
     ///
     /// - Throws: `bad-url` when the URI names no host.
@@ -42,7 +39,7 @@ public struct Request: Sendable {
             guard let host = uri.host else { throw .badURL("no host in the URL") }
             return Endpoint(
                 host: host, port: uri.port ?? scheme.defaultPort,
-                security: scheme.transport == .tls ? .tls : .none)
+                security: scheme.isSecure ? .tls : .none)
         }
     }
 }

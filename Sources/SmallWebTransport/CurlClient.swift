@@ -39,7 +39,7 @@ public struct CurlClient: HTTPClient {
         onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
-        let endpoint = try Self.endpoint(of: request.uri)
+        let endpoint = request.endpoint
         _ = try LineFramer.frame(settings.userAgent.utf8)
         let (verdict, policy): (TrustFacts.Verdict, String) =
             settings.pin != nil
@@ -111,16 +111,6 @@ public struct CurlClient: HTTPClient {
             try await onReply(transfer.reply)
         }
         return Self.completeness(transfer.reply, request)
-    }
-
-    /// The server that a request is for.
-    public static func endpoint(of uri: URI) throws(FetchError) -> Endpoint {
-        guard let host = uri.host else {
-            throw FetchError(.badURL, .input, "no host in the URL")
-        }
-        let isTLS = uri.scheme.hasSuffix("s")
-        return Endpoint(
-            host: host, port: uri.port ?? (isTLS ? 443 : 80), security: isTLS ? .tls : .none)
     }
 
     /// How long the server may still say nothing.

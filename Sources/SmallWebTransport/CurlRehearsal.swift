@@ -13,7 +13,7 @@ extension CurlClient {
             throw FetchError(
                 .notBuiltIn, .input, "libcurl makes requests of its own for \(request.uri.scheme)")
         }
-        let endpoint = try Self.endpoint(of: request.uri)
+        let endpoint = request.endpoint
         if request.uri.scheme == "https" {
             // In clear, and with the Host field that it would have.
             request.uri.scheme = "http"

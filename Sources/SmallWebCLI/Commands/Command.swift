@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// One command: its name, its help, and what it does with settings and operands. The parser, the
@@ -126,8 +125,10 @@ struct Command: Sendable {
         // The records have all that the body would say.
         if settings.writesJSON { settings.bodyForm = .none }
         // A repository is there under the URL that people copy from their browser.
-        let isWeb = ["http", "https"].contains(URI.scheme(of: url))
-        return try GetCommand(settings: settings, operands: [isWeb ? "git+" + url : url]).run()
+        let web = URI.scheme(of: url)
+        let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
+        let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
+        return try GetCommand(settings: settings, operands: [repository]).run()
     }
 
     static let schemes = Command(
@@ -149,7 +150,7 @@ struct Command: Sendable {
                 try StandardStream.output.write(writer.line[...])
                 continue
             }
-            let isBuiltIn = Registry.builtIn[scheme.name] != nil
+            let isBuiltIn = Settings.plugins[scheme.name] != nil
             let fields = [
                 isBuiltIn ? scheme.name : "curl:\(scheme.name)", "\(scheme.defaultPort)",
                 scheme.transport.rawValue,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebPlugins
 internal import SmallWebTransport
 
 extension Command {
@@ -102,13 +101,13 @@ struct ExplainCommand: Sendable {
         explanation.request = Trace.masked(rehearsal.request)
         explanation.requestBytes = rehearsal.request.count
         explanation.endpoint = rehearsal.endpoint
-        explanation.redirects = settings.redirects
+        explanation.redirects = context.fetcher.options.redirects
         explanation.output = Self.output(one.destination, rehearsal.head, request.uri, settings)
         guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }
-        if request.scheme.transport == .own { explanation.note(settings.connection, for: endpoint) }
+        if request.scheme.dialsForItself { explanation.note(settings.connection, for: endpoint) }
         if endpoint.security == .tls {
             explanation.trust = try Self.trust(settings, endpoint, request.scheme)
-            explanation.identity = try Self.identity(settings, request.uri)
+            explanation.identity = try Self.identity(settings, request)
         }
         guard explanation.detour == nil else { return (explanation, nil) }
         do throws(FetchError) {
@@ -124,8 +123,10 @@ struct ExplainCommand: Sendable {
         for url: String, _ loop: EventLoop, _ messages: Messages
     ) throws(FetchError) -> RunContext {
         var settings = try settings.configuration.applied(to: settings, for: url)
-        if URI.scheme(of: url) == "titan" {
-            settings.upload = try PutCommand.upload(bytes: settings.input ?? [], settings)
+        let scheme = try settings.registry()[URI.scheme(of: url) ?? ""]?.scheme
+        if let scheme, scheme.uploads?.isOnlyUse ?? false {
+            settings.upload = try PutCommand.upload(
+                bytes: settings.input ?? [], to: scheme, settings)
             settings.input = nil
         }
         let fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)
@@ -167,10 +168,10 @@ struct ExplainCommand: Sendable {
     }
 
     private static func identity(
-        _ settings: Settings, _ uri: URI
+        _ settings: Settings, _ request: Request
     ) throws(FetchError) -> String? {
-        guard Identities.areFor(uri) else { return nil }
+        guard request.scheme.identityScheme != nil else { return nil }
         if let name = settings.identityName ?? settings.certificateFile { return name }
-        return try (try? IdentityStore())?.bindings().name(for: uri)
+        return try (try? IdentityStore())?.bindings().name(for: request.uri)
     }
 }

@@ -61,20 +61,17 @@ struct GetCommand: Sendable {
     }
 
     func fetcher(_ loop: EventLoop) throws(FetchError) -> Fetcher {
-        Fetcher(registry: try settings.registry(), options: try options(), loop: loop)
-    }
-
-    private func options() throws(FetchError) -> Fetcher.Options {
+        let registry = try settings.registry()
         var options = try connectionOptions()
+        options.redirects = try settings.redirects(registry)
+        options.allowedSchemes = try settings.allowedSchemes(registry)
         options.identities = try settings.identities()
-        return options
+        return Fetcher(registry: registry, options: options, loop: loop)
     }
 
-    /// All of it but who we are.
+    /// How to connect, and whom to trust.
     func connectionOptions() throws(FetchError) -> Fetcher.Options {
         var options = Fetcher.Options(trustStore: try settings.trustStore())
-        options.redirects = settings.redirects
-        options.allowedSchemes = settings.allowedSchemes
         options.resolver.overrides = settings.resolverOverrides
         options.resolver.family = settings.family
         options.http = settings.connection

@@ -21,14 +21,19 @@ extension Command {
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
         }
-        guard URI.scheme(of: url) == "titan" else {
+        let registry = try settings.registry()
+        guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
+        else {
+            let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
             throw usageError(
-                "put knows titan:// alone, not \(url)", hint: "smallweb put titan://host/a FILE")
+                "nothing can be uploaded to \(url)",
+                hint: "uploads are for \(names.joined(separator: ", "))")
         }
         var settings = settings
-        settings.upload = try PutCommand.upload(operands.dropFirst().first ?? "-", settings)
-        // The usual reply is a redirect to the page in Gemini.
-        settings.redirects.otherSchemes.insert("gemini")
+        settings.upload = try PutCommand.upload(
+            operands.dropFirst().first ?? "-", to: scheme, settings)
+        // The usual reply is a redirect to the page.
+        settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
         // An answer to a prompt, or another attempt, would need the body once more.
         settings.promptsAllowed = false
         settings.retriesMax = 0
@@ -38,7 +43,9 @@ extension Command {
 
 /// `smallweb put`: what is sent.
 enum PutCommand {
-    static func upload(_ name: String, _ settings: Settings) throws(FetchError) -> Upload {
+    static func upload(
+        _ name: String, to scheme: Scheme, _ settings: Settings
+    ) throws(FetchError) -> Upload {
         let bytes = try FileHandleBytes(settings.deletes ? "/dev/null" : name)
         guard bytes.count > 0 || settings.deletes else {
             throw usageError(
@@ -47,15 +54,21 @@ enum PutCommand {
         }
         let token = try token(settings)
         return Upload(
-            byteCount: bytes.count, mediaType: settings.mime ?? mediaType(of: name), token: token
+            byteCount: bytes.count,
+            mediaType: settings.mime ?? mediaType(of: name) ?? scheme.uploads?.mediaType
+                ?? "application/octet-stream",
+            token: token
         ) { () throws(FetchError) in try bytes.next() }
     }
 
     /// The same for what is in memory already.
-    static func upload(bytes: [UInt8], _ settings: Settings) throws(FetchError) -> Upload {
+    static func upload(
+        bytes: [UInt8], to scheme: Scheme, _ settings: Settings
+    ) throws(FetchError) -> Upload {
         let rest = Locked(bytes)
         return Upload(
-            byteCount: bytes.count, mediaType: settings.mime ?? mediaType(of: "-"),
+            byteCount: bytes.count,
+            mediaType: settings.mime ?? scheme.uploads?.mediaType ?? "application/octet-stream",
             token: try token(settings)
         ) { () throws(FetchError) in
             rest.withLock { rest in
@@ -82,19 +95,26 @@ enum PutCommand {
         return token
     }
 
-    private static func mediaType(of name: String) -> String {
-        let types = [
-            "gmi": "text/gemini", "gemini": "text/gemini", "txt": "text/plain",
-            "md": "text/markdown", "html": "text/html", "css": "text/css", "csv": "text/csv",
-            "json": "application/json", "xml": "application/xml", "pdf": "application/pdf",
-            "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
-            "svg": "image/svg+xml", "webp": "image/webp", "mp3": "audio/mpeg", "ogg": "audio/ogg",
-            "zip": "application/zip", "gz": "application/gzip",
-        ]
-        // Servers disagree about what no type means, so one is always sent.
-        guard name != "-", let dot = name.lastIndex(of: ".") else { return "text/gemini" }
-        return types[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
+    /// By the end of the name; `nil` when there is none.
+    private static func mediaType(of name: String) -> String? {
+        guard name != "-", let dot = name.lastIndex(of: ".") else { return nil }
+        return mediaTypes[name[name.index(after: dot)...].lowercased()]
+            ?? "application/octet-stream"
     }
+
+    private static let mediaTypes: [String: String] = {
+        let types = [
+            "text/gemini": "gmi gemini", "text/plain": "txt", "text/markdown": "md",
+            "text/html": "html", "text/css": "css", "text/csv": "csv", "application/json": "json",
+            "application/xml": "xml", "application/pdf": "pdf", "image/png": "png",
+            "image/jpeg": "jpg jpeg", "image/gif": "gif", "image/svg+xml": "svg",
+            "image/webp": "webp", "audio/mpeg": "mp3", "audio/ogg": "ogg",
+            "application/zip": "zip", "application/gzip": "gz",
+        ]
+        return types.reduce(into: [:]) { types, entry in
+            for end in entry.value.split(separator: " ") { types[String(end)] = entry.key }
+        }
+    }()
 }
 
 /// A file whose size is known before it is read: what is no regular file is spooled first.

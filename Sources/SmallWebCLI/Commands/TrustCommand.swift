@@ -76,18 +76,22 @@ struct TrustCommand: Sendable {
 
     /// A place, or the place of a URL.
     private func place(_ text: String) throws(FetchError) -> String {
+        guard let home = Settings.plugins.schemeOfHosts else {
+            throw usageError("\"\(text)\" has no scheme", hint: "write it as a URL")
+        }
         let place: String?
         if text.contains("://") {
             let uri = try Fetcher.asciiHost(URI(parsing: text))
-            let standard = try settings.registry()[uri.scheme]?.scheme.defaultPort
+            let standard = try settings.registry()[uri.scheme]?.scheme ?? home
             place = uri.host.map {
-                Endpoint(host: $0, port: uri.port ?? standard ?? 1965, security: .tls).description
+                Endpoint(host: $0, port: uri.port ?? standard.defaultPort, security: .tls)
+                    .description
             }
         } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
-            place = KnownHosts.place(text, port: 1965)
+            place = KnownHosts.place(text, port: home.defaultPort)
         } else {
             // An international name becomes what the store has.
-            return try self.place("gemini://" + text)
+            return try self.place("\(home.name)://\(text)")
         }
         guard let place else { throw usageError("\"\(text)\" is no HOST:PORT") }
         return place

@@ -67,7 +67,7 @@ enum Manual {
             text += ".It Xr smallweb-\(command.name) 1\n\(filled(sentence(command.summary)))\n"
         }
         text += ".El\n.Pp\nThe schemes are:\n.Bl -tag -width Ds\n"
-        for scheme in Registry.builtIn.schemes {
+        for scheme in Settings.plugins.schemes {
             text += ".It Li \(scheme.name)\n"
             text += filled("\(scheme.summary), port \(scheme.defaultPort).") + "\n"
         }

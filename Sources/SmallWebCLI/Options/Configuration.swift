@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebPlugins
 
 /// The config files: options by their long names, for all URLs, a scheme's or a host's.
 struct Configuration: Sendable {
@@ -113,7 +112,7 @@ struct Configuration: Sendable {
         switch words[0] {
         case "host": return .host(name)
         case "scheme":
-            let names = Registry.builtIn.schemes.map(\.name)
+            let names = Settings.plugins.schemes.map(\.name)
             guard !names.contains(name) else { return .scheme(name) }
             throw unknown("scheme", name, names)
         case let kind: throw unknown("kind of section", String(kind), ["scheme", "host"])

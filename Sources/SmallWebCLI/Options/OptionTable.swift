@@ -109,19 +109,14 @@ extension Option {
                 + "front of a name it is added to or taken from all schemes.",
             example: "smallweb get --proto gemini,gophers gemini://geminiprotocol.net/",
             values: .schemes,
-            .value("LIST") { settings, value throws(FetchError) in
-                let all = Set(Registry.builtIn.schemes.map(\.name))
-                settings.allowedSchemes = try OptionValue.schemes(value, from: all)
-            }),
+            .value("LIST") { settings, value in settings.schemes = value }),
         Option(
             "proto-redir", .requests, "follow redirects to these other schemes",
             manual: "The schemes that a redirect may lead to from another one. None by default.",
             example:
                 "smallweb get --proto-redir gemini gopher://example.org/hURL:gemini://example.org/",
             values: .schemes,
-            .value("LIST") { settings, value throws(FetchError) in
-                settings.redirects.otherSchemes = try OptionValue.schemes(value, from: [])
-            }),
+            .value("LIST") { settings, value in settings.redirectSchemes = value }),
     ]
 
     private static let limits: [Option] = [

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
 
 /// Values of options, from text. Each throws `usage` with the option's name.
 enum OptionValue {
@@ -99,14 +98,14 @@ enum OptionValue {
 
     /// `a,b` or `=a,b` is those; `+a` and `-a` add to and take from `start`.
     static func schemes(
-        _ text: String, from start: Set<String>
+        _ text: String, from start: Set<String>, _ registry: Registry
     ) throws(FetchError) -> Set<String> {
         var schemes = start
         var isFirst = true
         for part in text.lowercased().split(separator: ",") {
             var name = part
             let sign = "=+-".contains(name.first ?? " ") ? name.removeFirst() : "="
-            guard Registry.builtIn[String(name)] != nil else {
+            guard registry[String(name)] != nil else {
                 throw usageError(
                     "no plugin handles the scheme \"\(name)\"",
                     hint: "'smallweb schemes' lists those that work")

@@ -24,7 +24,7 @@ extension JSONWriter {
         member("port", Int(scheme.defaultPort))
         member("transport", scheme.transport.rawValue)
         member("trust", scheme.trust.rawValue)
-        member("takes_input", scheme.takesInput)
+        member("takes_input", scheme.input != nil)
         member("secure_form", scheme.secureForm)
         member("summary", scheme.summary)
     }
@@ -191,13 +191,13 @@ extension JSONWriter {
 
 /// The members that `--fields` may name.
 enum RecordFields {
-    static let all = [
+    static let all = (ofEveryProtocol + Set(Settings.plugins.schemes.flatMap(\.factNames))).sorted()
+
+    private static let ofEveryProtocol = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
-        "git", "gopher", "headers", "http", "lang", "links", "meta", "mime", "mime_source", "ok",
-        "outcome", "partial",
+        "headers", "lang", "links", "meta", "mime", "mime_source", "ok", "outcome", "partial",
         "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
-        "tls",
-        "trust", "url", "url_input", "warnings",
+        "tls", "trust", "url", "url_input", "warnings",
     ]
     /// Always there: what a reader tells records apart by.
     private static let common = ["type", "v", "n", "id", "tag"]

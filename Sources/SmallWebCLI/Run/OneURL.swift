@@ -140,12 +140,8 @@ final class OneURL: @unchecked Sendable {
             queueSeconds: (started ?? .now).seconds(since: arrived))
     }
 
-    /// `builtin:gemini` for `GeminiPlugin`.
-    static func name(_ entry: Registry.Entry) -> String {
-        let type = "\(Swift.type(of: entry.handler))".lowercased()
-        let suffix = ["plugin", "handler"].first(where: type.hasSuffix)
-        return "builtin:" + type.dropLast(suffix?.count ?? 0)
-    }
+    /// `builtin:` and the plugin's own name.
+    static func name(_ entry: Registry.Entry) -> String { "builtin:" + entry.scheme.plugin }
 
     /// What the first attempt asks for.
     func firstRequest() throws(FetchError) -> Request {
@@ -155,7 +151,7 @@ final class OneURL: @unchecked Sendable {
 
     private func makeRequest() throws(FetchError) -> Request {
         var request = try request.get()
-        let isHTTP = request.scheme.transport == .own
+        let isHTTP = request.scheme.dialsForItself
         let hasHTTPOptions =
             !settings.http.isEmpty || settings.resume != .fromStart
             || settings.connection.isSpecial
@@ -163,24 +159,27 @@ final class OneURL: @unchecked Sendable {
             throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
         }
         if settings.identityName != nil || settings.certificateFile != nil,
-            !Identities.areFor(request.uri)
+            request.scheme.identityScheme == nil
         {
             throw usageError(
                 "no identity can be shown over \(request.scheme.name)",
-                hint: "identities are for gemini, titan, gophers, https and git+https")
+                hint: Identities.hint(context.fetcher.registry))
         }
-        if settings.refs.isRequired && !request.scheme.name.hasPrefix("git") {
+        if settings.refs.isRequired && !request.scheme.hasReferences {
+            let names = context.fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
             throw usageError(
                 "\(request.scheme.name) has no references",
-                hint: "refs wants git://, git+https:// or the https:// URL of a repository")
+                hint: "they are for \(names.joined(separator: ", ")), and the https:// URL of a "
+                    + "repository")
         }
         try configure(&request)
         if let input = settings.input {
-            guard request.scheme.takesInput else {
+            switch request.scheme.input {
+            case .line: request.input = InputSource.withoutLineEnd(input)
+            case .body: request.input = input
+            case nil:
                 throw usageError("the scheme \(request.scheme.name) has no use for --data")
             }
-            // A prompt's answer is a line; a body is every byte of it.
-            request.input = isHTTP ? input : InputSource.withoutLineEnd(input)
         }
         return request
     }
@@ -194,7 +193,7 @@ final class OneURL: @unchecked Sendable {
             settings.listing == .links || settings.writesJSON && settings.listing != nil
             || !destination.isFile && settings.laysPagesOut
         if settings.wantsHeadAlone {
-            if request.hasHeadMethod { request.http.method = request.http.method ?? "HEAD" }
+            if request.scheme.hasHeadMethod { request.http.method = request.http.method ?? "HEAD" }
             request.wantsHeadAlone = true
         }
         request.limits.connectSeconds = settings.connectSeconds

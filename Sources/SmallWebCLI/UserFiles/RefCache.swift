@@ -82,7 +82,7 @@ struct RefCache {
         var path = uri.path
         if let inside = path.range(of: "//") { path = String(path[..<inside.lower]) }
         while path.hasSuffix("/") { path.removeLast() }
-        let scheme = uri.scheme.hasPrefix("git+") ? uri.scheme.dropFirst(4) : uri.scheme[...]
+        let scheme = Settings.plugins[uri.scheme]?.scheme.webScheme ?? uri.scheme
         let port = uri.port.map { ":\($0)" } ?? ""
         let name = PercentEncoding.encode(Array("\(scheme)://\(host)\(port)\(path)".utf8))
         return path.isEmpty || name.utf8.count > 250 ? nil : "\(directory)/\(name)"
