@@ -153,11 +153,18 @@ public struct TrustStore: Sendable {
     }
 
     private func makeDirectories() throws(SystemError) {
+        // Why the first could not be made says more than that the last one is missing.
+        var failure: SystemError?
         for (index, character) in zip(directory.indices, directory)
         where character == "/" && index != directory.startIndex {
-            mkdir(String(directory[..<index]), 0o700)
+            if mkdir(String(directory[..<index]), 0o700) != 0 && errno != EEXIST {
+                failure = failure ?? SystemError(number: errno)
+            }
         }
-        if mkdir(directory, 0o700) != 0 && errno != EEXIST { throw SystemError(number: errno) }
+        if mkdir(directory, 0o700) != 0 {
+            let error = SystemError(number: errno)
+            if error.number != EEXIST { throw error.number == ENOENT ? failure ?? error : error }
+        }
     }
 
     private func save(_ hosts: KnownHosts) throws(FetchError) {

@@ -66,8 +66,8 @@ struct IdentityStore: Sendable {
     func add(_ name: String, _ pem: [UInt8]) throws(FetchError) {
         let path = try path(name)
         let part = "\(directory)/.\(name).\(getpid()).part"
-        UserFiles.makeDirectories(of: path)
         do throws(SystemError) {
+            try UserFiles.makeDirectories(of: path)
             unlink(part)
             let file = try systemCall {
                 open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -116,8 +116,8 @@ struct IdentityStore: Sendable {
     /// nobody's change is lost.
     func change(_ body: (inout Bindings) -> Void) throws(FetchError) {
         let path = directory + "/bindings"
-        UserFiles.makeDirectories(of: path)
         do throws(SystemError) {
+            try UserFiles.makeDirectories(of: path)
             let lock = try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
             defer { close(lock) }
             _ = try systemCall { flock(lock, LOCK_EX) }

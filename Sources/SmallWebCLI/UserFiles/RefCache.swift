@@ -51,7 +51,7 @@ struct RefCache {
         if access(path, F_OK) != 0, Self.files(in: directory).count >= Self.filesMax {
             Self.clear()
         }
-        UserFiles.makeDirectories(of: path)
+        try? UserFiles.makeDirectories(of: path)
         try? UserFiles.replace(path, by: names)
     }
 

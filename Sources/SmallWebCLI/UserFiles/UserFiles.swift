@@ -71,7 +71,7 @@ enum UserFiles {
         while true {
             var file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
             if file < 0 && errno == ENOENT {
-                makeDirectories(of: path)
+                try makeDirectories(of: path)
                 file = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
             }
             guard file >= 0 else { throw SystemError(number: errno) }
@@ -129,11 +129,20 @@ enum UserFiles {
         return names.sorted()
     }
 
-    static func makeDirectories(of path: String) {
+    /// Makes the directories above `path` that are missing.
+    ///
+    /// - Throws: Why the first of them could not be made, which says more than that the last one
+    ///   is missing.
+    static func makeDirectories(of path: String, mode: mode_t = 0o700) throws(SystemError) {
+        var failure: SystemError?
         var index = path.startIndex
         while let slash = path[path.index(after: index)...].firstIndex(of: "/") {
-            mkdir(String(path[..<slash]), 0o700)
+            if mkdir(String(path[..<slash]), mode) != 0 && errno != EEXIST && failure == nil {
+                failure = SystemError(number: errno)
+            }
             index = slash
         }
+        // What could not be made, and what lies above others, may be there all the same.
+        if let failure, access(String(path[..<index]), F_OK) != 0 { throw failure }
     }
 }
