@@ -110,7 +110,7 @@ extension Command {
             if let path = UserFiles.history, UserFiles.exists(path) {
                 _ = try UserFiles.content(of: path, "the history")
             }
-            try StandardStream.output.write(History.latest().map { $0 + "\n" }.joined())
+            try StandardStream.output.writeForeign(History.latest().map { $0 + "\n" }.joined())
         case ["clear"]:
             do throws(SystemError) { try History.clear() } catch {
                 throw FetchError(.write, .output, "cannot clear the history: \(error.sentence)")
