@@ -51,7 +51,9 @@ public struct TitanHandler: ProtocolHandler {
         guard !uri.path.contains(";") else {
             throw badURL("leave ;size, ;mime and ;token to smallweb")
         }
-        uri.path += ";size=\(upload.byteCount);mime=\(upload.mediaType)"
+        // A `;` in a value would begin another parameter.
+        let mediaType = PercentEncoding.encode(upload.mediaType.utf8, also: "/+")
+        uri.path += ";size=\(upload.byteCount);mime=\(mediaType)"
         if let token = upload.token { uri.path += ";token=" + PercentEncoding.encode(token) }
         let text = uri.description
         guard text.utf8.count <= GeminiPlugin.uriBytesMax else {

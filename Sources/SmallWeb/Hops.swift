@@ -162,11 +162,11 @@ struct Hops {
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)
             if request.upload != nil && next.scheme.name == request.scheme.name {
-                throw .redirect("not sending the upload again to \(uri)")
+                throw .redirect("not sending the upload again to \(uri.display)")
             }
             // Whoever hides behind a proxy must not be led around it.
             if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
-                throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri)")
+                throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri.display)")
             }
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
@@ -197,12 +197,14 @@ struct Hops {
         let limit = fetcher.options.redirects.limit
         guard hops <= limit else {
             throw FetchError(
-                .tooManyRedirects, .header, "more than \(limit) redirects, the next to \(uri)",
+                .tooManyRedirects, .header,
+                "more than \(limit) redirects, the next to \(uri.display)",
                 hint: "allow more with --max-redirs", expected: String(limit))
         }
         seen.insert(request.uri.withoutFragment)
         guard seen.insert(uri.withoutFragment).inserted else {
-            throw FetchError(.tooManyRedirects, .header, "the redirects form a loop at \(uri)")
+            throw FetchError(
+                .tooManyRedirects, .header, "the redirects form a loop at \(uri.display)")
         }
     }
 }

@@ -29,6 +29,8 @@ package func resolvingLinks(_ path: String) -> String {
             defer { free(resolved) }
             return String(cString: resolved)
         }
+        // /dev/stdout may be a pipe, which is there and has no path.
+        if access(path, F_OK) == 0 { break }
         var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)
         guard count > 0 else { break }

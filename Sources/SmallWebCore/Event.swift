@@ -130,6 +130,9 @@ public struct Redirect: Sendable, Hashable {
 public struct Note: Sendable, Hashable {
     public let code: String
     public let message: String
+    /// The server that it is about, as `HOST:PORT`; `nil` for what is about one reply. A person
+    /// need not be told twice of a server.
+    public var place: String?
 
     public init(_ code: String, _ message: String) {
         self.code = code

@@ -93,6 +93,26 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return copy.description
     }
 
+    /// A URL as typed, for people and logs: the same for a text that may not be one.
+    public static func display(_ text: String) -> String {
+        let bytes = text.utf8
+        guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return text }
+        if let uri = try? URI(parsing: text) {
+            return uri.userinfo?.contains(":") ?? false ? uri.display : text
+        }
+        // What is wrong with it may be the password: it ends at the last @ that can end it.
+        guard let colon = bytes.firstIndex(of: ASCII.colon),
+            bytes[colon...].starts(with: "://".utf8)
+        else { return text }
+        let rest = bytes[bytes.index(colon, offsetBy: 3)...]
+        guard let secret = rest.firstIndex(of: ASCII.colon), secret < at else { return text }
+        let authority = rest.prefix { !"/?#".utf8.contains($0) }
+        let end = authority.lastIndex(of: UInt8(ascii: "@"))
+        // A port, and the @ is one of the path.
+        if end == nil && authority[secret...].dropFirst().allSatisfy(ASCII.isDigit) { return text }
+        return secret < end ?? at ? text[...secret] + "***" + text[(end ?? at)...] : text
+    }
+
     /// `host`, or `host:port` when the URI names a port; IPv6 in brackets.
     public var hostAndPort: String? {
         guard var authority = authority else { return nil }

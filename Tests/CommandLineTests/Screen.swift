@@ -59,20 +59,20 @@ final class Screen {
 }
 
 extension Smallweb {
-    /// Runs to the end with standard error on `screen`, and with standard output there or nowhere.
+    /// Runs to the end with standard error on `screen`, and with the others there or nowhere.
     ///
     /// - Parameter look: Called while it runs.
     /// - Returns: The exit status.
     func run(
-        _ arguments: [String], on screen: Screen, output: Bool = false,
-        look: (Screen) throws -> Void
+        _ arguments: [String], on screen: Screen, input: Bool = false,
+        output: Bool = false, look: (Screen) throws -> Void
     ) throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Self.binary)
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: home.path)
         process.environment = ["HOME": home.path, "TERM": "xterm"].merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
+        process.standardInput = input ? screen.writer : FileHandle.nullDevice
         process.standardOutput = output ? screen.writer : FileHandle.nullDevice
         process.standardError = screen.writer
         try process.run()

@@ -61,6 +61,8 @@ struct Smallweb {
 
     let home = Home()
     var environment: [String: String] = [:]
+    /// Whether even root gets no more than the permissions of files give their owner.
+    var isUnprivileged = false
 
     /// Runs to the end.
     ///
@@ -72,6 +74,10 @@ struct Smallweb {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Self.binary)
         process.arguments = arguments
+        if isUnprivileged && geteuid() == 0 {
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
+            process.arguments = ["--bounding-set=-all", "--inh-caps=-all", Self.binary] + arguments
+        }
         process.currentDirectoryURL = URL(fileURLWithPath: home.path)
         let inherited = ProcessInfo.processInfo.environment.filter {
             ["PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"].contains($0.key)

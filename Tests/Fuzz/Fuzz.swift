@@ -269,7 +269,8 @@ private func bindings(_ input: [UInt8]) {
     else { return }
     let bindings = Bindings(parsing: Array(input.dropFirst()), registry: registry)
     check(
-        Bindings(parsing: bindings.bytes, registry: registry) == bindings, "reads differently the second time")
+        Bindings(parsing: bindings.bytes, registry: registry) == bindings,
+        "reads differently the second time")
     let formats = IdentityFormat.allCases
     let format = formats[Int(first) % formats.count]
     for found in format.identities(inText: text, directory: "d") {

@@ -212,6 +212,8 @@ private final class ServerContext: @unchecked Sendable {
         }
         SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(versions.lowerBound), nil)
         SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(versions.upperBound), nil)
+        // Nor would a weak certificate be shown.
+        SSL_CTX_set_security_level(pointer, 0)
         SSL_CTX_use_certificate_ASN1(pointer, Int32(certificate.der.count), certificate.der)
         for der in certificate.chain {
             let authority = der.withUnsafeBufferPointer { bytes -> OpaquePointer? in

@@ -9,7 +9,8 @@ extension Command {
             + "address, certificate and trust, a block of lines for each URL. HTTP uses HEAD, and "
             + "its reply header follows the block. Of other protocols the beginning of the reply "
             + "is read and the connection closed; where there is no status, such as in gopher, "
-            + "that tells a refusal from a page. info is another name for head.",
+            + "that tells a refusal from a page. A server that asks for input is not answered. "
+            + "info is another name for head.",
         examples: [
             ("smallweb head gemini://geminiprotocol.net/", "Status, certificate, trust"),
             ("smallweb head --json https://example.org/ | jq .headers", "As a record"),
@@ -36,7 +37,7 @@ struct HeadBlock {
 
     /// - Parameter url: As the user gave it.
     init(_ url: String, _ ending: Ending, redirects: [Redirect], usesColor: Bool) {
-        let name = Self.safe(Messages.display(url))
+        let name = Self.safe(URI.display(url))
         text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
         for redirect in redirects {
             let status = redirect.status.map { "\($0) " } ?? ""

@@ -63,7 +63,7 @@ struct IdentityCommand {
             let scope = try scope(rest[1])
             try store.change { $0.remove(rest[0], scope: scope) }
         case ("import", 1), ("import", 2), ("import", 3): try bringIn(rest)
-        case ("export", 1): try StandardStream.output.write(try store.pem(rest[0])[...])
+        case ("export", 1): try StandardStream.output.writeForeign(try store.pem(rest[0]))
         case ("remove", 1): try store.remove(rest[0])
         default:
             throw usageError(
@@ -100,7 +100,7 @@ struct IdentityCommand {
         let facts = try ClientIdentity.certificateFacts(pem)
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
         let lock = ClientIdentity.isEncrypted(pem) ? ", encrypted" : ""
-        try StandardStream.output.write(
+        try StandardStream.output.writeForeign(
             """
             \(name)
             subject     \(TerminalText.escapeLine(facts.subject))
@@ -111,7 +111,7 @@ struct IdentityCommand {
 
             """)
         for scope in try store.bindings().scopes(of: name) {
-            try StandardStream.output.write("used for    \(scope)\n")
+            try StandardStream.output.writeForeign("used for    \(scope)\n")
         }
     }
 
@@ -154,7 +154,7 @@ struct IdentityCommand {
         }
     }
 
-    /// - Parameter url: Without a scheme, as other clients have it, it is one of the default scheme.
+    /// - Parameter url: Without a scheme, as other clients have it, it is of the default one.
     private func scope(_ url: String) throws(FetchError) -> Identities.Scope {
         let registry = Settings.plugins
         let scheme = url.hasPrefix("//") ? registry.schemeOfHosts.map { $0.name + ":" } : nil

@@ -152,7 +152,7 @@ struct TrustCommand: Sendable {
 
                 """
             if let seen = pin.seenSHA256 { text += "certificate sha256:\(seen)\n" }
-            try StandardStream.output.write(text)
+            try StandardStream.output.writeForeign(text)
         }
     }
 
@@ -208,12 +208,14 @@ struct TrustCommand: Sendable {
             let (connection, error) = await fetcher.probe(endpoint, limits: bounds)
             return TrustCheck(place: place, connection: connection, error: error)
         }
+        let notes = check.connection?.tls?.certificate.weaknesses(of: place) ?? []
+        for note in notes { Messages(settings: settings).note(place, note) }
         if settings.writesJSON { try writeRecord { $0.members(of: check) } }
         if let error = check.error { throw error }
         guard let connection = check.connection, let trust = connection.trust,
             let certificate = connection.tls?.certificate, !settings.writesJSON
         else { return }
-        try StandardStream.output.write(
+        try StandardStream.output.writeForeign(
             "\(place)\t\(trust.verdict.rawValue)\tsha256:\(certificate.spkiSHA256.hex)\n")
     }
 
@@ -272,10 +274,10 @@ struct TrustCommand: Sendable {
             }
             try DirectoryText.write(text, to: directory)
         } else {
-            try StandardStream.output.write(text)
+            try StandardStream.output.writeForeign(text)
         }
         for place in left {
-            try StandardStream.error.write(
+            try StandardStream.error.writeForeign(
                 "smallweb: \(place): \(format.rawValue) cannot express this pin\n")
         }
     }

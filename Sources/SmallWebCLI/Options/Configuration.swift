@@ -85,7 +85,7 @@ struct Configuration: Sendable {
 
     private mutating func read(_ bytes: [UInt8], from path: String) throws(FetchError) {
         var scope = Scope.all
-        let lines = String(decoding: bytes, as: UTF8.self).split(
+        let lines = String(decoding: bytes[...].withoutByteOrderMark, as: UTF8.self).split(
             omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         for (index, line) in lines.enumerated() {
             let text = Self.trimmed(line)
@@ -267,7 +267,7 @@ extension Command {
         for entry in try Configuration.load(settings).entries
         where operands.first == nil || operands.first == entry.option.long {
             let origin = settings.showsOrigin ? entry.origin + "\t" : ""
-            try StandardStream.output.write(
+            try StandardStream.output.writeForeign(
                 "\(origin)\(entry.scope.text)\(entry.option.long) = \(entry.value)\n")
         }
         return 0

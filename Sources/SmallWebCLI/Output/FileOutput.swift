@@ -25,39 +25,46 @@ final class FileOutput {
 
     /// - Throws: `write` when the file cannot be created.
     init(_ path: String, clash: Clash, createsDirectories: Bool) throws(FetchError) {
-        var target = path
-        if clash != .number, let real = realpath(path, nil) {
-            target = String(cString: real)
-            free(real)
-        }
-        if createsDirectories { Self.makeDirectories(of: target) }
+        let target = clash == .number ? path : resolvingLinks(path)
         self.path = target
         self.clash = clash
         var status = stat()
         let exists = stat(target, &status) == 0
+        let number = errno
         if exists && status.st_mode & S_IFMT == S_IFDIR && clash != .number {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash != .number
         do throws(SystemError) {
+            // It would only come out when the file is to get its name.
+            if !exists && (number == ENAMETOOLONG || number == ELOOP) {
+                throw SystemError(number: number)
+            }
+            if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {
                 file = try systemCall { open(target, O_WRONLY | O_CLOEXEC) }
             } else if clash == .append {
-                let name = exists ? target : target + ".part"
+                let name = exists ? target : Self.partName(target)
                 part = exists ? nil : name
                 file = try systemCall {
                     open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o666)
                 }
             } else {
+                if exists && clash == .overwrite {
+                    // Its directory alone would let it be replaced.
+                    _ = try systemCall { faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) }
+                }
                 (file, part) = try Self.openPart(target)
                 if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o777) }
             }
         } catch {
             throw FetchError(
-                .write, .output, "cannot create \(path): \(error.sentence)",
+                .write, .output,
+                "cannot \(exists ? "write" : "create") \(path): \(error.sentence)",
                 errnoName: error.name,
-                hint: error.number == ENOENT ? "make its directory, or use --create-dirs" : nil)
+                hint: error.number == ENOENT && !createsDirectories
+                    ? "make its directory, or use --create-dirs" : nil)
         }
     }
 
@@ -102,7 +109,8 @@ final class FileOutput {
     /// How many bytes of `path` an earlier attempt has left.
     static func resumableBytes(_ path: String) -> Int {
         var status = stat()
-        for name in [path, path + ".part"] where stat(name, &status) == 0 {
+        let target = resolvingLinks(path)
+        for name in [target, partName(target)] where stat(name, &status) == 0 {
             return Int(status.st_size)
         }
         return 0
@@ -131,7 +139,7 @@ final class FileOutput {
 
     private static func openPart(_ target: String) throws(SystemError) -> (Int32, String) {
         for number in 0..<1000 {
-            let name = number == 0 ? "\(target).part" : "\(target).\(getpid())-\(number).part"
+            let name = partName(target, number == 0 ? ".part" : ".\(getpid())-\(number).part")
             do throws(SystemError) {
                 let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
                 return (try systemCall { open(name, flags, 0o666) }, name)
@@ -143,10 +151,20 @@ final class FileOutput {
         throw SystemError(number: EEXIST)
     }
 
-    private static func makeDirectories(of path: String) {
-        for (index, character) in zip(path.indices, path) where character == "/" {
-            if index != path.startIndex { mkdir(String(path[..<index]), 0o777) }
+    /// `target` with `suffix`. Of a name that leaves no room for it the beginning, and a hash: the
+    /// same in the next run, which may go on with the file, and another for another name.
+    static func partName(_ target: String, _ suffix: String = ".part") -> String {
+        let bytesMax = Int(NAME_MAX)
+        let slash = target.lastIndex(of: "/")
+        var name = slash.map { target[target.index(after: $0)...] } ?? target[...]
+        guard name.utf8.count + suffix.utf8.count > bytesMax else { return target + suffix }
+        // FNV-1a.
+        let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
         }
+        let ending = "~" + String(hash, radix: 16) + suffix
+        while name.utf8.count + ending.utf8.count > bytesMax { name.removeLast() }
+        return (slash.map { target[...$0] } ?? "") + name + ending
     }
 
     /// Makes directories one below the other; a name that a file has gets .1, .2 and so on.
@@ -155,7 +173,11 @@ final class FileOutput {
     /// - Throws: `write`.
     static func makeTree(_ names: [String], in root: String) throws(FetchError) -> String {
         var path = root
-        makeDirectories(of: root + "/")
+        do throws(SystemError) {
+            try makeDirectories(root, mode: 0o777)
+        } catch {
+            throw Self.notMade(root, error)
+        }
         for name in names {
             let wanted = "\(path)/\(name)"
             path = wanted
@@ -165,14 +187,17 @@ final class FileOutput {
                 let isThere = error.number == EEXIST && stat(path, &status) == 0
                 if isThere && status.st_mode & S_IFMT == S_IFDIR { break }
                 guard isThere && number < 1000 else {
-                    throw FetchError(
-                        .write, .output, "cannot make \(path): \(error.sentence)",
-                        errnoName: error.name)
+                    throw Self.notMade(path, error)
                 }
                 path = "\(wanted).\(number)"
             }
         }
         return path
+    }
+
+    private static func notMade(_ path: String, _ error: SystemError) -> FetchError {
+        FetchError(
+            .write, .output, "cannot make \(path): \(error.sentence)", errnoName: error.name)
     }
 
     /// The same file from anywhere.

@@ -40,11 +40,14 @@ struct StandardStream {
 
     func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
 
-    /// Writes what a server said: exactly to a pipe, made harmless to a terminal.
+    /// Writes what a server said, or a file of the user's, which may hold what a server said:
+    /// exactly to a pipe, made harmless to a terminal.
     func writeForeign(_ bytes: [UInt8]) throws(FetchError) {
         let isShown = Environment.isTerminal(descriptor)
         try write((isShown ? TerminalText.escape(bytes) : bytes)[...])
     }
+
+    func writeForeign(_ text: String) throws(FetchError) { try writeForeign(Array(text.utf8)) }
 }
 
 /// Where the bytes for standard output go now.

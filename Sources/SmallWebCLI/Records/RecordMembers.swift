@@ -17,6 +17,9 @@ extension JSONWriter {
         member("v", Recorder.version)
     }
 
+    /// A URL without its password: records are kept, and shown to others.
+    mutating func member(_ name: String, url: URI?) { member(name, url?.display) }
+
     /// The record `scheme`.
     mutating func members(of scheme: Scheme) {
         begin("scheme")
@@ -31,14 +34,14 @@ extension JSONWriter {
 
     mutating func members(of redirect: Redirect) {
         member("status", redirect.status)
-        member("from", redirect.from.description)
-        member("to", redirect.to.description)
+        member("from", url: redirect.from)
+        member("to", url: redirect.to)
         member("permanent", redirect.isPermanent)
     }
 
     /// What the record `link` has beside its place in the page.
     mutating func members(of link: Link, base: URI) {
-        member("url", link.uri?.description)
+        member("url", url: link.uri)
         member("raw", bytes: link.raw)
         member("text", bytes: link.text)
         member("scheme", link.uri?.scheme)

@@ -57,7 +57,7 @@ final class Recorder {
         case .connected(let connection): self.connection = connection
         case .sent(let bytes, let method):
             try write(ifEvents: "request") { writer in
-                writer.member("url", (self.redirects.last?.to ?? self.request?.uri)?.description)
+                writer.member("url", url: self.redirects.last?.to ?? self.request?.uri)
                 writer.member("method", method)
                 let hidden = Array("***".utf8)
                 writer.member("raw", bytes: hidesInput ? hidden : Trace.masked(bytes))
@@ -196,7 +196,7 @@ final class Recorder {
         _ ending: Ending, _ outcome: Outcome, _ form: RecordedBody.Form, _ writer: inout JSONWriter
     ) {
         begin("response", outcome, &writer)
-        writer.member("final_url", ending.uri.description)
+        writer.member("final_url", url: ending.uri)
         writer.member("scheme", ending.uri.scheme)
         writer.member("plugin", plugin)
         writer.member("status", head?.status)
@@ -237,7 +237,7 @@ final class Recorder {
         _ writer: inout JSONWriter
     ) {
         begin("error", outcome, &writer)
-        writer.member("final_url", (redirects.last?.to ?? request?.uri)?.description)
+        writer.member("final_url", url: redirects.last?.to ?? request?.uri)
         let scheme = redirects.last?.to.scheme ?? request?.scheme.name
         writer.member("scheme", scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme })
         writer.member("plugin", plugin)
@@ -280,10 +280,13 @@ final class Recorder {
         writer.member("ok", outcome == .ok)
         writer.member("exit", Int(outcome.exitStatus))
         writer.member("outcome", outcome.rawValue)
-        let url = request?.uri.description ?? order.url
+        let input = order.url.map(URI.display)
+        let url = request?.uri.display ?? input
         writer.member("url", url)
-        if let raw = order.rawURL { writer.member("url_base64") { $0.value(base64: raw) } }
-        if let input = order.url, input != url { writer.member("url_input", input) }
+        if let raw = order.rawURL, input == order.url {
+            writer.member("url_base64") { $0.value(base64: raw) }
+        }
+        if let input, input != url { writer.member("url_input", input) }
     }
 
     /// The protocol's own text; as it came, too, when it is not UTF-8.

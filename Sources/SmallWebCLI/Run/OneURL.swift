@@ -103,7 +103,9 @@ final class OneURL: @unchecked Sendable {
             while true {
                 let ending = try await exchange(request, hidesInput: hidesInput)
                 guard ending.outcome == .needsInput, request.input == nil || hidesInput,
-                    let head = ending.head, settings.promptsAllowed, Prompt.isPossible
+                    let head = ending.head, settings.promptsAllowed, Prompt.isPossible,
+                    // That it asks is what `head` has to say.
+                    !settings.wantsHeadAlone
                 else { return .success(ending) }
                 let asker = ending.uri.hostAndPort ?? url
                 let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"

@@ -172,7 +172,7 @@ final class ListReader {
             isTooLong = false
         }
         if isTooLong { return .tooLong(number: number) }
-        if number == 1 && pending.starts(with: [0xEF, 0xBB, 0xBF]) { pending.removeFirst(3) }
+        if number == 1 { pending = Array(pending[...].withoutByteOrderMark) }
         let isSpace = { (byte: UInt8) in
             byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn
         }

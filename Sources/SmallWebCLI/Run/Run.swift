@@ -157,7 +157,9 @@ final class Run: @unchecked Sendable {
     private func isDone(
         _ order: Order, _ request: Result<Request, FetchError>, in ledger: Ledger
     ) -> Bool {
-        guard let url = (try? request.get().uri.description) ?? order.url else { return false }
+        guard let url = (try? request.get().uri.display) ?? order.url.map(URI.display) else {
+            return false
+        }
         let last = ledger.outcome(url)
         if let wanted = settings.ledgerOutcomes { return !(last.map(wanted.contains) ?? false) }
         return last == .ok

@@ -78,7 +78,7 @@ final class ProgressMeter: @unchecked Sendable {
         writer.object { writer in
             writer.begin("progress", order)
             // Standard error ends up in logs.
-            writer.member("url", order.url.map(Messages.display))
+            writer.member("url", order.url.map(URI.display))
             writer.member("direction", transfer.isUpload ? "upload" : "download")
             writer.member("received", transfer.bytes)
             writer.member("total", transfer.total)

@@ -104,7 +104,8 @@ extension Command {
     ) { _, operands throws(FetchError) in
         switch operands {
         case [], ["list"]:
-            try StandardStream.output.write(try History.latest().map { $0 + "\n" }.joined())
+            try StandardStream.output.writeForeign(
+                try History.latest().map { $0 + "\n" }.joined())
         case ["clear"]:
             try History.clear()
         default:
