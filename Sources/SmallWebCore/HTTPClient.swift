@@ -81,8 +81,6 @@ public struct HTTPReply: Sendable, Hashable {
 
     public init() {}
 
-    public var fieldsCount: Int { spans.count }
-
     /// Takes the next line of the header, the first of which is the status line. What is no field
     /// is kept in ``header`` alone.
     public mutating func add(line bytes: some Collection<UInt8>) {

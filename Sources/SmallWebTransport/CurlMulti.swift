@@ -17,11 +17,14 @@ final class CurlMulti: @unchecked Sendable {
     private var spares: [UnsafeMutableRawPointer] = []
     private static let sparesMax = 64
 
+    private static let shortage = FetchError(
+        .connect, .connect, "libcurl could not begin: too little memory, or too many open files")
+
     init(loop: EventLoop) throws(FetchError) {
         library = try CurlLibrary.shared()
         self.loop = loop
         guard let multi = library.functions.pointee.curl_multi_init() else {
-            throw FetchError(.internal, .input, "libcurl could not make a multi handle")
+            throw Self.shortage
         }
         self.multi = multi
         // Unretained: the loop owns this object, which owns the handle that calls back.
@@ -45,17 +48,19 @@ final class CurlMulti: @unchecked Sendable {
     func makeHandle() throws(FetchError) -> UnsafeMutableRawPointer {
         if let spare = spares.popLast() { return spare }
         guard let easy = library.functions.pointee.curl_easy_init() else {
-            throw FetchError(.internal, .input, "libcurl could not make a handle")
+            throw Self.shortage
         }
         return easy
     }
 
-    func add(_ transfer: CurlTransfer) {
-        _ = library.functions.pointee.curl_multi_add_handle(multi, transfer.easy)
+    /// - Throws: `connect` when there is not enough memory.
+    func add(_ transfer: CurlTransfer) throws(FetchError) {
+        guard library.functions.pointee.curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
+        else { throw Self.shortage }
     }
 
-    /// Ends a transfer, finished or not, and takes its handle back: the transfer is of no use
-    /// afterwards.
+    /// Ends a transfer, finished or not or never added, and takes its handle back: the transfer is
+    /// of no use afterwards.
     func remove(_ transfer: CurlTransfer) {
         _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
         // No reset makes a handle forget the number of a system call that failed.
