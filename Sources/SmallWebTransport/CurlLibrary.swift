@@ -78,7 +78,7 @@ struct CurlCircumstances {
         // No address of the family asked for, so none was tried.
         case CURLE_COULDNT_CONNECT where errorNumber == 0: (.resolve, .resolve)
         // A reply that is no HTTP/1 or later.
-        case CURLE_UNSUPPORTED_PROTOCOL where isConnected: (.protocolError, .header)
+        case CURLE_UNSUPPORTED_PROTOCOL where hasPeer: (.protocolError, .header)
         // What a paused transfer has unpacked.
         case CURLE_OUT_OF_MEMORY where isPaused: (.tooLarge, .body)
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: shortage
@@ -108,6 +108,9 @@ extension FetchError {
     /// libcurl's error as one of ours, with its own words.
     init(curl code: CURLcode, _ message: String, _ circumstances: CurlCircumstances) {
         let (outcome, phase) = circumstances.verdict(on: code) ?? Self.verdict(on: code)
+        // libcurl blames the caller of its own function.
+        let isBadField = code == CURLE_BAD_FUNCTION_ARGUMENT && outcome == .protocolError
+        let message = isBadField ? "the reply has a malformed header field" : message
         self.init(outcome, phase, message, hint: Self.hint(outcome))
     }
 

@@ -178,7 +178,8 @@ final class CurlTransfer {
         return CurlCircumstances(
             isResolved: count(CURLINFO_NAMELOOKUP_TIME_T) > 0,
             hasPeer: requestBegan != nil || count(CURLINFO_CONNECT_TIME_T) > 0,
-            isTLS: endpoint.security == .tls, isConnected: requestBegan != nil, hasReply: hasReply, isPaused: isPaused,
+            isTLS: endpoint.security == .tls, isConnected: requestBegan != nil, hasReply: hasReply,
+            isPaused: isPaused,
             errorNumber: errorNumber, tunnelStatus: tunnelStatus,
             demandsIdentity: text.contains("alert certificate required"))
     }
