@@ -16,6 +16,8 @@ final class CurlMulti: @unchecked Sendable {
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
     private static let sparesMax = 64
+    /// Those that ``makeHandle()`` gave and ``remove(_:)`` has not taken back.
+    private(set) var handlesInUse = 0
 
     private static let shortage = FetchError(
         .connect, .connect, "libcurl could not begin: too little memory, or too many open files")
@@ -46,10 +48,10 @@ final class CurlMulti: @unchecked Sendable {
 
     /// An easy handle with every option at its default. Goes back with ``remove(_:)``.
     func makeHandle() throws(FetchError) -> UnsafeMutableRawPointer {
-        if let spare = spares.popLast() { return spare }
-        guard let easy = library.functions.pointee.curl_easy_init() else {
+        guard let easy = spares.popLast() ?? library.functions.pointee.curl_easy_init() else {
             throw Self.shortage
         }
+        handlesInUse += 1
         return easy
     }
 
@@ -62,6 +64,7 @@ final class CurlMulti: @unchecked Sendable {
     /// Ends a transfer, finished or not or never added, and takes its handle back: the transfer is
     /// of no use afterwards.
     func remove(_ transfer: CurlTransfer) {
+        handlesInUse -= 1
         _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
         // No reset makes a handle forget the number of a system call that failed.
         let isClean = transfer.result == CURLE_OK && transfer.errorNumber == 0
