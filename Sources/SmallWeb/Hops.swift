@@ -40,7 +40,15 @@ struct Hops {
     private mutating func follow() async throws(FetchError) -> Ending {
         var hops = 0
         while true {
-            let ending = try await exchange()
+            let ending: Ending
+            do throws(FetchError) {
+                ending = try await exchange()
+            } catch  where hops > 0 && error.outcome == .badURL {
+                // The plugin refuses the target, which the server has chosen and not the user.
+                throw FetchError(
+                    .protocolError, .header,
+                    "bad redirect to \(request.uri.display): \(error.message)")
+            }
             guard let head = ending.head, head.replyClass == .redirect,
                 let target = head.redirectTarget, fetcher.options.redirects.follows
             else { return ending }
@@ -60,6 +68,7 @@ struct Hops {
                     isPermanent: head.isPermanentRedirect))
             timings.note(redirect)
             try await emit(redirect)
+            if let note = leftOut(by: next, status: head.status) { try await emit(.note(note)) }
             request = next
         }
     }
@@ -173,10 +182,7 @@ struct Hops {
             next.wantsHeadAlone = request.wantsHeadAlone
             next.http = request.http
             if next.http.body == nil { next.http.body = request.input }
-            let isSameOrigin =
-                next.uri.scheme == request.uri.scheme
-                && next.uri.hostAndPort == request.uri.hostAndPort
-            next.http = next.http.redirected(status: status, isSameOrigin: isSameOrigin)
+            next.http = next.http.redirected(status: status, isSameOrigin: isSameOrigin(next))
             if next.wantsHeadAlone {
                 // Each protocol has its own way to be asked for no more.
                 let other = next.http.method == "HEAD" ? nil : next.http.method
@@ -191,6 +197,28 @@ struct Hops {
             throw FetchError(
                 .protocolError, .header, "bad redirect to \"\(reference)\": \(error.message)")
         }
+    }
+
+    private func isSameOrigin(_ next: Request) -> Bool {
+        let port = { (request: Request) in request.uri.port ?? request.scheme.defaultPort }
+        return next.scheme.name == request.scheme.name && next.uri.host == request.uri.host
+            && port(next) == port(request)
+    }
+
+    /// What another origin does not get, though the one before has got it.
+    private func leftOut(by next: Request, status: Int?) -> Note? {
+        guard !isSameOrigin(next) else { return nil }
+        var before = request.http
+        if before.body == nil { before.body = request.input }
+        before = before.redirected(status: status, isSameOrigin: true)
+        var parts = before.body != nil && next.http.body == nil ? ["the body"] : []
+        // A field without a value only keeps one of ours from being sent.
+        for field in before.fields where !field.value.isEmpty {
+            guard !next.http.fields.contains(field), !parts.contains(field.name) else { continue }
+            parts.append(field.name)
+        }
+        guard !parts.isEmpty, let place = next.uri.hostAndPort else { return nil }
+        return Note("other-origin", "not sent on to \(place): \(parts.joined(separator: ", "))")
     }
 
     private mutating func check(_ uri: URI, hops: Int) throws(FetchError) {

@@ -16,7 +16,8 @@ public struct HTTPOptions: Sendable, Hashable {
 
     /// What may follow a redirect with `status` (RFC 9110 §15.4).
     ///
-    /// - Parameter isSameOrigin: Whether scheme, host and port stay. Credentials go nowhere else.
+    /// - Parameter isSameOrigin: Whether scheme, host and port stay. No other origin gets the body,
+    ///   or a field that may be a secret.
     public func redirected(status: Int?, isSameOrigin: Bool) -> HTTPOptions {
         var options = self
         let keepsMethod = status == 307 || status == 308 || method == "HEAD"
@@ -26,11 +27,19 @@ public struct HTTPOptions: Sendable, Hashable {
             options.fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
         }
         if !isSameOrigin {
-            let secrets = ["authorization", "cookie", "proxy-authorization"]
-            options.fields.removeAll { secrets.contains($0.name.lowercased()) }
+            // A PUT without its body would empty a file.
+            if options.body != nil && method != "HEAD" { options.method = nil }
+            options.body = nil
+            options.fields.removeAll { !Self.fieldsForAnyOrigin.contains($0.name.lowercased()) }
         }
         return options
     }
+
+    /// What says nothing about the user. Secrets go by too many names to list those.
+    private static let fieldsForAnyOrigin: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "range",
+        "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+    ]
 }
 
 /// A header field as written: repeated names are repeated fields.
@@ -83,8 +92,6 @@ public struct HeaderFields: Sendable, Hashable {
     }
 
     public init() {}
-
-    public var count: Int { spans.count }
 
     /// Takes the next line. What is not a field is kept in ``bytes`` alone.
     mutating func add(line: some Collection<UInt8>, isField: Bool) {

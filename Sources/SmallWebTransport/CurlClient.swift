@@ -48,6 +48,10 @@ public struct CurlClient: HTTPClient {
             endpoint: endpoint, upload: request.options.body,
             trust: TrustFacts(verdict: verdict, firstSeen: nil, policy: policy),
             multi: multi, loop: loop)
+        defer {
+            onEnd(transfer.traffic)
+            multi.remove(transfer)
+        }
         configure(transfer, request, endpoint)
         if endpoint.security == .tls, let identity = settings.identity {
             try show(identity, on: transfer)
@@ -58,11 +62,7 @@ public struct CurlClient: HTTPClient {
         let usesProxyAlways =
             settings.noProxy?.isEmpty ?? (getenv("NO_PROXY") == nil && getenv("no_proxy") == nil)
         try await emit(.connecting(endpoint, address: proxy ?? endpoint.description))
-        multi.add(transfer)
-        defer {
-            onEnd(transfer.traffic)
-            multi.remove(transfer)
-        }
+        try multi.add(transfer)
 
         var isAnnounced = false
         var silence = Silence(request.limits.idleSeconds)
@@ -179,8 +179,10 @@ public struct CurlClient: HTTPClient {
         transfer.set(CURLOPT_FOLLOWLOCATION, 0)
         // Just small enough for malloc not to ask the kernel for it at every transfer.
         transfer.set(CURLOPT_BUFFERSIZE, 102_400)
+        // Nor does libcurl keep them then.
         transfer.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        transfer.set(CURLOPT_PIPEWAIT, 1)
+        // Only over TLS may a connection turn out to be HTTP/2, and carry several transfers.
+        transfer.set(CURLOPT_PIPEWAIT, endpoint.security == .tls ? 1 : 0)
         transfer.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         if request.limits.connectSeconds > 0 {
             let milliseconds = max(1, Int(request.limits.connectSeconds * 1000))

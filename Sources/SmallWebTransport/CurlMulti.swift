@@ -16,12 +16,17 @@ final class CurlMulti: @unchecked Sendable {
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
     private static let sparesMax = 64
+    /// Those that ``makeHandle()`` gave and ``remove(_:)`` has not taken back.
+    private(set) var handlesInUse = 0
+
+    private static let shortage = FetchError(
+        .connect, .connect, "libcurl could not begin: too little memory, or too many open files")
 
     init(loop: EventLoop) throws(FetchError) {
         library = try CurlLibrary.shared()
         self.loop = loop
         guard let multi = library.functions.pointee.curl_multi_init() else {
-            throw FetchError(.internal, .input, "libcurl could not make a multi handle")
+            throw Self.shortage
         }
         self.multi = multi
         // Unretained: the loop owns this object, which owns the handle that calls back.
@@ -43,20 +48,23 @@ final class CurlMulti: @unchecked Sendable {
 
     /// An easy handle with every option at its default. Goes back with ``remove(_:)``.
     func makeHandle() throws(FetchError) -> UnsafeMutableRawPointer {
-        if let spare = spares.popLast() { return spare }
-        guard let easy = library.functions.pointee.curl_easy_init() else {
-            throw FetchError(.internal, .input, "libcurl could not make a handle")
+        guard let easy = spares.popLast() ?? library.functions.pointee.curl_easy_init() else {
+            throw Self.shortage
         }
+        handlesInUse += 1
         return easy
     }
 
-    func add(_ transfer: CurlTransfer) {
-        _ = library.functions.pointee.curl_multi_add_handle(multi, transfer.easy)
+    /// - Throws: `connect` when there is not enough memory.
+    func add(_ transfer: CurlTransfer) throws(FetchError) {
+        guard library.functions.pointee.curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
+        else { throw Self.shortage }
     }
 
-    /// Ends a transfer, finished or not, and takes its handle back: the transfer is of no use
-    /// afterwards.
+    /// Ends a transfer, finished or not or never added, and takes its handle back: the transfer is
+    /// of no use afterwards.
     func remove(_ transfer: CurlTransfer) {
+        handlesInUse -= 1
         _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
         // No reset makes a handle forget the number of a system call that failed.
         let isClean = transfer.result == CURLE_OK && transfer.errorNumber == 0

@@ -30,8 +30,8 @@ extension CurlClient {
         configure(transfer, request, endpoint)
         transfer.set(CURLOPT_ABSTRACT_UNIX_SOCKET, listener.name)
         transfer.set(CURLOPT_VERBOSE, 1)
-        multi.add(transfer)
         defer { multi.remove(transfer) }
+        try multi.add(transfer)
         let end = min(deadline, .after(seconds: 10))
         while !transfer.sent.suffix(4).elementsEqual(ASCII.crlf + ASCII.crlf) {
             if let error = transfer.error() { throw error }

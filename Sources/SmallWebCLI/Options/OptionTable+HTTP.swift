@@ -9,8 +9,9 @@ extension Option {
             "header", short: "H", .http, "add a header field; @FILE reads several",
             manual: "Adds a field to the request's header, as NAME: VALUE. Without a value it "
                 + "removes one that smallweb sends itself. @FILE reads one field per line, which "
-                + "keeps secrets out of the process list. Authorization and Cookie are dropped "
-                + "when a redirect leads to another host.",
+                + "keeps secrets out of the process list. When a redirect leads to another "
+                + "scheme, host or port, the body is not sent there, and of the fields only "
+                + "Accept and its kin, User-Agent, Range and the If- conditions.",
             example: "smallweb get -H 'Accept: application/json' https://example.org/",
             .value("LINE") { settings, value throws(FetchError) in
                 for line in try InputSource.lines(value) {

@@ -215,6 +215,7 @@ final class HeaderFile {
     }
 
     private let target: Target
+    private var isOfUse = false
 
     /// `-` is standard output, `%` standard error.
     init(_ name: String) throws(FetchError) {
@@ -227,13 +228,16 @@ final class HeaderFile {
     }
 
     func write(_ header: [UInt8]) throws(FetchError) {
+        isOfUse = true
         switch target {
         case .stream(let stream): try stream.writeForeign(header)
         case .file(let file): try file.write(header[...])
         }
     }
 
+    /// Leaves things as they were when no reply had a header.
     func commit() throws(FetchError) {
-        if case .file(let file) = target { try file.commit() }
+        guard case .file(let file) = target else { return }
+        if isOfUse { try file.commit() } else { file.discard() }
     }
 }
