@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which errors are worth injecting into which system call: what its manual page names and a real
-machine brings about. A call that is missing here is not injected into, for the reason in SKIPPED."""
+machine brings about. SKIPPED has the calls that are left alone, and why."""
 
 import re
 

@@ -112,8 +112,7 @@ class Case:
             yield f"status {self.status}: it blames the command line"
         if self.fault and self.fault[1] in INVISIBLE and self.injected and self.status != 0:
             yield f"status {self.status} after an interrupted call"
-        if self.status != 0 and not self.err and "-s" not in self.scenario.arguments \
-                and "/stderr>" not in self.injected:
+        if self.status != 0 and not self.err and "/stderr>" not in self.injected:
             yield "fails without a message"
         yield from self.scenario.check(self)
         yield from self.permissions()
@@ -177,8 +176,8 @@ def plan(case):
 
     A fault is (call, error, number): strace counts the calls of each thread for itself, so a fault
     may meet two threads. The dynamic loader's calls before main are left out, whatever the thread;
-    they end when it unmaps its cache. It comes back for each library that is opened later, which one
-    scenario is enough for.
+    they end when it unmaps its cache. It comes back for each library that is opened later: one
+    scenario is enough for that.
     """
     counts = collections.Counter()
     before_main = set()
@@ -221,6 +220,7 @@ def place_of(case):
     """Where the fault was, without numbers that differ from run to run."""
     text = case.injected.replace(case.directory, "…")
     text = re.sub(r"\) +=  *-1.*", ")", text)
+    text = re.sub(r'"[^"]*\\[^"]*"', '"…"', text)
     text = re.sub(r"0x[0-9a-f]+", "0x…", text)
     text = re.sub(r"(socket|eventpoll|eventfd|pipe):?\[?\d+\]?", r"\1", text)
     return text[:150]
@@ -241,77 +241,97 @@ def report(case, problems):
     sys.stdout.flush()
 
 
+class Tally:
+    """What came of all runs."""
+
+    def __init__(self):
+        self.passed = self.failed = self.missed = 0
+        self.kinds = collections.defaultdict(collections.Counter)
+
+    def take(self, case, problems):
+        if not problems:
+            self.passed += 1
+            self.missed += bool(case.fault) and not case.injected
+            return
+        self.failed += 1
+        report(case, problems)
+        if case.fault:
+            site = re.sub(r"\d+", "N", place_of(case))[:100]
+            for problem in problems:
+                self.kinds[case.scenario.name, problem, site][case.fault[1]] += 1
+
+    def summary(self):
+        if self.kinds:
+            print("\nWhat failed, by scenario, problem and call:")
+        for (name, problem, site), errors in sorted(self.kinds.items()):
+            print(f"{name}: {problem}: {' '.join(sorted(errors))} from {site}")
+
+
+def rehearse(chosen, tally):
+    """Runs each scenario without a fault.
+
+    - Returns: (scenario, fault) for all that can be made to fail; what is wrong without a fault.
+    """
+    pairs, known = [], {}
+    for scenario in chosen:
+        case = Case(scenario)
+        problems = case.run()
+        if case.status != 0:
+            problems.append(f"status {case.status} without any fault")
+        tally.take(case, problems)
+        known[scenario] = set(problems)
+        faults = plan(case)
+        if options.case:
+            call, error, number = options.case.split(":")
+            faults = [(call, error, int(number))]
+        case.clean_up()
+        print(f"{scenario.name}: {len(faults)} faults", flush=True)
+        pairs += [(scenario, fault) for fault in faults]
+    for name in sorted(unknown_calls):
+        tally.failed += 1
+        print(f"not ok - errors.py knows the call {name}")
+    return pairs, known
+
+
+def inject(pairs, known, tally, end):
+    """Runs all faults, or those that begin before `end`."""
+    def run(pair):
+        if end and time.monotonic() > end:
+            return None, []
+        case = Case(*pair)
+        # What is wrong without a fault was said once.
+        problems = [problem for problem in case.run() if problem not in known[case.scenario]]
+        case.clean_up()
+        return case, problems
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for case, problems in pool.map(run, pairs):
+            if case:
+                tally.take(case, problems)
+
+
 def main():
     started = time.monotonic()
+    tally = Tally()
     loopback = Loopback(options.loopback)
     titan = Titan(certificate(work))
-    passed = failed = missed = 0
-    kinds = collections.defaultdict(collections.Counter)
     try:
         chosen = [scenario for scenario in scenarios(loopback.place, titan, measure)
                   if not options.only or any(text in scenario.name for text in options.only)]
-        cases = []
-        print(f"{options.jobs} at a time"
-              + (f", a sample of {options.seconds:g} s" if options.seconds else ""))
-        for scenario in chosen:
-            case = Case(scenario)
-            problems = case.run()
-            if case.status != 0:
-                problems.append(f"status {case.status} without any fault")
-            if problems:
-                failed += 1
-                report(case, problems)
-            else:
-                passed += 1
-            if options.case:
-                call, error, number = options.case.split(":")
-                faults = [(call, error, int(number))]
-            else:
-                faults = plan(case)
-            case.clean_up()
-            print(f"{scenario.name}: {len(faults)} faults")
-            cases += [(scenario, fault) for fault in faults]
-        for name in sorted(unknown_calls):
-            failed += 1
-            print(f"not ok - errors.py knows the call {name}")
-        sys.stdout.flush()
+        pairs, known = rehearse(chosen, tally)
         if options.seconds:
-            print(f"seed {options.seed}: --seed {options.seed} for the same order")
-            random.Random(options.seed).shuffle(cases)
-
-        def run(scenario, fault):
-            # The sample is over; what has begun is finished.
-            if options.seconds and time.monotonic() - started > options.seconds:
-                return None, []
-            case = Case(scenario, fault)
-            problems = case.run()
-            case.clean_up()
-            return case, problems
-
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for case, problems in pool.map(lambda pair: run(*pair), cases):
-                if case is None:
-                    continue
-                if problems:
-                    failed += 1
-                    site = re.sub(r"\d+", "N", place_of(case))[:100]
-                    for problem in problems:
-                        kinds[case.scenario.name, problem, site][case.fault[1]] += 1
-                    report(case, problems)
-                else:
-                    passed += 1
-                    missed += not case.injected
+            print(f"a sample of {options.seconds:g} s, --seed {options.seed}", flush=True)
+            random.Random(options.seed).shuffle(pairs)
+        inject(pairs, known, tally, options.seconds and started + options.seconds)
     finally:
         loopback.stop()
         shutil.rmtree(work, ignore_errors=True)
-    if kinds:
-        print("\nWhat failed, by scenario, problem and call:")
-    for (name, problem, site), errors in sorted(kinds.items()):
-        print(f"{name}: {problem}: {' '.join(sorted(errors))} from {site}")
-    print(f"{len(chosen)} scenarios, {len(cases)} faults planned, {passed + failed} runs"
-          f" ({missed} ended before their fault) in {time.monotonic() - started:.0f} s")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    tally.summary()
+    print(f"{len(chosen)} scenarios, {len(pairs)} faults planned, {tally.passed + tally.failed} runs"
+          f" ({tally.missed} ended before their fault) in {time.monotonic() - started:.0f} s,"
+          f" {options.jobs} at a time")
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed or not chosen else 0
 
 
 if __name__ == "__main__":

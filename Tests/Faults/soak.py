@@ -6,8 +6,8 @@ minutes: its descriptors and its memory must not grow.
 usage: soak.py SMALLWEB SMALLWEB-LOOPBACK [SECONDS]
 
 It works in rounds: every URL a few times, in random order; when all records are there, the idle
-process is measured. The median of the last quarter of the rounds is compared with that of the second,
-and the highest mark of memory with a fixed bound.
+process is measured. The median of the last quarter of the rounds is compared with that of the
+second, and the highest mark of memory with a fixed bound.
 """
 
 import collections
@@ -53,7 +53,8 @@ def honest_urls(place):
 
 
 def rude_urls(place):
-    """Pages of the loopback servers that end badly."""
+    """Pages of the loopback servers that end badly. Not the bomb of gzip: 64 MiB at once are its
+    documented limit, beside which nothing else could be seen."""
     paths = {
         "gemini": ["/truncated", "/reset", "/silent", "/silent-body", "/no-reply",
                    "/endless-header", "/endless", "/loop", "/malformed", "/bad-redirect"],
@@ -63,7 +64,7 @@ def rude_urls(place):
         "http": ["/truncated", "/truncated-chunks", "/reset", "/reset-header", "/silent",
                  "/silent-body", "/endless", "/garbage", "/bad-chunk", "/bad-gzip",
                  "/endless-header", "/endless-headers", "/many-headers", "/endless-1xx",
-                 "/gzip-bomb", "/loop", "/no-reply"],
+                 "/loop", "/no-reply"],
     }
     return {f"{scheme}: {path}": f"{scheme}://{place[scheme]}{path}"
             for scheme, rest in paths.items() for path in rest}
