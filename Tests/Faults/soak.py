@@ -30,8 +30,8 @@ AT_ONCE = 16
 ROUND_URLS = 300
 DESCRIPTORS_MORE = 2
 KILOBYTES_MORE = 4 << 10
-# A reply may have 256 KiB, sixteen at once; libraries and the process itself are 40 MiB.
-KILOBYTES_MAX = 160 << 10
+# The process with its libraries has 25 MiB; sixteen replies at once may have 256 KiB each.
+KILOBYTES_MAX = 64 << 10
 # What a record may take under load; each request has its own limit, far below.
 PATIENCE = 60
 
