@@ -37,10 +37,8 @@ final class FileOutput {
         }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash != .number
         do throws(SystemError) {
-            // It would only come out when the file is to get its name.
-            if !exists && (number == ENAMETOOLONG || number == ELOOP) {
-                throw SystemError(number: number)
-            }
+            // What cannot be looked at may be there.
+            if !exists && number != ENOENT { throw SystemError(number: number) }
             if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {
                 file = try systemCall { open(target, O_WRONLY | O_CLOEXEC) }
@@ -55,8 +53,11 @@ final class FileOutput {
                     // Its directory alone would let it be replaced.
                     _ = try systemCall { faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) }
                 }
-                (file, part) = try Self.openPart(target)
-                if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o777) }
+                let replaces = exists && clash == .overwrite
+                let mode = replaces ? status.st_mode & 0o777 : 0o666
+                (file, part) = try Self.openPart(target, mode: mode)
+                // As created, it has what the umask leaves of them.
+                if replaces { fchmod(file, mode) }
             }
         } catch {
             throw FetchError(
@@ -107,11 +108,19 @@ final class FileOutput {
     }
 
     /// How many bytes of `path` an earlier attempt has left.
-    static func resumableBytes(_ path: String) -> Int {
+    ///
+    /// - Throws: `write` when that cannot be found out.
+    static func resumableBytes(_ path: String) throws(FetchError) -> Int {
         var status = stat()
         let target = resolvingLinks(path)
-        for name in [target, partName(target)] where stat(name, &status) == 0 {
-            return Int(status.st_size)
+        for name in [target, partName(target)] {
+            if stat(name, &status) == 0 { return Int(status.st_size) }
+            let error = SystemError(number: errno)
+            guard error.number == ENOENT else {
+                throw FetchError(
+                    .write, .output, "cannot continue \(name): \(error.sentence)",
+                    errnoName: error.name)
+            }
         }
         return 0
     }
@@ -137,12 +146,14 @@ final class FileOutput {
         path = candidate
     }
 
-    private static func openPart(_ target: String) throws(SystemError) -> (Int32, String) {
+    private static func openPart(_ target: String, mode: mode_t) throws(SystemError) -> (
+        Int32, String
+    ) {
         for number in 0..<1000 {
             let name = partName(target, number == 0 ? ".part" : ".\(getpid())-\(number).part")
             do throws(SystemError) {
                 let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
-                return (try systemCall { open(name, flags, 0o666) }, name)
+                return (try systemCall { open(name, flags, mode) }, name)
             } catch {
                 // Somebody else is at the same file, or left this behind.
                 if error.number != EEXIST { throw error }

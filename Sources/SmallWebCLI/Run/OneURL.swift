@@ -219,7 +219,7 @@ final class OneURL: @unchecked Sendable {
             guard case .file(let path) = destination else {
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
-            let offset = FileOutput.resumableBytes(path)
+            let offset = try FileOutput.resumableBytes(path)
             request.http.resumeOffset = offset > 0 ? offset : nil
         }
     }
