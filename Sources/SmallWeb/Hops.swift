@@ -94,7 +94,12 @@ struct Hops {
             identity: try fetcher.options.identities.identity(
                 for: request.uri, origin: origin, in: fetcher.registry)
         ) { event async throws(FetchError) in
-            if case .connected(let connection) = event { wire.connection = connection }
+            switch event {
+            case .connected(let connection): wire.connection = connection
+            case .sent(let bytes, let method):
+                return try await emit(.sent(entry.handler.redacted(bytes), method: method))
+            default: break
+            }
             try await emit(event)
         }
         var head: Head?
@@ -102,9 +107,7 @@ struct Hops {
         var (isHeld, heldBytes) = (false, 0)
         var bodyBytes = 0
         var isEnough = false
-        let stopsAtHead =
-            request.wantsHeadAlone
-            && !(request.scheme.hasHeadMethod && request.http.method == "HEAD")
+        let wantsHeadAlone = request.wantsHeadAlone
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -127,7 +130,7 @@ struct Hops {
             default: break
             }
             try await emit(event)
-            if stopsAtHead, case .head = event {
+            if wantsHeadAlone, case .head(let reply) = event, !reply.hasNoBody {
                 isEnough = true
                 // Nobody sees this error: it is how the plugin learns that it may stop.
                 throw .cancelled
@@ -151,7 +154,7 @@ struct Hops {
         return ending
     }
 
-    /// The next request, resolved against the present URI. Input is not carried over.
+    /// The next request, resolved against the present URI.
     private func target(
         _ reference: String, status: Int?
     ) throws(FetchError) -> Request {
@@ -180,14 +183,9 @@ struct Hops {
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
-            next.http = request.http
-            if next.http.body == nil { next.http.body = request.input }
-            next.http = next.http.redirected(status: status, isSameOrigin: isSameOrigin(next))
-            if next.wantsHeadAlone {
-                // Each protocol has its own way to be asked for no more.
-                let other = next.http.method == "HEAD" ? nil : next.http.method
-                next.http.method = next.scheme.hasHeadMethod ? other ?? "HEAD" : other
-            }
+            let carried = carried(to: next, status: status)
+            next.options = carried.options
+            next.input = carried.input
             return next
         } catch {
             if error.outcome == .redirectRefused { throw error }
@@ -205,20 +203,19 @@ struct Hops {
             && port(next) == port(request)
     }
 
+    private func carried(to next: Request, status: Int?) -> CarriedOptions {
+        guard let entry = fetcher.registry[request.scheme.name] else {
+            return CarriedOptions(RequestOptions())
+        }
+        return entry.handler.carried(
+            from: request, status: status, isSameOrigin: isSameOrigin(next))
+    }
+
     /// What another origin does not get, though the one before has got it.
     private func leftOut(by next: Request, status: Int?) -> Note? {
-        guard !isSameOrigin(next) else { return nil }
-        var before = request.http
-        if before.body == nil { before.body = request.input }
-        before = before.redirected(status: status, isSameOrigin: true)
-        var parts = before.body != nil && next.http.body == nil ? ["the body"] : []
-        // A field without a value only keeps one of ours from being sent.
-        for field in before.fields where !field.value.isEmpty {
-            guard !next.http.fields.contains(field), !parts.contains(field.name) else { continue }
-            parts.append(field.name)
-        }
-        guard !parts.isEmpty, let place = next.uri.hostAndPort else { return nil }
-        return Note("other-origin", "not sent on to \(place): \(parts.joined(separator: ", "))")
+        let names = carried(to: next, status: status).leftOut
+        guard !names.isEmpty, let place = next.uri.hostAndPort else { return nil }
+        return Note("other-origin", "not sent on to \(place): \(names.joined(separator: ", "))")
     }
 
     private mutating func check(_ uri: URI, hops: Int) throws(FetchError) {

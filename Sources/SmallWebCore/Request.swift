@@ -13,13 +13,16 @@ public struct Request: Sendable {
     /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there,
     /// unless the protocol has been asked for no more.
     public var wantsHeadAlone = false
-    /// For HTTP alone.
-    public var http = HTTPOptions()
-    /// What is sent to be stored, for Titan alone.
+    /// The values of the options that the plugin declares; others mean nothing to it.
+    public var options = RequestOptions()
+    /// Bytes of the body that are there already: asks for the rest; `nil` for everything.
+    public var resumeOffset: Int?
+    /// What is sent to be stored.
     public var upload: Upload?
-    /// For Git alone.
-    public var refs = RefQuery()
-    /// Whether the consumer has a use for ``Event/item(_:)`` and ``Event/ref(_:)``, which cost time
+    /// Patterns of the references to list, none for all; `nil` when it is not references that are
+    /// asked for. For a scheme that has references.
+    public var referencePatterns: [String]?
+    /// Whether the consumer has a use for ``Event/item(_:)``, which cost time
     /// where a reply has a hundred thousand of them. Bodies have the same as text.
     public var wantsItems = true
     public var limits: Limits
@@ -48,18 +51,15 @@ public struct Request: Sendable {
 public struct Upload: Sendable {
     public let byteCount: Int
     public let mediaType: String
-    /// What the server knows the writer by, unencoded.
-    public var token: [UInt8]?
     /// The next piece, at most 64 KiB; empty at the end.
     public let next: @Sendable () throws(FetchError) -> [UInt8]
 
     public init(
-        byteCount: Int, mediaType: String, token: [UInt8]? = nil,
+        byteCount: Int, mediaType: String,
         next: @escaping @Sendable () throws(FetchError) -> [UInt8]
     ) {
         self.byteCount = byteCount
         self.mediaType = mediaType
-        self.token = token
         self.next = next
     }
 }

@@ -39,8 +39,7 @@ struct Command: Sendable {
         examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
         mainOptions: [String] = [],
         takes: @escaping @Sendable (Option) -> Bool = {
-            ![.links, .refs].contains($0.group) && $0.isForFetches
-                && !Option.ofUploads.contains($0.long)
+            $0.group != .links && $0.isForFetches && !$0.isForReferences && !$0.isForUploads
         },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
@@ -111,16 +110,15 @@ struct Command: Sendable {
         ],
         operands: [.url, .text], mainOptions: ["heads", "tags", "symref", "exit-code"],
         takes: {
-            $0.group != .links && $0.isForFetches
-                && !Option.ofUploads.union(["head", "render", "hyperlink"]).contains($0.long)
+            $0.group != .links && $0.isForFetches && !$0.isForUploads
+                && !["head", "render", "hyperlink", "request", "continue-at"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
         }
         var settings = settings
-        settings.refs.patterns = Array(operands.dropFirst())
-        settings.refs.isRequired = true
+        settings.referencePatterns = Array(operands.dropFirst())
         settings.listing = .refs
         // The records have all that the body would say.
         if settings.writesJSON { settings.bodyForm = .none }

@@ -22,7 +22,7 @@ extension Command {
         ],
         visits: false,
         takes: {
-            $0.group != .bulk && get.takes($0) || Option.ofUploads.contains($0.long)
+            $0.group != .bulk && get.takes($0) || $0.isForUploads
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
@@ -98,8 +98,8 @@ struct ExplainCommand: Sendable {
         }
         var explanation = Explanation(
             url: request.uri.display, scheme: request.scheme, plugin: OneURL.name(entry))
-        explanation.request = Trace.masked(rehearsal.request)
-        explanation.requestBytes = rehearsal.request.count
+        explanation.request = rehearsal.request
+        explanation.requestBytes = rehearsal.requestBytes
         explanation.endpoint = rehearsal.endpoint
         explanation.redirects = context.fetcher.options.redirects
         explanation.output = Self.output(one.destination, rehearsal.head, request.uri, settings)
@@ -126,7 +126,8 @@ struct ExplainCommand: Sendable {
         let scheme = try settings.registry()[URI.scheme(of: url) ?? ""]?.scheme
         if let scheme, scheme.uploads?.isOnlyUse ?? false {
             settings.upload = try PutCommand.upload(
-                bytes: settings.input ?? [], to: scheme, settings)
+                bytes: settings.input ?? [], to: scheme)
+            try PutCommand.readSecrets(&settings)
             settings.input = nil
         }
         let fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)

@@ -21,8 +21,8 @@ extension Command {
                 "render", "hyperlink", "body", "inline-max", "stream", "continue-at",
                 "fail-with-body", "max-filesize",
             ]
-            return ![.links, .refs].contains(option.group) && option.isForFetches
-                && !Option.ofUploads.union(useless).contains(option.long)
+            return option.group != .links && option.isForFetches && !option.isForReferences
+                && !option.isForUploads && !useless.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

@@ -2,6 +2,10 @@
 internal import Glibc
 internal import SmallWeb
 
+/// What has no meaning for an upload.
+private let useless: Set<String> = Set(
+    ["head", "data", "continue-at"] + Option.engine.map(\.long))
+
 extension Command {
     static let put = Command(
         name: "put", synopsis: "put URL [FILE|-]", summary: "upload a file to titan://",
@@ -14,8 +18,8 @@ extension Command {
         ],
         operands: [.url, .file], mainOptions: ["mime", "token-file", "delete", "identity"],
         takes: {
-            ![.links, .refs, .http, .bulk].contains($0.group) && $0.isForFetches
-                && !["head", "data"].contains($0.long)
+            ![.links, .bulk].contains($0.group) && $0.isForFetches && !$0.isForReferences
+                && $0.purpose != .fetches && !useless.contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
@@ -32,6 +36,7 @@ extension Command {
         var settings = settings
         settings.upload = try PutCommand.upload(
             operands.dropFirst().first ?? "-", to: scheme, settings)
+        try PutCommand.readSecrets(&settings)
         // The usual reply is a redirect to the page.
         settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
         // An answer to a prompt, or another attempt, would need the body once more.
@@ -52,24 +57,21 @@ enum PutCommand {
                 "\(InputSource.name(of: name)) is empty, which would delete the page",
                 hint: "say so with --delete")
         }
-        let token = try token(settings)
         return Upload(
             byteCount: bytes.count,
-            mediaType: settings.mime ?? mediaType(of: name) ?? scheme.uploads?.mediaType
-                ?? "application/octet-stream",
-            token: token
+            mediaType: mediaType(of: name) ?? scheme.uploads?.mediaType
+                ?? "application/octet-stream"
         ) { () throws(FetchError) in try bytes.next() }
     }
 
     /// The same for what is in memory already.
     static func upload(
-        bytes: [UInt8], to scheme: Scheme, _ settings: Settings
+        bytes: [UInt8], to scheme: Scheme
     ) throws(FetchError) -> Upload {
         let rest = Locked(bytes)
         return Upload(
             byteCount: bytes.count,
-            mediaType: settings.mime ?? scheme.uploads?.mediaType ?? "application/octet-stream",
-            token: try token(settings)
+            mediaType: scheme.uploads?.mediaType ?? "application/octet-stream"
         ) { () throws(FetchError) in
             rest.withLock { rest in
                 defer { rest.removeFirst(min(rest.count, 65_536)) }
@@ -78,21 +80,24 @@ enum PutCommand {
         }
     }
 
-    private static func token(_ settings: Settings) throws(FetchError) -> [UInt8]? {
-        if let path = settings.tokenFile {
-            return InputSource.withoutLineEnd(try InputSource.read("@" + path))
+    /// Reads the secrets that options name, and asks for the others.
+    static func readSecrets(_ settings: inout Settings) throws(FetchError) {
+        for (key, path) in settings.secretFiles {
+            let bytes = InputSource.withoutLineEnd(try InputSource.read("@" + path))
+            settings.requestOptions[key] = .secret(bytes)
         }
-        guard settings.asksForToken else { return nil }
-        guard settings.promptsAllowed, Prompt.isPossible else {
-            throw FetchError(
-                .needsInput, .input, "nobody is there to ask for the token",
-                hint: "put it into a file, for --token-file")
+        for key in settings.secretsToAsk.subtracting(settings.secretFiles.keys).sorted() {
+            guard settings.promptsAllowed, Prompt.isPossible else {
+                throw FetchError(
+                    .needsInput, .input, "no terminal to ask for the \(key) on",
+                    hint: "put it into a file, for --\(key)-file")
+            }
+            let messages = Messages(settings: settings)
+            guard let secret = Prompt.read("\(key):", isSensitive: true, messages: messages) else {
+                throw .cancelled
+            }
+            settings.requestOptions[key] = .secret(secret)
         }
-        let messages = Messages(settings: settings)
-        guard let token = Prompt.read("token:", isSensitive: true, messages: messages) else {
-            throw .cancelled
-        }
-        return token
     }
 
     /// By the end of the name; `nil` when there is none.

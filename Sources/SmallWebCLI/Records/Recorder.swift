@@ -60,7 +60,7 @@ final class Recorder {
                 writer.member("url", url: self.redirects.last?.to ?? self.request?.uri)
                 writer.member("method", method)
                 let hidden = Array("***".utf8)
-                writer.member("raw", bytes: hidesInput ? hidden : Trace.masked(bytes))
+                writer.member("raw", bytes: hidesInput ? hidden : bytes)
                 let identity = self.connection?.tls?.shownIdentity
                 writer.member("identity", identity.map { "sha256:" + $0.hex })
             }

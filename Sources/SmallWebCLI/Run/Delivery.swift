@@ -132,10 +132,10 @@ enum Trace {
         case .connecting(_, let address): [("*", "connecting to \(address)")]
         case .connected(let connection): lines(connection).map { ("*", $0) }
         case .sent(let bytes, _):
-            lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", masked($0)) }
+            lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", $0) }
         case .redirect(let redirect):
             [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to.display)")]
-        case .head(let head): lines(head.header).map { ("<", masked($0)) }
+        case .head(let head): lines(SecretFields.masked(head.header)).map { ("<", $0) }
         case .body, .facts, .item, .note, .end: []
         }
     }
@@ -144,42 +144,6 @@ enum Trace {
         let text = String(decoding: bytes, as: UTF8.self)
         return text.split(whereSeparator: \.isNewline).map(String.init)
             + (bytes == ASCII.crlf ? ["(empty line)"] : [])
-    }
-
-    private static let secrets = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
-
-    /// Whether a field's value is a secret: one of HTTP's own, or what services call their keys.
-    private static func isSecret(_ name: some StringProtocol) -> Bool {
-        // As written with -H: a blank before the colon makes it no other field to many servers.
-        let name = name.lowercased().prefix { $0 != " " && $0 != "\t" }
-        return secrets.contains(String(name)) || name.hasSuffix("token")
-            || name.hasSuffix("api-key")
-    }
-
-    /// A trace is shown to others; a secret in it is not.
-    private static func masked(_ line: String) -> String {
-        if line.hasPrefix("titan://"), let token = line.range(of: ";token=") {
-            return "\(line[..<token.upper])***"
-        }
-        let name = line.prefix { $0 != ":" }
-        return isSecret(name) ? "\(name): ***" : line
-    }
-
-    /// The same for a request as it went out.
-    static func masked(_ bytes: [UInt8]) -> [UInt8] {
-        let lines = bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-        return Array(
-            lines.map { line -> [UInt8] in
-                if line.starts(with: "titan://".utf8) {
-                    let isEnded = line.last == ASCII.carriageReturn
-                    let text = masked(
-                        String(decoding: isEnded ? line.dropLast() : line, as: UTF8.self))
-                    return Array(text.utf8) + (isEnded ? [ASCII.carriageReturn] : [])
-                }
-                let name = line.prefix { $0 != ASCII.colon }
-                guard isSecret(String(decoding: name, as: UTF8.self)) else { return Array(line) }
-                return name + Array(": ***\r".utf8)
-            }.joined(separator: [ASCII.lineFeed]))
     }
 
     private static func lines(_ connection: Connection) -> [String] {

@@ -153,13 +153,7 @@ final class OneURL: @unchecked Sendable {
 
     private func makeRequest() throws(FetchError) -> Request {
         var request = try request.get()
-        let isHTTP = request.scheme.dialsForItself
-        let hasHTTPOptions =
-            !settings.http.isEmpty || settings.resume != .fromStart
-            || settings.connection.isSpecial
-        if !isHTTP && hasHTTPOptions {
-            throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
-        }
+        try refuseForeignOptions(of: request.scheme)
         if settings.identityName != nil || settings.certificateFile != nil,
             request.scheme.identityScheme == nil
         {
@@ -167,7 +161,7 @@ final class OneURL: @unchecked Sendable {
                 "no identity can be shown over \(request.scheme.name)",
                 hint: Identities.hint(context.fetcher.registry))
         }
-        if settings.refs.isRequired && !request.scheme.hasReferences {
+        if settings.referencePatterns != nil && !request.scheme.hasReferences {
             let names = context.fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
             throw usageError(
                 "\(request.scheme.name) has no references",
@@ -186,18 +180,30 @@ final class OneURL: @unchecked Sendable {
         return request
     }
 
+    /// Options that were given for this URL and that its protocol does not know.
+    private func refuseForeignOptions(of scheme: Scheme) throws(FetchError) {
+        let known = (context.fetcher.registry[scheme.name]?.handler.options ?? []).filter {
+            $0.schemes?.contains(scheme.name) ?? true
+        }
+        let foreign = settings.requestOptions.keys.subtracting(known.map(\.key))
+        var name = settings.given.first { foreign.contains($0) }
+        if settings.resume != .fromStart && !scheme.canResume { name = "continue-at" }
+        if !scheme.dialsForItself && settings.connection.isSpecial {
+            name = settings.given.first { option in Option.engine.contains { $0.long == option } }
+        }
+        guard let name else { return }
+        throw usageError("the scheme \(scheme.name) has no use for --\(name)")
+    }
+
     private func configure(_ request: inout Request) throws(FetchError) {
         request.wantsRawBody = settings.wantsRawBody
-        request.http = settings.http
-        request.refs = settings.refs
+        request.options = settings.requestOptions
+        request.referencePatterns = settings.referencePatterns
         request.upload = settings.upload
         request.wantsItems =
             settings.listing == .links || settings.writesJSON && settings.listing != nil
             || !destination.isFile && settings.laysPagesOut
-        if settings.wantsHeadAlone {
-            if request.scheme.hasHeadMethod { request.http.method = request.http.method ?? "HEAD" }
-            request.wantsHeadAlone = true
-        }
+        request.wantsHeadAlone = settings.wantsHeadAlone
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds
@@ -209,7 +215,7 @@ final class OneURL: @unchecked Sendable {
         switch settings.resume {
         case .fromStart: break
         case .from(let offset):
-            request.http.resumeOffset = offset
+            request.resumeOffset = offset
         case .fromFile:
             // The name must be known before the request is sent.
             if case .remoteName(let directory) = destination {
@@ -220,7 +226,7 @@ final class OneURL: @unchecked Sendable {
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
             let offset = try FileOutput.resumableBytes(path)
-            request.http.resumeOffset = offset > 0 ? offset : nil
+            request.resumeOffset = offset > 0 ? offset : nil
         }
     }
 
@@ -260,7 +266,7 @@ final class OneURL: @unchecked Sendable {
         var request = request
         meter.upload(of: upload.byteCount)
         request.upload = Upload(
-            byteCount: upload.byteCount, mediaType: upload.mediaType, token: upload.token
+            byteCount: upload.byteCount, mediaType: upload.mediaType
         ) { () throws(FetchError) in
             let piece = try upload.next()
             meter.move(piece.count)

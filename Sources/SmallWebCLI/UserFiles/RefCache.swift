@@ -17,10 +17,9 @@ struct RefCache {
     /// - Returns: `nil` when nothing is to be remembered: history is off, or the listing is not of
     ///   everything.
     init?(_ url: String, _ settings: Settings) {
-        var query = settings.refs
-        query.isRequired = false
-        query.showsSymrefs = false
-        guard settings.listing == .refs, query.isEmpty, History.isOn(settings),
+        let isWhole =
+            (settings.referencePatterns ?? []).isEmpty && settings.requestOptions.isEmpty
+        guard settings.listing == .refs, isWhole, History.isOn(settings),
             let path = Self.path(of: url)
         else { return nil }
         self.path = path
