@@ -102,24 +102,9 @@ enum PutCommand {
 
     /// By the end of the name; `nil` when there is none.
     private static func mediaType(of name: String) -> String? {
-        guard name != "-", let dot = name.lastIndex(of: ".") else { return nil }
-        return mediaTypes[name[name.index(after: dot)...].lowercased()]
-            ?? "application/octet-stream"
+        guard name != "-", name.contains(".") else { return nil }
+        return MediaType(ofFile: name)?.essence ?? "application/octet-stream"
     }
-
-    private static let mediaTypes: [String: String] = {
-        let types = [
-            "text/gemini": "gmi gemini", "text/plain": "txt", "text/markdown": "md",
-            "text/html": "html", "text/css": "css", "text/csv": "csv", "application/json": "json",
-            "application/xml": "xml", "application/pdf": "pdf", "image/png": "png",
-            "image/jpeg": "jpg jpeg", "image/gif": "gif", "image/svg+xml": "svg",
-            "image/webp": "webp", "audio/mpeg": "mp3", "audio/ogg": "ogg",
-            "application/zip": "zip", "application/gzip": "gz",
-        ]
-        return types.reduce(into: [:]) { types, entry in
-            for end in entry.value.split(separator: " ") { types[String(end)] = entry.key }
-        }
-    }()
 }
 
 /// A file whose size is known before it is read: what is no regular file is spooled first.
