@@ -36,7 +36,8 @@ struct JSONWriter {
         // Names are ours: nothing to escape.
         bytes.append(UInt8(ascii: "\""))
         bytes += name.utf8
-        bytes += "\":".utf8
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(ASCII.colon)
         needsComma = false
         body(&self)
         needsComma = true
@@ -69,8 +70,8 @@ struct JSONWriter {
     /// Beyond 2^53 a string, since readers keep numbers as doubles.
     mutating func value(_ number: Int?) {
         guard let number else { return null() }
-        if number.magnitude >= 1 << 53 { return value("\(number)") }
-        raw("\(number)")
+        let text = String(number)
+        if number.magnitude >= 1 << 53 { value(text) } else { raw(text) }
     }
 
     mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
@@ -79,8 +80,10 @@ struct JSONWriter {
     mutating func value(seconds: Double?) {
         guard let seconds else { return null() }
         let micros = Int((seconds * 1e6).rounded())
-        let fraction = "\(micros % 1_000_000)"
-        raw("\(micros / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count) + fraction)
+        raw(String(micros / 1_000_000))
+        bytes.append(ASCII.dot)
+        // The digits of the fraction, behind a 1 that keeps their zeros.
+        bytes += String(1_000_000 + micros % 1_000_000).utf8.dropFirst()
     }
 
     mutating func value(base64 bytes: some Sequence<UInt8>) { value(Base64.encode(Array(bytes))) }
