@@ -22,12 +22,17 @@ final class FileOutput {
     private let clash: Clash
     private var part: String?
     private var file: Int32
+    private let patience: Patience
 
-    /// - Throws: `write` when the file cannot be created.
-    init(_ path: String, clash: Clash, createsDirectories: Bool) throws(FetchError) {
+    /// - Parameter patience: With whatever reads it, if it is a FIFO.
+    /// - Throws: `write` when the file cannot be created; `timeout`, `interrupted`.
+    init(
+        _ path: String, clash: Clash, createsDirectories: Bool, patience: Patience = Patience()
+    ) throws(FetchError) {
+        self.patience = patience
         var target = path
         if clash != .number, let real = realpath(path, nil) {
-            target = String(cString: real)
+            target = String(systemName: real)
             free(real)
         }
         if createsDirectories { Self.makeDirectories(of: target) }
@@ -42,7 +47,7 @@ final class FileOutput {
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash != .number
         do throws(SystemError) {
             if isSpecial {
-                file = try systemCall { open(target, O_WRONLY | O_CLOEXEC) }
+                file = try patience.call { open(target, O_WRONLY | O_CLOEXEC) }
             } else if clash == .append {
                 let name = exists ? target : target + ".part"
                 part = exists ? nil : name
@@ -54,6 +59,9 @@ final class FileOutput {
                 if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o777) }
             }
         } catch {
+            if let failure = Patience.failure(error, "no program opens \(path) to read it") {
+                throw failure
+            }
             throw FetchError(
                 .write, .output, "cannot create \(path): \(error.sentence)",
                 errnoName: error.name,
@@ -65,9 +73,10 @@ final class FileOutput {
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
-            try writeAll(bytes, to: file)
+            try patience.writeAll(bytes, to: file)
         } catch {
-            throw failure("cannot write", error)
+            throw Patience.failure(error, "the program that reads \(path) is too slow")
+                ?? failure("cannot write", error)
         }
     }
 
@@ -179,7 +188,7 @@ final class FileOutput {
     static func absolute(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
-        return String(cString: real)
+        return String(systemName: real)
     }
 
     private func failure(_ what: String, _ error: SystemError) -> FetchError {
