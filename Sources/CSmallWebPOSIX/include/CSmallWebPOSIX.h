@@ -46,8 +46,8 @@ void swposix_end_alarm(void);
 // Gives `signal_number` back its default action and raises it.
 void swposix_die_of(int signal_number);
 
-// The words that main() was called with, as bytes: /proc, where Swift looks for them, may be missing,
-// and Swift has no String for every one. Static.
+// The words that main() was called with, as bytes: /proc, where Swift looks for them, may be
+// missing, and Swift has no String for every one. Static.
 int swposix_argument_count(void);
 const char *_Nonnull const *_Nullable swposix_arguments(void);
 
