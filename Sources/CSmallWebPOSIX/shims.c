@@ -40,25 +40,33 @@ static void note_signal(int signal_number) {
     errno = saved;
 }
 
-int swposix_signal_to_event(int signal_number, int event_fd) {
-    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction inherited;
+static int unblock(int signal_number) {
     sigset_t set;
-    if (sigaction(signal_number, NULL, &inherited) != 0) return -1;
-    if (inherited.sa_handler == SIG_IGN) return 0;
-    pending_event_fd = event_fd;
-    if (sigaction(signal_number, &action, NULL) != 0) return -1;
     sigemptyset(&set);
     sigaddset(&set, signal_number);
     return sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+int swposix_signal_to_event(int signal_number, int event_fd) {
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction inherited;
+    if (sigaction(signal_number, NULL, &inherited) != 0) return -1;
+    if (inherited.sa_handler == SIG_IGN) return 0;
+    pending_event_fd = event_fd;
+    if (sigaction(signal_number, &action, NULL) != 0) return -1;
+    return unblock(signal_number);
+}
+
 int swposix_note_signal(int signal_number) {
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
     struct sigaction inherited;
-    if (sigaction(signal_number, NULL, &inherited) != 0 || inherited.sa_handler != SIG_DFL)
+    if (sigaction(signal_number, NULL, &inherited) != 0 || inherited.sa_handler == SIG_IGN
+        || inherited.sa_handler == note_signal)
         return 0;
-    return sigaction(signal_number, &action, NULL) == 0;
+    // On a terminal, Swift's runtime has a handler of its own for SIGQUIT, which ends the process.
+    if (sigaction(signal_number, &action, NULL) != 0) return 0;
+    unblock(signal_number);
+    return 1;
 }
 
 void swposix_forget_signal(int signal_number) {
@@ -81,8 +89,9 @@ static void count_continuation(int signal_number) {
 void swposix_count_continuations(void) {
     struct sigaction action = {.sa_handler = count_continuation, .sa_flags = SA_RESTART};
     struct sigaction inherited;
-    if (sigaction(SIGCONT, NULL, &inherited) == 0 && inherited.sa_handler == SIG_DFL)
-        sigaction(SIGCONT, &action, NULL);
+    if (sigaction(SIGCONT, NULL, &inherited) != 0 || inherited.sa_handler != SIG_DFL) return;
+    sigaction(SIGCONT, &action, NULL);
+    unblock(SIGCONT);
 }
 
 int swposix_continuations(void) { return continuations; }
@@ -95,11 +104,8 @@ void swposix_begin_alarm(long milliseconds) {
         .it_value = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000},
         .it_interval = {.tv_usec = 100000},
     };
-    sigset_t set;
     sigaction(SIGALRM, &action, NULL);
-    sigemptyset(&set);
-    sigaddset(&set, SIGALRM);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    unblock(SIGALRM);
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
@@ -111,10 +117,7 @@ void swposix_end_alarm(void) {
 }
 
 void swposix_die_of(int signal_number) {
-    sigset_t set;
     signal(signal_number, SIG_DFL);
-    sigemptyset(&set);
-    sigaddset(&set, signal_number);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    unblock(signal_number);
     raise(signal_number);
 }

@@ -61,7 +61,7 @@ struct SuspensionTests {
             let url = "\(stage.scheme)://127.0.0.1:\(server.port)/0"
             let result = try Smallweb().run(["get", "-k"] + limits + [url]) { process in
                 state.wait { $0.isWaiting ? () : nil }
-                while !Smallweb.waits(process, in: "ep_poll") { usleep(10_000) }
+                while !Smallweb.waits(process, in: "epoll", "ep_poll") { usleep(10_000) }
                 kill(process, SIGSTOP)
                 if !isLate { state.update { $0.isStopped = true } }
                 // Longer than every limit.

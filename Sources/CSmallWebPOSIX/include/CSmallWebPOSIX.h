@@ -21,8 +21,8 @@ int swposix_columns(int fd);
 // unblocked, because some parents block all of them by accident. Returns 0, or -1 with errno.
 int swposix_signal_to_event(int signal_number, int event_fd);
 
-// Makes `signal_number`, if nobody handles or ignores it, only be noted the first time. Returns
-// whether it does.
+// Makes `signal_number`, unless it is ignored or noted already, only be noted the first time.
+// Returns whether it does.
 int swposix_note_signal(int signal_number);
 
 // Gives the signal its default action back, unless it was inherited as ignored.
