@@ -117,26 +117,16 @@ private final class FileHandleBytes: @unchecked Sendable {
 
     init(_ name: String) throws(FetchError) {
         do throws(SystemError) {
-            var file = try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) }
+            let source = try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) }
             var status = stat()
-            fstat(file, &status)
-            if status.st_mode & S_IFMT != S_IFREG {
-                let folder = Environment.variable("TMPDIR") ?? "/var/tmp"
-                var template = Array((folder + "/smallweb-XXXXXX").utf8CString)
-                let copy = try systemCall { mkstemp(&template) }
-                unlink(template)
-                var piece = [UInt8](repeating: 0, count: 65_536)
-                while true {
-                    let count = try systemCall { read(file, &piece, piece.count) }
-                    if count == 0 { break }
-                    try writeAll(piece[..<count], to: copy)
-                }
-                close(file)
-                file = copy
-                lseek(file, 0, SEEK_SET)
+            fstat(source, &status)
+            if status.st_mode & S_IFMT == S_IFREG {
+                file = source
+            } else {
+                defer { close(source) }
+                file = try Self.copy(of: source)
                 fstat(file, &status)
             }
-            self.file = file
             count = Int(status.st_size) - Int(lseek(file, 0, SEEK_CUR))
             left = count
         } catch {
@@ -145,6 +135,28 @@ private final class FileHandleBytes: @unchecked Sendable {
     }
 
     deinit { close(file) }
+
+    /// A file without a name, to be read from its beginning.
+    private static func copy(of file: Int32) throws(SystemError) -> Int32 {
+        let folder = Environment.variable("TMPDIR") ?? "/var/tmp"
+        var template = (folder + "/smallweb-XXXXXX").systemName
+        let copy = try systemCall { mkstemp(&template) }
+        unlink(template)
+        _ = fcntl(copy, F_SETFD, FD_CLOEXEC)
+        do throws(SystemError) {
+            var piece = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = try systemCall { read(file, &piece, piece.count) }
+                if count == 0 { break }
+                try writeAll(piece[..<count], to: copy)
+            }
+            _ = try systemCall { lseek(copy, 0, SEEK_SET) }
+            return copy
+        } catch {
+            close(copy)
+            throw error
+        }
+    }
 
     func next() throws(FetchError) -> [UInt8] {
         guard left > 0 else { return [] }

@@ -92,6 +92,14 @@ struct Option: Sendable {
         }
     }
 
+    /// Whether `value` names a file, or is sent as it is, and need not be UTF-8.
+    func takesAnyBytes(_ value: String) -> Bool {
+        switch values {
+        case .files, .directories: true
+        default: long == "data" || value.hasPrefix("@")
+        }
+    }
+
     /// The value's name in help texts; `nil` for a switch.
     var valueName: String? {
         guard case .value(let name, _) = action else { return nil }

@@ -45,14 +45,21 @@ final class BodySink {
     private let destination: Destination
     private let target: BodyTarget
     private let settings: Settings
+    private let patience: Patience
     private var open: Open?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
 
     var isFile: Bool { destination.isFile }
 
-    /// - Parameter target: What standard output means.
-    init(_ destination: Destination, target: BodyTarget, settings: Settings) {
+    /// - Parameters:
+    ///   - target: What standard output means.
+    ///   - patience: With whatever reads the file, if it is a FIFO.
+    init(
+        _ destination: Destination, target: BodyTarget, settings: Settings,
+        patience: Patience = Patience()
+    ) {
+        self.patience = patience
         self.destination = destination
         self.target = target
         self.settings = settings
@@ -99,7 +106,7 @@ final class BodySink {
             open = .file(
                 try FileOutput(
                     path, clash: settings.resume == .fromStart ? .overwrite : .append,
-                    createsDirectories: settings.createsDirectories))
+                    createsDirectories: settings.createsDirectories, patience: patience))
         case .remoteName(let directory):
             let name = FileName.name(for: uri, head: head)
             let path: String

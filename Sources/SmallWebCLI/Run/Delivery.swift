@@ -182,12 +182,14 @@ final class HeaderFile {
     private var isOfUse = false
 
     /// `-` is standard output, `%` standard error.
-    init(_ name: String) throws(FetchError) {
+    init(_ name: String, _ patience: Patience) throws(FetchError) {
         switch name {
         case "-": target = .stream(.output)
         case "%": target = .stream(.error)
         default:
-            target = .file(try FileOutput(name, clash: .overwrite, createsDirectories: false))
+            target = .file(
+                try FileOutput(
+                    name, clash: .overwrite, createsDirectories: false, patience: patience))
         }
     }
 

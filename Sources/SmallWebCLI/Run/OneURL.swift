@@ -46,7 +46,7 @@ final class RunContext: @unchecked Sendable {
 final class OneURL: @unchecked Sendable {
     let order: Order
     /// What standard output means for this URL.
-    private(set) var target = BodyTarget.standardOutput
+    private(set) var target = BodyTarget.standardOutput(Patience())
     private(set) var attempts = 0
     /// After ``finish(_:)``.
     private(set) var outcome = Outcome.ok
@@ -123,7 +123,10 @@ final class OneURL: @unchecked Sendable {
 
     /// A place for the output, with nothing of an earlier attempt in it.
     private func openTarget() {
-        if context.holdsOutput { target = .held(Spool(memoryMax: Run.heldBytesMax)) }
+        target =
+            context.holdsOutput
+            ? .held(Spool(memoryMax: Run.heldBytesMax))
+            : .standardOutput(Patience(seconds: settings.totalSeconds))
     }
 
     /// A record to be, if one is wanted.
@@ -229,7 +232,9 @@ final class OneURL: @unchecked Sendable {
         _ request: Request, hidesInput: Bool
     ) async throws(FetchError) -> Ending {
         let (loop, messages) = (context.loop, context.messages)
-        let sink = BodySink(destination, target: target, settings: settings)
+        let sink = BodySink(
+            destination, target: target, settings: settings,
+            patience: Patience(seconds: settings.totalSeconds))
         let goesToTerminal =
             !destination.isFile && Environment.isTerminal(1) && !settings.isReading
         let meter = ProgressMeter(

@@ -29,6 +29,17 @@ struct Order: Sendable {
 
     init(url: String?) { self.url = url }
 
+    /// A URL of the command line.
+    init(operand: String) {
+        url = operand.withoutSystemEscapes
+        guard operand.hasSystemEscapes else { return }
+        rawURL = operand.systemBytes
+        problem = Self.notUTF8
+    }
+
+    private static let notUTF8 = FetchError(
+        .badURL, .input, "the URL is not UTF-8", hint: "write its bytes as %XX")
+
     /// The settings of the run with what this order changes.
     func settings(_ settings: Settings) throws(FetchError) -> Settings {
         var settings = settings
@@ -56,7 +67,7 @@ extension Order {
             } else {
                 url = String(decoding: bytes, as: UTF8.self)
                 rawURL = Array(bytes)
-                throw FetchError(.badURL, .input, "the URL is not UTF-8")
+                throw Self.notUTF8
             }
         } catch {
             problem = FetchError(
