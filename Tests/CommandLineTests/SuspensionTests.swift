@@ -36,41 +36,70 @@ struct SuspensionTests {
         var isStopped = false
     }
 
-    /// - Parameter isLate: Whether the server sends the rest only after the process goes on.
-    @Test(
-        arguments: Stage.allCases,
-        [["--read-timeout", "3", "--connect-timeout", "3"], ["-m", "3"]])
-    func aTransferOutlivesAStop(_ stage: Stage, _ limits: [String]) throws {
-        for isLate in [false, true] {
-            let state = Monitor(State())
-            let (before, after) = stage.reply
-            let wait: @Sendable () -> Void = {
-                state.update { $0.isWaiting = true }
-                state.wait { $0.isStopped ? () : nil }
-            }
-            let server = try LoopbackServer(
-                tls: stage.isTLS ? .make() : nil, beforeHandshake: stage.isTLS ? wait : nil
-            ) { peer in
-                while let line = peer.readLine(), line != Array("\r\n".utf8) {
-                    if !stage.scheme.hasPrefix("http") { break }
+    private struct Case: CustomStringConvertible {
+        let stage: Stage
+        let limits: [String]
+        /// Whether the server sends the rest only after the process goes on.
+        let isLate: Bool
+
+        var description: String { "\(stage) \(limits.joined(separator: " ")), late: \(isLate)" }
+    }
+
+    private static let cases = Stage.allCases.flatMap { stage in
+        [["--read-timeout", "3", "--connect-timeout", "3"], ["-m", "3"]].flatMap { limits in
+            [false, true].map { Case(stage: stage, limits: limits, isLate: $0) }
+        }
+    }
+
+    /// All at once: each waits for seconds, and tests that wait hold up all others.
+    @Test func aTransferOutlivesAStop() {
+        let failures = Monitor([String]())
+        let group = DispatchGroup()
+        for one in Self.cases {
+            group.enter()
+            Thread.detachNewThread {
+                do {
+                    let result = try Self.run(one)
+                    if result.status != 0 || result.text != "first\r\nsecond\r\n" {
+                        failures.update { $0.append("\(one): \(result.status) \(result.errors)") }
+                    }
+                } catch {
+                    failures.update { $0.append("\(one): \(error)") }
                 }
-                peer.write(before)
-                if !stage.isTLS { wait() }
-                peer.write(after)
+                group.leave()
             }
-            let url = "\(stage.scheme)://127.0.0.1:\(server.port)/0"
-            let result = try Smallweb().run(["get", "-k"] + limits + [url]) { process in
-                state.wait { $0.isWaiting ? () : nil }
-                while !Smallweb.waits(process, in: "epoll", "ep_poll") { usleep(10_000) }
-                kill(process, SIGSTOP)
-                if !isLate { state.update { $0.isStopped = true } }
-                // Longer than every limit.
-                Thread.sleep(forTimeInterval: 5)
-                kill(process, SIGCONT)
-                state.update { $0.isStopped = true }
+        }
+        group.wait()
+        #expect(failures.update { $0 } == [])
+    }
+
+    private static func run(_ one: Case) throws -> Smallweb.Result {
+        let (stage, state) = (one.stage, Monitor(State()))
+        let (before, after) = stage.reply
+        let wait: @Sendable () -> Void = {
+            state.update { $0.isWaiting = true }
+            state.wait { $0.isStopped ? () : nil }
+        }
+        let server = try LoopbackServer(
+            tls: stage.isTLS ? .make() : nil, beforeHandshake: stage.isTLS ? wait : nil
+        ) { peer in
+            while let line = peer.readLine(), line != Array("\r\n".utf8) {
+                if !stage.scheme.hasPrefix("http") { break }
             }
-            #expect(result.status == 0, "\(stage), late: \(isLate): \(result.errors)")
-            #expect(result.text == "first\r\nsecond\r\n")
+            peer.write(before)
+            if !stage.isTLS { wait() }
+            peer.write(after)
+        }
+        let url = "\(stage.scheme)://127.0.0.1:\(server.port)/0"
+        return try Smallweb().run(["get", "-k"] + one.limits + [url]) { process in
+            state.wait { $0.isWaiting ? () : nil }
+            while !Smallweb.waits(process, in: "epoll", "ep_poll") { usleep(10_000) }
+            kill(process, SIGSTOP)
+            if !one.isLate { state.update { $0.isStopped = true } }
+            // Longer than every limit.
+            Thread.sleep(forTimeInterval: 5)
+            kill(process, SIGCONT)
+            state.update { $0.isStopped = true }
         }
     }
 }
