@@ -30,7 +30,38 @@ extension Command {
     }
 }
 
-/// What `head` says of one URL: a block of lines, the last of which is empty.
+/// What `head` says of one URL, and HTTP's reply header below it.
+final class HeadOutput: Output {
+    private let url: String
+    private let sink: BodySink
+    private let log: FetchLog
+    private let usesColor: Bool
+
+    init(_ url: String, to sink: BodySink, log: FetchLog, color: Settings.When) {
+        self.url = url
+        self.sink = sink
+        self.log = log
+        usesColor = Environment.usesColor(color, on: 1) && !sink.isFile
+    }
+
+    func take(_ event: Event) {}
+
+    func finish(_ ending: Ending) throws(FetchError) -> Note? {
+        let head = ending.head ?? Head(.success)
+        try sink.begin(head)
+        let block = HeadBlock(url, ending, redirects: log.redirects, usesColor: usesColor)
+        try sink.write(Array(block.text.utf8)[...])
+        // It says more than the block, and ends with an empty line too.
+        if head.fields != nil {
+            let isShown = sink.destination == .standardOutput && Environment.isTerminal(1)
+            try sink.write((isShown ? TerminalText.escape(head.header) : head.header)[...])
+        }
+        try sink.commit(ending)
+        return nil
+    }
+}
+
+/// The block: lines, the last of which is empty.
 struct HeadBlock {
     private(set) var text = ""
 

@@ -21,12 +21,19 @@ extension Command {
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
         }
-        guard URI.scheme(of: url) == "titan" else {
-            throw usageError(
-                "put knows titan:// alone, not \(url)", hint: "smallweb put titan://host/a FILE")
-        }
         var settings = settings
-        settings.upload = try PutCommand.upload(operands.dropFirst().first ?? "-", settings)
+        do throws(FetchError) {
+            guard URI.scheme(of: url) == "titan" else {
+                throw usageError(
+                    "put knows titan:// alone, not \(url)",
+                    hint: "smallweb put titan://host/a FILE")
+            }
+            settings.upload = try PutCommand.upload(operands.dropFirst().first ?? "-", settings)
+        } catch {
+            guard settings.writesJSON else { throw error }
+            try Recorder.refuse(Order(url: url), error, settings)
+            return error.outcome.exitStatus
+        }
         // The usual reply is a redirect to the page in Gemini.
         settings.redirects.otherSchemes.insert("gemini")
         // An answer to a prompt, or another attempt, would need the body once more.

@@ -2,32 +2,41 @@
 internal import SmallWeb
 internal import SmallWebLibraries
 
-/// The body of one reply, as its record will show it: counted, hashed, and kept as far as it may
-/// go into the record.
-final class RecordedBody {
+/// The body of one reply, as its record will show it: hashed, and kept as far as it may go into the
+/// record, or written as records of its own.
+final class RecordedBody: Output {
     private let settings: Settings
+    private let records: RecordStream
     private let digest: Digest?
-    private(set) var byteCount = 0
+    private var chunks = ChunkWriter()
     /// `nil` when nothing goes into the record, or too much has come.
     private var kept: Spool?
     private var converter: CharsetConverter?
     private var charset: String?
     /// Why the body is not in the record, when it is not.
-    private(set) var omission: String?
+    private var omission: String?
 
-    init(settings: Settings) {
+    init(_ records: RecordStream, settings: Settings) {
+        self.records = records
         self.settings = settings
         // Without libcrypto there is no hash, which a record can say.
         digest = try? Digest(.sha256)
     }
 
-    /// - Parameter isWanted: False for the page of a refusal.
-    func begin(_ head: Head, isWanted: Bool) {
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .head(let head): begin(head)
+        case .body(let bytes): try add(bytes)
+        default: break
+        }
+    }
+
+    private func begin(_ head: Head) {
         if settings.wantsHeadAlone {
             omission = "head"
-        } else if !isWanted {
+        } else if !settings.wantsBody(of: head) {
             omission = "error-status"
-        } else if settings.bodyForm == .none || !settings.writesJSON {
+        } else if settings.bodyForm == .none || records.target == nil {
             omission = "none-requested"
         } else if !settings.streamsBodies && settings.bodyForm != .file {
             kept = Spool(memoryMax: 65_536)
@@ -36,21 +45,42 @@ final class RecordedBody {
         converter = charset.flatMap(CharsetConverter.init(from:))
     }
 
-    /// Whether chunks are to be written.
-    var isStreamed: Bool { settings.streamsBodies && omission == nil }
-    /// Whether the bytes are in a charset other than UTF-8.
-    var isForeign: Bool { converter != nil }
+    private var isStreamed: Bool { settings.streamsBodies && omission == nil }
+    /// Whether a part of it has been written.
+    var hasWritten: Bool { chunks.count > 0 }
 
-    func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        byteCount += bytes.count
+    private func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         digest?.update(bytes)
+        if isStreamed { try writeChunks(of: bytes) }
         guard let kept else { return }
-        if byteCount > settings.inlineBytesMax && settings.outputDirectory == nil {
+        if kept.count + bytes.count > settings.inlineBytesMax && settings.outputDirectory == nil {
             self.kept = nil
             omission = "inline-limit"
         } else {
             try kept.append(bytes)
         }
+    }
+
+    private func writeChunks(
+        of bytes: ArraySlice<UInt8>, isLast: Bool = false
+    ) throws(FetchError) {
+        try chunks.add(bytes, isLast: isLast) { number, offset, piece throws(FetchError) in
+            try records.write("chunk") { writer in
+                writer.member("seq", number)
+                writer.member("offset", offset)
+                // Bytes in a charset other than UTF-8 are not converted piece by piece.
+                if converter != nil || settings.bodyForm == .base64 {
+                    writer.member("base64") { $0.value(base64: piece) }
+                } else {
+                    writer.member(text: piece, allowsNUL: false)
+                }
+            }
+        }
+    }
+
+    /// Writes what was held back because the next bytes might complete a character.
+    func finishChunks() throws(FetchError) {
+        if isStreamed { try writeChunks(of: [], isLast: true) }
     }
 
     /// What the record's `body` says.
@@ -67,17 +97,19 @@ final class RecordedBody {
     ///
     /// - Parameters:
     ///   - path: Where a sink has put it.
-    ///   - name: A file name for what is too large for the record.
-    func form(path: String?, chunks: Int, name: () -> String) async throws(FetchError) -> Form {
+    ///   - log: Of its fetch.
+    func form(path: String?, _ log: FetchLog?) async throws(FetchError) -> Form {
         if let path { return .path(path) }
         if let omission {
-            return omission == "error-status" && byteCount == 0 ? .null : .omitted(omission)
+            let isEmpty = log?.bodyBytes ?? 0 == 0
+            return omission == "error-status" && isEmpty ? .null : .omitted(omission)
         }
-        if isStreamed { return .chunks(chunks) }
+        if isStreamed { return .chunks(chunks.count) }
         guard let kept else { return .omitted("truncated") }
-        if byteCount > settings.inlineBytesMax, let directory = settings.outputDirectory {
+        if kept.count > settings.inlineBytesMax, let directory = settings.outputDirectory {
+            let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"
             let file = try FileOutput(
-                "\(directory)/\(name())", clash: .number,
+                "\(directory)/\(name)", clash: .number,
                 createsDirectories: settings.createsDirectories)
             try await kept.drain { bytes throws(FetchError) in try file.write(bytes) }
             try file.commit()

@@ -6,7 +6,7 @@ internal import SmallWebTransport
 /// gone, and how much is left. A program gets the same as records on standard error.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
-final class ProgressMeter: @unchecked Sendable {
+final class ProgressMeter: Output, @unchecked Sendable {
     private enum Step {
         case resolving, connecting, waiting
     }
@@ -27,21 +27,23 @@ final class ProgressMeter: @unchecked Sendable {
         self.drawsTransfer = drawsTransfer
     }
 
-    func connecting(to address: String) {
-        self.address = address
-        step = .connecting
+    func take(_ event: Event) {
+        switch event {
+        case .connecting(_, let address):
+            self.address = address
+            step = .connecting
+        case .connected: step = .waiting
+        case .head(let head):
+            step = .waiting
+            transfer = Transfer(total: head.bodyBytes)
+            erase()
+        case .body(let bytes): move(bytes.count)
+        default: break
+        }
     }
-
-    func connected() { step = .waiting }
 
     /// The upload begins.
     func upload(of total: Int) { transfer = Transfer(total: total, isUpload: true) }
-
-    /// The reply begins.
-    func receive(_ head: Head) {
-        step = .waiting
-        transfer = Transfer(total: head.bodyBytes)
-    }
 
     func move(_ count: Int) { transfer.bytes += count }
 

@@ -4,7 +4,7 @@ internal import SmallWeb
 
 /// The branches and tags of repositories that were listed, for completion after `?ref=`: a file for
 /// each repository, with a name per line.
-struct RefCache {
+final class RefCache: Output {
     /// Listings beyond this are remembered as far as it goes.
     private static let bytesMax = 1 << 20
     /// As many repositories as anybody goes back to.
@@ -26,12 +26,19 @@ struct RefCache {
         self.path = path
     }
 
-    mutating func add(_ bytes: ArraySlice<UInt8>) {
-        listing += bytes.prefix(Self.bytesMax - listing.count)
+    func take(_ event: Event) {
+        if case .body(let bytes) = event {
+            listing += bytes.prefix(Self.bytesMax - listing.count)
+        }
+    }
+
+    func finish(_ ending: Ending) -> Note? {
+        if ending.outcome == .ok { save() }
+        return nil
     }
 
     /// What cannot be remembered is not worth a message.
-    func save() {
+    private func save() {
         guard let end = listing.lastIndex(of: ASCII.lineFeed), let directory = Self.directory else {
             return
         }
