@@ -78,13 +78,10 @@ struct ExplainCommand: Sendable {
     }
 
     private func write(_ explanation: Explanation, isFirst: Bool) throws(FetchError) {
-        var writer = JSONWriter()
-        if settings.writesJSON {
-            writer.object { $0.members(of: explanation) }
-        } else {
-            writer.raw((isFirst ? "" : "\n") + explanation.text)
-        }
-        let bytes = settings.writesJSON ? writer.line : writer.bytes
+        let bytes =
+            settings.writesJSON
+            ? JSONWriter.line { $0.members(of: explanation) }
+            : Array(((isFirst ? "" : "\n") + explanation.text).utf8)
         try StandardStream.output.write(bytes[...], isWhole: true)
     }
 

@@ -31,18 +31,11 @@ extension Command {
 }
 
 /// What `head` says of one URL, and HTTP's reply header below it.
-final class HeadOutput: Output {
-    private let url: String
-    private let sink: BodySink
-    private let log: FetchLog
-    private let usesColor: Bool
-
-    init(_ url: String, to sink: BodySink, log: FetchLog, color: Settings.When) {
-        self.url = url
-        self.sink = sink
-        self.log = log
-        usesColor = Environment.usesColor(color, on: 1) && !sink.isFile
-    }
+struct HeadOutput: Output {
+    let url: String
+    let sink: BodySink
+    let log: FetchLog
+    let usesColor: Bool
 
     func take(_ event: Event) {}
 

@@ -2,10 +2,8 @@
 internal import SmallWeb
 
 /// The body as it came, byte for byte.
-final class BodyOutput: Output {
-    private let sink: BodySink
-
-    init(_ sink: BodySink) { self.sink = sink }
+struct BodyOutput: Output {
+    let sink: BodySink
 
     func take(_ event: Event) throws(FetchError) {
         switch event {
@@ -23,10 +21,8 @@ final class BodyOutput: Output {
 
 /// `--show-headers`: the reply's header before its body, on standard output even when the body goes
 /// to a file.
-final class HeaderOutput: Output {
-    private let sink: BodySink
-
-    init(_ sink: BodySink) { self.sink = sink }
+struct HeaderOutput: Output {
+    let sink: BodySink
 
     func take(_ event: Event) throws(FetchError) {
         guard case .head(let head) = event, sink.destination != .nowhere else { return }

@@ -63,16 +63,13 @@ final class BodySink {
                 path, clash: settings.resume == .fromStart ? .overwrite : .append,
                 createsDirectories: settings.createsDirectories)
         case .remoteName(let directory):
+            let place =
+                settings.keepsTree
+                ? try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".") : directory
             let name = FileName.name(for: uri, head: head)
-            let path: String
-            if settings.keepsTree {
-                let place = try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".")
-                path = "\(place)/\(name)"
-            } else {
-                path = directory.map { "\($0)/\(name)" } ?? name
-            }
             file = try FileOutput(
-                path, clash: .number, createsDirectories: settings.createsDirectories)
+                place.map { "\($0)/\(name)" } ?? name, clash: .number,
+                createsDirectories: settings.createsDirectories)
         }
     }
 

@@ -2,7 +2,7 @@
 internal import SmallWeb
 
 /// What one mode makes of a fetch: it folds the events into what it puts out, as they come.
-protocol Output: AnyObject {
+protocol Output {
     /// The ``FetchLog`` of the fetch knows of the event already.
     func take(_ event: Event) throws(FetchError)
 
@@ -34,23 +34,24 @@ extension Settings {
     ) -> [any Output] {
         let records = writesJSON ? recorder : nil
         if wantsHeadAlone {
-            return records == nil ? [HeadOutput(url, to: sink, log: log, color: color)] : []
+            let usesColor = Environment.usesColor(color, on: 1) && !sink.isFile
+            let output = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
+            return records == nil ? [output] : []
         }
         var outputs: [any Output] = []
-        if showsHeader && records == nil { outputs.append(HeaderOutput(sink)) }
+        if showsHeader && records == nil { outputs.append(HeaderOutput(sink: sink)) }
         let isPage = laysPagesOut && sink.destination == .standardOutput
         switch listing {
         case .links:
-            let style = Environment.isTerminal(1) && !sink.isFile ? PageStyle(self) : nil
-            let writer: any LinkWriter =
-                records?.links ?? LinkList(to: sink, style: style, listsAll: listsAll)
-            outputs.append(LinkOutput(writer, to: sink, log: log, listsAll: listsAll))
-        case .refs where isPage: outputs.append(RefColumns(sink.target, color: color))
+            outputs.append(LinkList(to: sink, log: log, records: records?.links, self))
+        case .refs where isPage:
+            let usesColor = Environment.usesColor(color, on: 1)
+            outputs.append(RefColumns(target: sink.target, usesColor: usesColor))
         case nil where isPage:
             outputs.append(
                 TerminalBody(
                     to: sink.target, log: log, style: PageStyle(self), isLaidOut: !wantsRawBody))
-        default: outputs.append(BodyOutput(sink))
+        default: outputs.append(BodyOutput(sink: sink))
         }
         if let cache = RefCache(url, self) { outputs.append(cache) }
         return outputs

@@ -14,34 +14,23 @@ struct RecordStream {
     }
 
     func write(_ note: Note) throws(FetchError) {
-        try write("notice") { writer in
-            writer.member("code", note.code)
-            writer.member("message", note.message)
-        }
+        try write("notice") { $0.members(of: note) }
     }
 
     func line(_ type: String, _ members: (inout JSONWriter) -> Void) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+        JSONWriter.line { writer in
             writer.begin(type, order)
             members(&writer)
         }
-        return writer.line
     }
 }
 
 /// The records of `--events`.
-final class EventRecords: Output {
-    private let records: RecordStream
-    private let log: FetchLog
-    private let hidesInput: Bool
-
-    /// - Parameter hidesInput: Whether the request line must not be shown.
-    init(_ records: RecordStream, log: FetchLog, hidesInput: Bool) {
-        self.records = records
-        self.log = log
-        self.hidesInput = hidesInput
-    }
+struct EventRecords: Output {
+    let records: RecordStream
+    let log: FetchLog
+    /// Whether the request line must not be shown.
+    let hidesInput: Bool
 
     func take(_ event: Event) throws(FetchError) {
         switch event {
@@ -84,7 +73,7 @@ final class RefRecords: Output {
 }
 
 /// The records of a page's links, which are held until the page is done and go out in one piece.
-final class LinkRecords: LinkWriter {
+final class LinkRecords {
     private let records: RecordStream
     private let bytesMax: Int
     private let spool = Spool(memoryMax: Run.heldBytesMax)
@@ -97,6 +86,7 @@ final class LinkRecords: LinkWriter {
         self.bytesMax = bytesMax
     }
 
+    /// - Parameter base: The page's own URI.
     func add(_ link: Link, base: URI) throws(FetchError) {
         let line = records.line("link") { writer in
             writer.member("i", count)
@@ -112,9 +102,6 @@ final class LinkRecords: LinkWriter {
         }
         try spool.append(line[...])
     }
-
-    func flush() {}
-    func finish() {}
 
     func drain() async throws(FetchError) {
         try await spool.drain { bytes throws(FetchError) in

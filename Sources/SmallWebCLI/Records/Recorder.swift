@@ -44,7 +44,7 @@ final class Recorder {
     func outputs(hidesInput: Bool) -> [any Output] {
         var outputs: [any Output] = [body]
         if settings.writesEvents, let log {
-            outputs.insert(EventRecords(records, log: log, hidesInput: hidesInput), at: 0)
+            outputs.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
         }
         if let refs { outputs.append(refs) }
         return outputs
@@ -70,19 +70,6 @@ final class Recorder {
         }
     }
 
-    private func line(
-        _ result: Result<Ending, FetchError>, _ outcome: Outcome, _ form: RecordedBody.Form
-    ) -> [UInt8] {
-        var writer = JSONWriter(wanted: settings.recordFields)
-        writer.object { writer in
-            switch result {
-            case .success(let ending): response(ending, outcome, form, &writer)
-            case .failure(let error): failure(error, outcome, form, &writer)
-            }
-        }
-        return writer.line
-    }
-
     /// Says why nothing could be asked of a URL, with `--json` also by its `error` record.
     ///
     /// - Throws: `write`.
@@ -96,17 +83,44 @@ final class Recorder {
         try StandardStream.output.write(line[...], isWhole: true)
     }
 
-    private func plugin(_ scheme: String) -> String? {
-        registry?[scheme].map(OneURL.name)
+    private func line(
+        _ result: Result<Ending, FetchError>, _ outcome: Outcome, _ form: RecordedBody.Form
+    ) -> [UInt8] {
+        JSONWriter.line(wanted: settings.recordFields) { writer in
+            let (ending, error) = result.parts
+            writer.begin(error == nil ? "response" : "error", order)
+            writer.member("ok", outcome == .ok)
+            writer.member("exit", Int(outcome.exitStatus))
+            writer.member("outcome", outcome.rawValue)
+            let url = log?.origin.description ?? order.url
+            writer.member("url", url)
+            if let raw = order.rawURL { writer.member("url_base64") { $0.value(base64: raw) } }
+            if let input = order.url, input != url { writer.member("url_input", input) }
+            writer.member("final_url", log?.uri.description)
+            let scheme = log?.uri.scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme }
+            writer.member("scheme", scheme)
+            let entry = log.flatMap { registry?[$0.uri.scheme] }
+            writer.member("plugin", entry.map(OneURL.name))
+            if let ending { write(ending, form, &writer) }
+            if let error { write(error, form, &writer) }
+            writer.member("redirects", array: log?.redirects ?? []) { writer, redirect in
+                writer.object { $0.members(of: redirect) }
+            }
+            let isRefusal = error?.outcome == .trustChanged || error?.outcome == .untrusted
+            writer.members(
+                of: log?.connection, scheme: entry?.scheme, ending: ending,
+                change: isRefusal ? error : nil)
+            write(ending?.timings, &writer)
+            if ending != nil, let head = log?.head { writer.members(of: head.facts) }
+            writer.member("retry_after", seconds: log?.head?.retryAfter)
+            writer.members(of: (log?.notes ?? []) + (ending?.warnings ?? []))
+        }
     }
 
-    private func response(
-        _ ending: Ending, _ outcome: Outcome, _ form: RecordedBody.Form, _ writer: inout JSONWriter
+    /// What there is to say of a reply.
+    private func write(
+        _ ending: Ending, _ form: RecordedBody.Form, _ writer: inout JSONWriter
     ) {
-        begin("response", outcome, &writer)
-        writer.member("final_url", ending.uri.description)
-        writer.member("scheme", ending.uri.scheme)
-        writer.member("plugin", plugin(ending.uri.scheme))
         let head = log?.head
         writer.member("status", head?.status)
         writer.member("class", (head?.replyClass ?? .success).rawValue)
@@ -128,73 +142,34 @@ final class Recorder {
         writer.member(
             body: form, sha256: body.sha256(), isComplete: isComplete,
             forcesText: settings.bodyForm == .text)
-        writeConnection(refusal: nil, ending, &writer)
-        write(ending.timings, &writer)
-        if let facts = head?.facts { writer.members(of: facts) }
-        writer.member("retry_after", seconds: head?.retryAfter)
-        var warnings = log?.notes ?? []
-        if let message = ending.message,
-            ending.outcome == .truncated || ending.outcome == .redirectRefused
-        {
-            warnings.append(Note(ending.outcome.rawValue, message))
-        }
-        writer.members(of: warnings)
     }
 
-    private func failure(
-        _ error: FetchError, _ outcome: Outcome, _ form: RecordedBody.Form,
-        _ writer: inout JSONWriter
+    /// What there is to say where none came, or none that can be used.
+    private func write(
+        _ error: FetchError, _ form: RecordedBody.Form, _ writer: inout JSONWriter
     ) {
-        begin("error", outcome, &writer)
-        writer.member("final_url", log?.uri.description)
-        let scheme = log?.uri.scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme }
-        writer.member("scheme", scheme)
-        writer.member("plugin", log.flatMap { plugin($0.uri.scheme) })
         writer.member("status", Int?.none)
         writer.member("class", String?.none)
-        writer.member("error") { writer in
-            writer.object { writer in
-                writer.member("code", error.outcome.rawValue)
-                writer.member("message", error.message)
-                writer.member("phase", error.phase.rawValue)
-                writer.member("retryable", error.isRetryable)
-                writer.member("errno", error.errnoName)
-                writer.member("hint", error.hint)
-                writer.member("expected", error.expected)
-                writer.member("actual", error.actual)
-                if let line = order.line { writer.member("line", line) }
-            }
+        writer.member("error", object: error) { writer, error in
+            writer.member("code", error.outcome.rawValue)
+            writer.member("message", error.message)
+            writer.member("phase", error.phase.rawValue)
+            writer.member("retryable", error.isRetryable)
+            writer.member("errno", error.errnoName)
+            writer.member("hint", error.hint)
+            writer.member("expected", error.expected)
+            writer.member("actual", error.actual)
+            if let line = order.line { writer.member("line", line) }
         }
-        writer.member("partial") { writer in
-            guard let log, let head = log.head else { return writer.null() }
-            writer.object { writer in
-                writer.member("status", head.status)
-                writeMeta(&writer)
-                writer.member("mime", head.mediaType?.essence)
-                writer.member("size", log.bodyBytes)
-                writer.member(
-                    body: form, sha256: body.sha256(), isComplete: false,
-                    forcesText: settings.bodyForm == .text)
-            }
+        writer.member("partial", object: log?.head) { writer, head in
+            writer.member("status", head.status)
+            writeMeta(&writer)
+            writer.member("mime", head.mediaType?.essence)
+            writer.member("size", log?.bodyBytes)
+            writer.member(
+                body: form, sha256: body.sha256(), isComplete: false,
+                forcesText: settings.bodyForm == .text)
         }
-        let isRefusal = error.outcome == .trustChanged || error.outcome == .untrusted
-        writeConnection(refusal: isRefusal ? error : nil, nil, &writer)
-        var timings = log?.timings ?? Timings()
-        timings.end()
-        write(timings, &writer)
-        writer.member("retry_after", seconds: log?.head?.retryAfter)
-        writer.members(of: log?.notes ?? [])
-    }
-
-    private func begin(_ type: String, _ outcome: Outcome, _ writer: inout JSONWriter) {
-        writer.begin(type, order)
-        writer.member("ok", outcome == .ok)
-        writer.member("exit", Int(outcome.exitStatus))
-        writer.member("outcome", outcome.rawValue)
-        let url = log?.origin.description ?? order.url
-        writer.member("url", url)
-        if let raw = order.rawURL { writer.member("url_base64") { $0.value(base64: raw) } }
-        if let input = order.url, input != url { writer.member("url_input", input) }
     }
 
     /// The protocol's own text; as it came, too, when it is not UTF-8.
@@ -203,42 +178,46 @@ final class Recorder {
         if let raw = log?.head?.rawMeta { writer.member("meta_base64") { $0.value(base64: raw) } }
     }
 
-    private func write(_ timings: Timings, _ writer: inout JSONWriter) {
+    /// - Parameter timings: `nil` when the fetch ends only now.
+    private func write(_ timings: Timings?, _ writer: inout JSONWriter) {
+        var ended = log?.timings ?? Timings()
+        ended.end()
+        let timings = timings ?? ended
         writer.member("date", UTCDate.second(Int(timings.startTime)))
-        writer.member("time") { writer in
-            writer.object { writer in
-                writer.member("start", seconds: timings.startTime)
-                writer.member("queue", seconds: queueSeconds)
-                writer.member("namelookup", seconds: timings.nameLookup)
-                writer.member("connect", seconds: timings.connect)
-                writer.member("appconnect", seconds: timings.appConnect)
-                writer.member("pretransfer", seconds: timings.preTransfer)
-                writer.member("starttransfer", seconds: timings.startTransfer)
-                writer.member("redirect", seconds: timings.redirect)
-                writer.member("total", seconds: timings.total)
-            }
+        writer.member("time", object: timings) { writer, timings in
+            writer.member("start", seconds: timings.startTime)
+            writer.member("queue", seconds: queueSeconds)
+            writer.member("namelookup", seconds: timings.nameLookup)
+            writer.member("connect", seconds: timings.connect)
+            writer.member("appconnect", seconds: timings.appConnect)
+            writer.member("pretransfer", seconds: timings.preTransfer)
+            writer.member("starttransfer", seconds: timings.startTransfer)
+            writer.member("redirect", seconds: timings.redirect)
+            writer.member("total", seconds: timings.total)
         }
-        writer.member("bytes") { writer in
-            guard let traffic = log?.traffic else { return writer.null() }
-            writer.object { writer in
-                writer.member("sent", traffic.sent)
-                writer.member("received", traffic.received)
-            }
+        writer.member("bytes", object: log?.traffic) { writer, traffic in
+            writer.member("sent", traffic.sent)
+            writer.member("received", traffic.received)
         }
         writer.member("attempts", attempts)
         if let refs { writer.member("refs", refs.count) }
         if let links { writer.member("links", links.count) }
     }
+}
 
-    private func writeConnection(
-        refusal: FetchError?, _ ending: Ending?, _ writer: inout JSONWriter
-    ) {
-        writer.member("redirects") { writer in
-            writer.array(log?.redirects ?? []) { writer, redirect in
-                writer.object { $0.members(of: redirect) }
-            }
+extension Result where Success == Ending, Failure == FetchError {
+    fileprivate var parts: (Ending?, FetchError?) {
+        switch self {
+        case .success(let ending): (ending, nil)
+        case .failure(let error): (nil, error)
         }
-        let scheme = log.flatMap { registry?[$0.uri.scheme]?.scheme }
-        writer.members(of: log?.connection, scheme: scheme, ending: ending, change: refusal)
+    }
+}
+
+extension Ending {
+    /// What a reader of the record should know of a reply that is there.
+    fileprivate var warnings: [Note] {
+        guard let message, outcome == .truncated || outcome == .redirectRefused else { return [] }
+        return [Note(outcome.rawValue, message)]
     }
 }

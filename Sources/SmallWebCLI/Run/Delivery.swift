@@ -38,19 +38,12 @@ final class Delivery {
 
 /// What is said of a fetch on standard error while it goes on: remarks, and the lines of the trace,
 /// each with its mark.
-final class Trace: Output {
-    private let url: String
-    private let messages: Messages
-    private let isVerbose: Bool
-    private let hidesInput: Bool
-
-    /// - Parameter hidesInput: Whether the request line must not be shown.
-    init(_ url: String, messages: Messages, isVerbose: Bool, hidesInput: Bool) {
-        self.url = url
-        self.messages = messages
-        self.isVerbose = isVerbose
-        self.hidesInput = hidesInput
-    }
+struct Trace: Output {
+    let url: String
+    let messages: Messages
+    let isVerbose: Bool
+    /// Whether the request line must not be shown.
+    let hidesInput: Bool
 
     func take(_ event: Event) {
         if case .note(let note) = event { messages.note(url, note) }
@@ -65,24 +58,25 @@ final class Trace: Output {
         case .connecting(_, let address): [("*", "connecting to \(address)")]
         case .connected(let connection): lines(connection).map { ("*", $0) }
         case .sent(let bytes, _):
-            lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", masked($0)) }
+            lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", $0) }
         case .redirect(let redirect):
             [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to.display)")]
-        case .head(let head): lines(head.header).map { ("<", masked($0)) }
+        case .head(let head): lines(head.header).map { ("<", $0) }
         case .body, .facts, .item, .note, .end: []
         }
     }
 
     private static func lines(_ bytes: [UInt8]) -> [String] {
         let text = String(decoding: bytes, as: UTF8.self)
-        return text.split(whereSeparator: \.isNewline).map(String.init)
-            + (bytes == ASCII.crlf ? ["(empty line)"] : [])
+        return text.split(whereSeparator: \.isNewline).map {
+            String(decoding: masked(line: Array($0.utf8)[...]), as: UTF8.self)
+        } + (bytes == ASCII.crlf ? ["(empty line)"] : [])
     }
 
     private static let secrets = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
 
     /// Whether a field's value is a secret: one of HTTP's own, or what services call their keys.
-    private static func isSecret(_ name: some StringProtocol) -> Bool {
+    private static func isSecret(_ name: String) -> Bool {
         // As written with -H: a blank before the colon makes it no other field to many servers.
         let name = name.lowercased().prefix { $0 != " " && $0 != "\t" }
         return secrets.contains(String(name)) || name.hasSuffix("token")
@@ -90,29 +84,19 @@ final class Trace: Output {
     }
 
     /// A trace is shown to others; a secret in it is not.
-    private static func masked(_ line: String) -> String {
-        if line.hasPrefix("titan://"), let token = line.range(of: ";token=") {
-            return "\(line[..<token.upper])***"
-        }
-        let name = line.prefix { $0 != ":" }
-        return isSecret(name) ? "\(name): ***" : line
-    }
-
-    /// The same for a request as it went out.
     static func masked(_ bytes: [UInt8]) -> [UInt8] {
         let lines = bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-        return Array(
-            lines.map { line -> [UInt8] in
-                if line.starts(with: "titan://".utf8) {
-                    let isEnded = line.last == ASCII.carriageReturn
-                    let text = masked(
-                        String(decoding: isEnded ? line.dropLast() : line, as: UTF8.self))
-                    return Array(text.utf8) + (isEnded ? [ASCII.carriageReturn] : [])
-                }
-                let name = line.prefix { $0 != ASCII.colon }
-                guard isSecret(String(decoding: name, as: UTF8.self)) else { return Array(line) }
-                return name + Array(": ***\r".utf8)
-            }.joined(separator: [ASCII.lineFeed]))
+        return Array(lines.map { masked(line: $0) }.joined(separator: [ASCII.lineFeed]))
+    }
+
+    private static func masked(line: ArraySlice<UInt8>) -> [UInt8] {
+        let end = line.last == ASCII.carriageReturn ? "\r" : ""
+        let text = String(decoding: line, as: UTF8.self)
+        if line.starts(with: "titan://".utf8), let token = text.range(of: ";token=") {
+            return Array("\(text[..<token.upper])***\(end)".utf8)
+        }
+        let name = String(decoding: line.prefix { $0 != ASCII.colon }, as: UTF8.self)
+        return isSecret(name) ? Array("\(name): ***\(end)".utf8) : Array(line)
     }
 
     private static func lines(_ connection: Connection) -> [String] {

@@ -235,7 +235,7 @@ final class OneURL: @unchecked Sendable {
         let meter = ProgressMeter(
             order: order, messages: messages, drawsTransfer: !goesToTerminal)
         let trace = Trace(
-            url, messages: messages, isVerbose: settings.isVerbose, hidesInput: hidesInput)
+            url: url, messages: messages, isVerbose: settings.isVerbose, hidesInput: hidesInput)
         var watchers: [any Output] = [trace]
         if let recorder { watchers += recorder.outputs(hidesInput: hidesInput) }
         watchers.append(meter)
@@ -244,16 +244,16 @@ final class OneURL: @unchecked Sendable {
             settings, log: log, watchers: watchers,
             outputs: settings.outputs(to: sink, url: url, log: log, recorder: recorder))
         let request = Self.measured(request, by: meter)
-        let drawing = Drawing(meter, messages.progress, loop: context.loop)
+        meter.start(messages.progress, on: context.loop)
         defer {
-            drawing.stop()
+            meter.stop()
             sink.discard()
         }
         let ending = try await context.fetcher.runHere(request, log: log) {
             event throws(FetchError) in
             try delivery.take(event)
         }
-        drawing.stop()
+        meter.stop()
         try delivery.finish(ending)
         path = sink.path
         return ending
@@ -344,27 +344,5 @@ final class OneURL: @unchecked Sendable {
         }
         say(message, hint: hint)
         return ending.outcome
-    }
-}
-
-/// The task that draws the progress, while there is one.
-//
-// @unchecked: on the event loop alone.
-private final class Drawing: @unchecked Sendable {
-    private let meter: ProgressMeter
-    private var task: Task<Void, Never>?
-
-    init(_ meter: ProgressMeter, _ form: Settings.Progress, loop: EventLoop) {
-        self.meter = meter
-        if form == .none { return }
-        task = Task(executorPreference: loop) { await self.meter.run(form, on: loop) }
-    }
-
-    /// Leaves no line behind. The task may see too late, or never, that it has ended.
-    func stop() {
-        guard let task else { return }
-        task.cancel()
-        meter.erase()
-        self.task = nil
     }
 }

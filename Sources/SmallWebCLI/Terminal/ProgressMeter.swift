@@ -20,6 +20,8 @@ final class ProgressMeter: Output, @unchecked Sendable {
     private var address = ""
     /// Of the body, or of the upload until the reply begins.
     private var transfer = Transfer()
+    /// What draws, while there is something to draw.
+    private var task: Task<Void, Never>?
 
     init(order: Order, messages: Messages, drawsTransfer: Bool) {
         self.order = order
@@ -47,8 +49,20 @@ final class ProgressMeter: Output, @unchecked Sendable {
 
     func move(_ count: Int) { transfer.bytes += count }
 
-    /// Draws until the task is cancelled. The line is then still there.
-    func run(_ form: Settings.Progress, on loop: EventLoop) async {
+    func start(_ form: Settings.Progress, on loop: EventLoop) {
+        if form == .none { return }
+        task = Task(executorPreference: loop) { await self.run(form, on: loop) }
+    }
+
+    /// Leaves no line behind. The task may see too late, or never, that it has ended.
+    func stop() {
+        guard let task else { return }
+        task.cancel()
+        erase()
+        self.task = nil
+    }
+
+    private func run(_ form: Settings.Progress, on loop: EventLoop) async {
         let seconds = form == .json ? 1 : 0.2
         await loop.sleep(until: .after(seconds: form == .json ? 1 : 0.3))
         while !Task.isCancelled {
@@ -58,7 +72,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
         }
     }
 
-    func erase() { messages.showTransient("") }
+    private func erase() { messages.showTransient("") }
 
     private func draw() {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
@@ -76,8 +90,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
     }
 
     private var record: [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+        JSONWriter.line { writer in
             writer.begin("progress", order)
             // Standard error ends up in logs.
             writer.member("url", order.url.map(Messages.display))
@@ -86,7 +99,6 @@ final class ProgressMeter: Output, @unchecked Sendable {
             writer.member("total", transfer.total)
             writer.member("rate", transfer.rate.map { Int($0) })
         }
-        return writer.line
     }
 }
 

@@ -4,15 +4,10 @@ internal import SmallWebFormats
 
 /// References on a person's terminal: columns that fit its width. A pipe gets the lines of
 /// git-ls-remote.
-final class RefColumns: Output {
-    private let target: BodyTarget
-    private let columns = Environment.columns(1)
-    private let usesColor: Bool
-
-    init(_ target: BodyTarget, color: Settings.When) {
-        self.target = target
-        usesColor = Environment.usesColor(color, on: 1)
-    }
+struct RefColumns: Output {
+    let target: BodyTarget
+    let columns = Environment.columns(1)
+    let usesColor: Bool
 
     func take(_ event: Event) throws(FetchError) {
         switch event {

@@ -2,20 +2,27 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// The links of a page, as lines of text or as records.
-final class LinkOutput: Output {
-    private let writer: any LinkWriter
+/// The links of a page: lines with tabs, for a person columns, for a program records.
+final class LinkList: Output {
     private let sink: BodySink
     private let log: FetchLog
+    private let records: LinkRecords?
+    private let style: PageStyle?
     private let listsAll: Bool
     private var reader: LinkReader?
+    private var rows: [(url: String, text: String)] = []
+    private var hasHeader = false
 
-    /// - Parameter listsAll: Whether the lines of a menu that lead nowhere are wanted too.
-    init(_ writer: any LinkWriter, to sink: BodySink, log: FetchLog, listsAll: Bool) {
-        self.writer = writer
+    /// So many rows are laid out together.
+    private static let rowsMax = 1000
+
+    /// - Parameter records: What links become instead of lines.
+    init(to sink: BodySink, log: FetchLog, records: LinkRecords?, _ settings: Settings) {
         self.sink = sink
         self.log = log
-        self.listsAll = listsAll
+        self.records = records
+        style = Environment.isTerminal(1) && !sink.isFile ? PageStyle(settings) : nil
+        listsAll = settings.listsAll
     }
 
     func take(_ event: Event) throws(FetchError) {
@@ -25,7 +32,8 @@ final class LinkOutput: Output {
             reader = LinkReader(head, base: log.uri)
         case .body(let bytes):
             for link in reader?.links(in: bytes) ?? [] { try add(link) }
-            try writer.flush()
+            // A person's columns fit all rows, so those are held.
+            if style == nil { try writeRows() }
         case .item(let item) where item.kind != .reference:
             if let link = reader?.link(item) { try add(link) }
         default: break
@@ -36,7 +44,7 @@ final class LinkOutput: Output {
         guard reader != nil else { return nil }
         // The last line of a page that was cut off may be cut off as well.
         if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
-        try writer.finish()
+        try writeRows()
         try sink.commit(ending)
         guard reader?.isOfUse == false else { return nil }
         let type = ending.head?.mediaType?.essence ?? "a page without a type"
@@ -44,59 +52,22 @@ final class LinkOutput: Output {
     }
 
     private func add(_ link: Link) throws(FetchError) {
-        if link.isLink || listsAll { try writer.add(link, base: log.uri) }
-    }
-}
-
-/// What links are written with.
-protocol LinkWriter: AnyObject {
-    /// - Parameter base: The page's own URI.
-    func add(_ link: Link, base: URI) throws(FetchError)
-    /// Writes what need not be held, at the end of a piece of the page.
-    func flush() throws(FetchError)
-    func finish() throws(FetchError)
-}
-
-/// The links of a page as text: lines with tabs, or for a person columns.
-final class LinkList: LinkWriter {
-    private let sink: BodySink
-    private let style: PageStyle?
-    private let listsAll: Bool
-    private var rows: [(url: String, text: String)] = []
-    private var hasHeader = false
-
-    /// So many rows are laid out together.
-    private static let rowsMax = 1000
-
-    /// - Parameter style: For a terminal.
-    init(to sink: BodySink, style: PageStyle?, listsAll: Bool) {
-        self.sink = sink
-        self.style = style
-        self.listsAll = listsAll
-    }
-
-    func add(_ link: Link, base: URI) throws(FetchError) {
+        guard link.isLink || listsAll else { return }
+        if let records { return try records.add(link, base: log.uri) }
         guard link.uri != nil || listsAll else { return }
-        let url = link.uri?.description ?? ""
-        rows.append((url, Self.plain(String(decoding: link.text, as: UTF8.self))))
-        if rows.count == Self.rowsMax { try finish() }
+        let text = Self.plain(String(decoding: link.text, as: UTF8.self))
+        rows.append((link.uri?.description ?? "", text))
+        if rows.count == Self.rowsMax { try writeRows() }
     }
 
-    func flush() throws(FetchError) { if style == nil { try finish() } }
-
-    func finish() throws(FetchError) {
+    private func writeRows() throws(FetchError) {
         guard !rows.isEmpty else { return }
-        defer { rows.removeAll(keepingCapacity: true) }
-        if let style {
-            try writeColumns(style)
-        } else {
-            var lines = ""
-            for row in rows { lines += "\(row.url)\t\(row.text)\n" }
-            try sink.write(Array(lines.utf8)[...])
-        }
+        let lines = style.map(columns) ?? rows.map { "\($0.url)\t\($0.text)\n" }.joined()
+        rows.removeAll(keepingCapacity: true)
+        try sink.write(Array(lines.utf8)[...])
     }
 
-    private func writeColumns(_ style: PageStyle) throws(FetchError) {
+    private func columns(_ style: PageStyle) -> String {
         if !hasHeader { rows.insert(("URL", "TEXT"), at: 0) }
         let longest = rows.reduce(0) { max($0, DisplayWidth.of($1.url)) }
         let width = min(longest, style.columns * 3 / 5)
@@ -111,7 +82,7 @@ final class LinkList: LinkWriter {
             lines += DisplayWidth.truncated(text, to: max(0, style.columns - width - 2)) + "\n"
         }
         hasHeader = true
-        try sink.write(Array(lines.utf8)[...])
+        return lines
     }
 
     /// A field of a line: without what would end it, or drive a terminal that sees it later.
