@@ -92,6 +92,19 @@ import Testing
         #expect(outcome == .tooLarge)
     }
 
+    @Test func aHeaderBesideAFileIsHarmlessToATerminal() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("HTTP/1.1 200 OK\r\nX-Title: \u{1B}]0;a\u{07}\r\nContent-Length: 1\r\n\r\nb")
+        }
+        var smallweb = smallweb
+        smallweb.environment["SMALLWEB_FORCE_TTY"] = "80"
+        let url = "http://127.0.0.1:\(server.port)/"
+        let result = try smallweb.run(["get", "-i", "-o", smallweb.home.file("f"), url])
+        #expect(result.status == 0 && result.text.contains("X-Title"), "\(result.errors)")
+        #expect(!result.text.contains("\u{1B}"))
+    }
+
     @Test func aPagerOfBlanksIsNone() throws {
         let capsule = try Capsule()
         var smallweb = smallweb
