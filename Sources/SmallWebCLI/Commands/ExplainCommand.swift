@@ -61,28 +61,25 @@ struct ExplainCommand: Sendable {
             } catch {
                 problem = error
             }
+            if let problem { messages.error(url, problem) }
+            var bytes: [UInt8] = []
+            if let explanation {
+                bytes =
+                    settings.writesJSON
+                    ? JSONWriter.line { $0.members(of: explanation) }
+                    : Array(((isFirst ? "" : "\n") + explanation.text).utf8)
+                isFirst = false
+            } else if let problem, settings.writesJSON {
+                bytes = Recorder.refusal(order, problem, settings)
+            }
             do throws(FetchError) {
-                if let explanation {
-                    if let problem { messages.error(url, problem) }
-                    try write(explanation, isFirst: isFirst)
-                    isFirst = false
-                } else if let problem {
-                    try Recorder.refuse(order, problem, settings)
-                }
+                try StandardStream.output.write(bytes[...], isWhole: true)
             } catch {
                 return .failure(error)
             }
             if status == 0, let problem { status = problem.outcome.exitStatus }
         }
         return .success(status)
-    }
-
-    private func write(_ explanation: Explanation, isFirst: Bool) throws(FetchError) {
-        let bytes =
-            settings.writesJSON
-            ? JSONWriter.line { $0.members(of: explanation) }
-            : Array(((isFirst ? "" : "\n") + explanation.text).utf8)
-        try StandardStream.output.write(bytes[...], isWhole: true)
     }
 
     /// - Returns: The explanation, and why the fetch could not begin all the same.

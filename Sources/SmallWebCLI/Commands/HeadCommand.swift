@@ -39,7 +39,7 @@ struct HeadOutput: Output {
 
     func take(_ event: Event) {}
 
-    func finish(_ ending: Ending) throws(FetchError) -> Note? {
+    func finish(_ ending: Ending) throws(FetchError) {
         let head = ending.head ?? Head(.success)
         try sink.begin(head)
         let block = HeadBlock(url, ending, redirects: log.redirects, usesColor: usesColor)
@@ -50,7 +50,6 @@ struct HeadOutput: Output {
             try sink.write((isShown ? TerminalText.escape(head.header) : head.header)[...])
         }
         try sink.commit(ending)
-        return nil
     }
 }
 
@@ -60,7 +59,7 @@ struct HeadBlock {
 
     /// - Parameter url: As the user gave it.
     init(_ url: String, _ ending: Ending, redirects: [Redirect], usesColor: Bool) {
-        let name = Self.safe(Messages.display(url))
+        let name = TerminalText.escapeLine(Messages.display(url))
         text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
         for redirect in redirects {
             let status = redirect.status.map { "\($0) " } ?? ""
@@ -116,8 +115,7 @@ struct HeadBlock {
     }
 
     private mutating func row(_ name: String, _ value: String) {
-        if !value.isEmpty { text += "  " + Help.padded(name, 12) + " " + Self.safe(value) + "\n" }
+        if value.isEmpty { return }
+        text += "  \(Help.padded(name, 12)) \(TerminalText.escapeLine(value))\n"
     }
-
-    private static func safe(_ text: String) -> String { TerminalText.escapeLine(text) }
 }

@@ -31,7 +31,9 @@ extension Command {
             settings.upload = try PutCommand.upload(operands.dropFirst().first ?? "-", settings)
         } catch {
             guard settings.writesJSON else { throw error }
-            try Recorder.refuse(Order(url: url), error, settings)
+            Messages(settings: settings).error(url, error)
+            let record = Recorder.refusal(Order(url: url), error, settings)
+            try StandardStream.output.write(record[...], isWhole: true)
             return error.outcome.exitStatus
         }
         // The usual reply is a redirect to the page in Gemini.

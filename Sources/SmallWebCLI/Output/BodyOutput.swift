@@ -13,10 +13,7 @@ struct BodyOutput: Output {
         }
     }
 
-    func finish(_ ending: Ending) throws(FetchError) -> Note? {
-        try sink.commit(ending)
-        return nil
-    }
+    func finish(_ ending: Ending) throws(FetchError) { try sink.commit(ending) }
 }
 
 /// `--show-headers`: the reply's header before its body, on standard output even when the body goes

@@ -14,20 +14,6 @@ final class BodySink {
         /// The record has it, or nobody wants it.
         case nowhere
 
-        init(_ order: Order, _ settings: Settings) {
-            if let output = order.output {
-                self = .file(output)
-            } else if order.n < settings.outputs.count {
-                let name = settings.outputs[order.n]
-                self = name == "-" ? .rawStandardOutput : .file(name)
-            } else if settings.usesRemoteName || settings.bodyForm == .file {
-                self = .remoteName(directory: settings.outputDirectory)
-            } else {
-                let hasNobody = settings.writesJSON || settings.bodyForm == .none
-                self = hasNobody ? .nowhere : .standardOutput
-            }
-        }
-
         var isFile: Bool {
             switch self {
             case .standardOutput, .rawStandardOutput, .nowhere: false
@@ -44,8 +30,6 @@ final class BodySink {
     private var file: FileOutput?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
-
-    var isFile: Bool { destination.isFile }
 
     /// - Parameter uri: As the user gave it: a redirect does not choose the name of a file.
     init(_ destination: Destination, target: BodyTarget, uri: URI, settings: Settings) {
@@ -75,11 +59,8 @@ final class BodySink {
 
     /// After ``begin(_:)``.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        switch destination {
-        case .standardOutput, .rawStandardOutput: try target.write(bytes)
-        case .file, .remoteName: try file?.write(bytes)
-        case .nowhere: break
-        }
+        if let file { return try file.write(bytes) }
+        if destination != .nowhere { try target.write(bytes) }
     }
 
     /// Makes a file permanent, unless it was cut off: that never gets its final name.

@@ -2,14 +2,19 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// The links of a page: lines with tabs, for a person columns, for a program records.
+/// The links of a page, found in gemtext and among the lines of whatever its plugin gives the lines
+/// of: lines with tabs, for a person columns, for a program records.
 final class LinkList: Output {
     private let sink: BodySink
     private let log: FetchLog
     private let records: LinkRecords?
     private let style: PageStyle?
     private let listsAll: Bool
-    private var reader: LinkReader?
+    private var gemtext: GemtextReader?
+    private var charset: CharsetConverter?
+    private var itemsCount = 0
+    /// Whether the page is of a kind that has links, as far as we read it; `nil` before its head.
+    private var isOfUse: Bool?
     private var rows: [(url: String, text: String)] = []
     private var hasHeader = false
 
@@ -21,7 +26,7 @@ final class LinkList: Output {
         self.sink = sink
         self.log = log
         self.records = records
-        style = Environment.isTerminal(1) && !sink.isFile ? PageStyle(settings) : nil
+        style = Environment.isTerminal(1) && !sink.destination.isFile ? PageStyle(settings) : nil
         listsAll = settings.listsAll
     }
 
@@ -29,26 +34,37 @@ final class LinkList: Output {
         switch event {
         case .head(let head):
             try sink.begin(head)
-            reader = LinkReader(head, base: log.uri)
+            let type = head.mediaType?.essence
+            isOfUse = type == "text/gemini" || type == "application/gopher-menu"
+            guard type == "text/gemini" else { return }
+            gemtext = GemtextReader()
+            charset = head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
         case .body(let bytes):
-            for link in reader?.links(in: bytes) ?? [] { try add(link) }
+            let text = charset.map { $0.convert(bytes)[...] } ?? bytes
+            for line in gemtext?.add(text) ?? [] { try add(line) }
             // A person's columns fit all rows, so those are held.
             if style == nil { try writeRows() }
         case .item(let item) where item.kind != .reference:
-            if let link = reader?.link(item) { try add(link) }
+            isOfUse = true
+            itemsCount += 1
+            try add(Link(item, line: itemsCount))
         default: break
         }
     }
 
-    func finish(_ ending: Ending) throws(FetchError) -> Note? {
-        guard reader != nil else { return nil }
+    func finish(_ ending: Ending) throws(FetchError) {
+        guard let isOfUse else { return }
         // The last line of a page that was cut off may be cut off as well.
-        if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
+        if let line = gemtext?.finish(), ending.completeness != .truncated { try add(line) }
         try writeRows()
         try sink.commit(ending)
-        guard reader?.isOfUse == false else { return nil }
+        if isOfUse { return }
         let type = ending.head?.mediaType?.essence ?? "a page without a type"
-        return Note("no-links", "\(type) is not read for links")
+        log.note(.note(Note("no-links", "\(type) is not read for links")))
+    }
+
+    private func add(_ line: GemtextLine) throws(FetchError) {
+        if line.kind == .link { try add(Link(line, base: log.uri)) }
     }
 
     private func add(_ link: Link) throws(FetchError) {

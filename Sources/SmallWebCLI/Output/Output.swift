@@ -6,14 +6,28 @@ protocol Output {
     /// The ``FetchLog`` of the fetch knows of the event already.
     func take(_ event: Event) throws(FetchError)
 
-    /// There was a reply, and what came of it has been taken.
-    ///
-    /// - Returns: A remark about the reply, if it deserves one.
-    func finish(_ ending: Ending) throws(FetchError) -> Note?
+    /// There was a reply, and what came of it has been taken. May add remarks to the log.
+    func finish(_ ending: Ending) throws(FetchError)
 }
 
 extension Output {
-    func finish(_ ending: Ending) throws(FetchError) -> Note? { nil }
+    func finish(_ ending: Ending) throws(FetchError) {}
+}
+
+extension BodySink.Destination {
+    init(_ order: Order, _ settings: Settings) {
+        if let output = order.output {
+            self = .file(output)
+        } else if order.n < settings.outputs.count {
+            let name = settings.outputs[order.n]
+            self = name == "-" ? .rawStandardOutput : .file(name)
+        } else if settings.usesRemoteName || settings.bodyForm == .file {
+            self = .remoteName(directory: settings.outputDirectory)
+        } else {
+            let hasNobody = settings.writesJSON || settings.bodyForm == .none
+            self = hasNobody ? .nowhere : .standardOutput
+        }
+    }
 }
 
 extension Settings {
@@ -34,7 +48,7 @@ extension Settings {
     ) -> [any Output] {
         let records = writesJSON ? recorder : nil
         if wantsHeadAlone {
-            let usesColor = Environment.usesColor(color, on: 1) && !sink.isFile
+            let usesColor = Environment.usesColor(color, on: 1) && !sink.destination.isFile
             let output = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
             return records == nil ? [output] : []
         }
@@ -53,7 +67,7 @@ extension Settings {
                     to: sink.target, log: log, style: PageStyle(self), isLaidOut: !wantsRawBody))
         default: outputs.append(BodyOutput(sink: sink))
         }
-        if let cache = RefCache(url, self) { outputs.append(cache) }
+        if listing == .refs, let cache = RefCache(url, self) { outputs.append(cache) }
         return outputs
     }
 }

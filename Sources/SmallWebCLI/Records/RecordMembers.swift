@@ -177,10 +177,8 @@ enum RecordFields {
     static let all = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
         "git", "gopher", "headers", "http", "lang", "links", "meta", "mime", "mime_source", "ok",
-        "outcome", "partial",
-        "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
-        "tls",
-        "trust", "url", "url_input", "warnings",
+        "outcome", "partial", "plugin", "redirects", "refs", "remote", "retry_after", "scheme",
+        "size", "status", "time", "tls", "trust", "url", "url_input", "warnings",
     ]
     /// Always there: what a reader tells records apart by.
     private static let common = ["type", "v", "n", "id", "tag"]

@@ -7,15 +7,11 @@ struct RecordStream {
     /// `nil` for nowhere: a ledger keeps the terminal record alone.
     let target: BodyTarget?
 
-    func write(
-        _ type: String, _ members: (inout JSONWriter) -> Void
-    ) throws(FetchError) {
+    func write(_ type: String, _ members: (inout JSONWriter) -> Void) throws(FetchError) {
         try target?.writeRecord(line(type, members))
     }
 
-    func write(_ note: Note) throws(FetchError) {
-        try write("notice") { $0.members(of: note) }
-    }
+    func write(_ note: Note) throws(FetchError) { try write("notice") { $0.members(of: note) } }
 
     func line(_ type: String, _ members: (inout JSONWriter) -> Void) -> [UInt8] {
         JSONWriter.line { writer in

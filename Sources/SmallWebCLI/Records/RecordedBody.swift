@@ -51,7 +51,7 @@ final class RecordedBody: Output {
 
     private func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         digest?.update(bytes)
-        if isStreamed { try writeChunks(of: bytes) }
+        try writeChunks(of: bytes)
         guard let kept else { return }
         if kept.count + bytes.count > settings.inlineBytesMax && settings.outputDirectory == nil {
             self.kept = nil
@@ -61,9 +61,9 @@ final class RecordedBody: Output {
         }
     }
 
-    private func writeChunks(
-        of bytes: ArraySlice<UInt8>, isLast: Bool = false
-    ) throws(FetchError) {
+    /// - Parameter isLast: Whether no more bytes can complete a character that was held back.
+    func writeChunks(of bytes: ArraySlice<UInt8>, isLast: Bool = false) throws(FetchError) {
+        guard isStreamed else { return }
         try chunks.add(bytes, isLast: isLast) { number, offset, piece throws(FetchError) in
             try records.write("chunk") { writer in
                 writer.member("seq", number)
@@ -76,11 +76,6 @@ final class RecordedBody: Output {
                 }
             }
         }
-    }
-
-    /// Writes what was held back because the next bytes might complete a character.
-    func finishChunks() throws(FetchError) {
-        if isStreamed { try writeChunks(of: [], isLast: true) }
     }
 
     /// What the record's `body` says.
@@ -127,39 +122,32 @@ final class RecordedBody: Output {
         return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
     }
 
-    /// Lower-case hexadecimal; `nil` when there is no libcrypto, and when no body was asked for.
-    /// Once.
-    func sha256() -> String? { omission == "head" ? nil : digest?.finish().hex }
+    /// Writes the member `body`. Once.
+    ///
+    /// - Parameter isComplete: `nil` when the protocol cannot tell.
+    func write(_ form: Form, isComplete: Bool?, to writer: inout JSONWriter) {
+        if case .null = form { return writer.member("body") { $0.null() } }
+        writer.member("body", object: form) { writer, form in
+            var source: String?
+            switch form {
+            case .null: break
+            case .text(let bytes, let charset):
+                source = charset
+                writer.member(text: bytes[...], allowsNUL: settings.bodyForm == .text)
+            case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
+            case .path(let path): writer.member("path", path)
+            case .chunks(let count): writer.member("chunks", count)
+            case .omitted(let reason): writer.member("omitted", reason)
+            }
+            // Without libcrypto there is none, nor when no body was asked for.
+            writer.member("sha256", omission == "head" ? nil : digest?.finish().hex)
+            writer.member("complete", isComplete)
+            if let source { writer.member("transcoded", source) }
+        }
+    }
 }
 
 extension JSONWriter {
-    /// The member `body`.
-    ///
-    /// - Parameter isComplete: `nil` when the protocol cannot tell.
-    mutating func member(
-        body form: RecordedBody.Form, sha256: String?, isComplete: Bool?, forcesText: Bool
-    ) {
-        member("body") { writer in
-            if case .null = form { return writer.null() }
-            writer.object { writer in
-                var charset: String?
-                switch form {
-                case .null: break
-                case .text(let bytes, let source):
-                    charset = source
-                    writer.member(text: bytes[...], allowsNUL: forcesText)
-                case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
-                case .path(let path): writer.member("path", path)
-                case .chunks(let count): writer.member("chunks", count)
-                case .omitted(let reason): writer.member("omitted", reason)
-                }
-                writer.member("sha256", sha256)
-                writer.member("complete", isComplete)
-                if let charset { writer.member("transcoded", charset) }
-            }
-        }
-    }
-
     /// `text` if it is UTF-8, otherwise `base64`.
     mutating func member(text bytes: ArraySlice<UInt8>, allowsNUL: Bool) {
         let before = self

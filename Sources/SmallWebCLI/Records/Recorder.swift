@@ -61,7 +61,7 @@ final class Recorder {
     func finish(
         _ result: Result<Ending, FetchError>, _ outcome: Outcome, path: String?
     ) async throws(FetchError) -> ([UInt8], FetchError?) {
-        try body.finishChunks()
+        try body.writeChunks(of: [], isLast: true)
         try await links?.drain()
         do throws(FetchError) {
             return (line(result, outcome, try await body.form(path: path, log)), nil)
@@ -70,24 +70,18 @@ final class Recorder {
         }
     }
 
-    /// Says why nothing could be asked of a URL, with `--json` also by its `error` record.
-    ///
-    /// - Throws: `write`.
-    static func refuse(
-        _ order: Order, _ error: FetchError, _ settings: Settings
-    ) throws(FetchError) {
-        Messages(settings: settings).error(order.url, error)
-        guard settings.writesJSON else { return }
-        let recorder = Recorder(order, nil, settings: settings, registry: nil, target: nil)
-        let line = recorder.line(.failure(error), error.outcome, .null)
-        try StandardStream.output.write(line[...], isWhole: true)
+    /// The `error` record of a URL of which nothing could be asked.
+    static func refusal(_ order: Order, _ error: FetchError, _ settings: Settings) -> [UInt8] {
+        Recorder(order, nil, settings: settings, registry: nil, target: nil)
+            .line(.failure(error), error.outcome, .null)
     }
 
     private func line(
         _ result: Result<Ending, FetchError>, _ outcome: Outcome, _ form: RecordedBody.Form
     ) -> [UInt8] {
         JSONWriter.line(wanted: settings.recordFields) { writer in
-            let (ending, error) = result.parts
+            let ending = try? result.get()
+            let error: FetchError? = if case .failure(let error) = result { error } else { nil }
             writer.begin(error == nil ? "response" : "error", order)
             writer.member("ok", outcome == .ok)
             writer.member("exit", Int(outcome.exitStatus))
@@ -139,9 +133,7 @@ final class Recorder {
             case .unverified: nil
             case .truncated: false
             }
-        writer.member(
-            body: form, sha256: body.sha256(), isComplete: isComplete,
-            forcesText: settings.bodyForm == .text)
+        body.write(form, isComplete: isComplete, to: &writer)
     }
 
     /// What there is to say where none came, or none that can be used.
@@ -166,9 +158,7 @@ final class Recorder {
             writeMeta(&writer)
             writer.member("mime", head.mediaType?.essence)
             writer.member("size", log?.bodyBytes)
-            writer.member(
-                body: form, sha256: body.sha256(), isComplete: false,
-                forcesText: settings.bodyForm == .text)
+            body.write(form, isComplete: false, to: &writer)
         }
     }
 
@@ -202,15 +192,6 @@ final class Recorder {
         writer.member("attempts", attempts)
         if let refs { writer.member("refs", refs.count) }
         if let links { writer.member("links", links.count) }
-    }
-}
-
-extension Result where Success == Ending, Failure == FetchError {
-    fileprivate var parts: (Ending?, FetchError?) {
-        switch self {
-        case .success(let ending): (ending, nil)
-        case .failure(let error): (nil, error)
-        }
     }
 }
 

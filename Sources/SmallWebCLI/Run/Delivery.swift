@@ -29,9 +29,9 @@ final class Delivery {
 
     func finish(_ ending: Ending) throws(FetchError) {
         for output in outputs {
-            guard let note = try output.finish(ending) else { continue }
-            log.note(.note(note))
-            try take(.note(note))
+            let known = log.notes.count
+            try output.finish(ending)
+            for note in log.notes.dropFirst(known) { try take(.note(note)) }
         }
     }
 }
@@ -112,46 +112,33 @@ struct Trace: Output {
             "certificate sha256:\(certificate.sha256.hex)",
             "public key sha256:\(certificate.spkiSHA256.hex)",
         ]
-        if let identity = tls.shownIdentity {
-            lines.append("client certificate sha256:\(identity.hex)")
+        if let identity = tls.shownIdentity?.hex {
+            lines.append("client certificate sha256:\(identity)")
         }
-        if let trust = connection.trust {
-            lines.append(
-                "trust: \(trust.verdict.rawValue)"
-                    + (trust.firstSeen.map { ", known since \(UTCDate.day($0))" } ?? ""))
-        }
-        return lines
+        guard let trust = connection.trust else { return lines }
+        let since = trust.firstSeen.map { ", known since \(UTCDate.day($0))" } ?? ""
+        return lines + ["trust: \(trust.verdict.rawValue)\(since)"]
     }
 }
 
 /// The file of `--dump-header`, for all URLs of a run.
 final class HeaderFile: Output {
-    private enum Target {
-        case stream(StandardStream)
-        case file(FileOutput)
-    }
-
-    private let target: Target
+    private let stream: StandardStream?
+    private let file: FileOutput?
 
     /// `-` is standard output, `%` standard error.
     init(_ name: String) throws(FetchError) {
-        switch name {
-        case "-": target = .stream(.output)
-        case "%": target = .stream(.error)
-        default:
-            target = .file(try FileOutput(name, clash: .overwrite, createsDirectories: false))
-        }
+        stream = name == "-" ? .output : name == "%" ? .error : nil
+        file =
+            stream == nil
+            ? try FileOutput(name, clash: .overwrite, createsDirectories: false) : nil
     }
 
     func take(_ event: Event) throws(FetchError) {
         guard case .head(let head) = event else { return }
-        switch target {
-        case .stream(let stream): try stream.writeForeign(head.header)
-        case .file(let file): try file.write(head.header[...])
-        }
+        try stream?.writeForeign(head.header)
+        try file?.write(head.header[...])
     }
 
-    func commit() throws(FetchError) {
-        if case .file(let file) = target { try file.commit() }
-    }
+    func commit() throws(FetchError) { try file?.commit() }
 }

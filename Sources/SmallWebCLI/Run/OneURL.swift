@@ -133,10 +133,10 @@ final class OneURL: @unchecked Sendable {
     /// A record to be, if one is wanted.
     private func openRecord() {
         log = log ?? (try? request.get()).map { FetchLog($0.uri) }
-        guard settings.writesJSON || context.ledger != nil else { return }
+        let target = settings.writesJSON ? target : nil
+        guard target != nil || context.ledger != nil else { return }
         let recorder = Recorder(
-            order, log, settings: settings, registry: context.fetcher.registry,
-            target: settings.writesJSON ? target : nil)
+            order, log, settings: settings, registry: context.fetcher.registry, target: target)
         recorder.attempts = attempts
         recorder.queueSeconds = (started ?? .now).seconds(since: arrived)
         self.recorder = recorder
@@ -295,7 +295,7 @@ final class OneURL: @unchecked Sendable {
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)
             if let problem { outcome = report(.failure(problem)) }
-            if settings.writesJSON { try target.writeRecord(line) }
+            try recorder.records.target?.writeRecord(line)
             // What was given up is not done: the ledger keeps what it knows.
             if context.ledger != nil && outcome != .interrupted {
                 let spool = Spool(memoryMax: Run.heldBytesMax)
@@ -311,18 +311,15 @@ final class OneURL: @unchecked Sendable {
         switch result {
         case .success(let ending): return report(ending)
         case .failure(let error):
-            // What cannot be written is no fault of the place that a redirect leads to.
-            let isRemote = error.phase != .output
-            if error.outcome != .interrupted {
-                say(error.message, hint: error.hint, namesTarget: isRemote)
-            }
+            if error.outcome != .interrupted { say(error.message, hint: error.hint, error.phase) }
             return error.outcome
         }
     }
 
     /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
-    private func say(_ message: String, hint: String?, namesTarget: Bool = true) {
-        let target = namesTarget ? log?.redirects.last?.to : nil
+    private func say(_ message: String, hint: String?, _ phase: FetchError.Phase = .header) {
+        // What cannot be written is no fault of that place.
+        let target = phase == .output ? nil : log?.redirects.last?.to
         let place = target.map { "redirected to \($0.display): " } ?? ""
         context.messages.error(order.url, place + message, hint: hint)
     }

@@ -7,17 +7,14 @@ internal import SmallWebTransport
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
 final class ProgressMeter: Output, @unchecked Sendable {
-    private enum Step {
-        case resolving, connecting, waiting
-    }
-
     private let messages: Messages
     private let order: Order
     /// False when the body itself goes to the terminal.
     private let drawsTransfer: Bool
     private let started = Deadline.now
-    private var step = Step.resolving
     private var address = ""
+    /// What is waited for before there is anything to count.
+    private var waitingLine = "resolving …"
     /// Of the body, or of the upload until the reply begins.
     private var transfer = Transfer()
     /// What draws, while there is something to draw.
@@ -33,10 +30,10 @@ final class ProgressMeter: Output, @unchecked Sendable {
         switch event {
         case .connecting(_, let address):
             self.address = address
-            step = .connecting
-        case .connected: step = .waiting
+            waitingLine = "connecting to \(address) …"
+        case .connected: waitingLine = "waiting for \(address) …"
         case .head(let head):
-            step = .waiting
+            waitingLine = "waiting for \(address) …"
             transfer = Transfer(total: head.bodyBytes)
             erase()
         case .body(let bytes): move(bytes.count)
@@ -78,14 +75,6 @@ final class ProgressMeter: Output, @unchecked Sendable {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
         if drawsTransfer && Deadline.now.seconds(since: started) >= 1 {
             messages.showTransient(transfer.line(columns: messages.transientColumnsMax))
-        }
-    }
-
-    private var waitingLine: String {
-        switch step {
-        case .resolving: "resolving …"
-        case .connecting: "connecting to \(address) …"
-        case .waiting: "waiting for \(address) …"
         }
     }
 

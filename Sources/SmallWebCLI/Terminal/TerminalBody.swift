@@ -100,7 +100,7 @@ final class TerminalBody: Output {
     }
 
     /// Delivers what was held back, and a line end if the text has none.
-    func finish(_ ending: Ending) throws(FetchError) -> Note? {
+    func finish(_ ending: Ending) throws(FetchError) {
         switch form {
         case .gemtext(var reader):
             if let line = reader.finish() { try target.write(view.lines(of: line)) }
@@ -115,7 +115,6 @@ final class TerminalBody: Output {
             if !pending.isEmpty { try wrap([ASCII.lineFeed]) }
         case .bytes, nil: break
         }
-        return nil
     }
 
     /// - Parameter text: Safe to show.

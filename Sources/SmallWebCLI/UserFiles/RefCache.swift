@@ -20,28 +20,22 @@ final class RefCache: Output {
         var query = settings.refs
         query.isRequired = false
         query.showsSymrefs = false
-        guard settings.listing == .refs, query.isEmpty, History.isOn(settings),
-            let path = Self.path(of: url)
-        else { return nil }
+        guard query.isEmpty, History.isOn(settings), let path = Self.path(of: url) else {
+            return nil
+        }
         self.path = path
     }
 
     func take(_ event: Event) {
-        if case .body(let bytes) = event {
-            listing += bytes.prefix(Self.bytesMax - listing.count)
-        }
-    }
-
-    func finish(_ ending: Ending) -> Note? {
-        if ending.outcome == .ok { save() }
-        return nil
+        guard case .body(let bytes) = event else { return }
+        listing += bytes.prefix(Self.bytesMax - listing.count)
     }
 
     /// What cannot be remembered is not worth a message.
-    private func save() {
-        guard let end = listing.lastIndex(of: ASCII.lineFeed), let directory = Self.directory else {
-            return
-        }
+    func finish(_ ending: Ending) {
+        guard ending.outcome == .ok, let directory = Self.directory,
+            let end = listing.lastIndex(of: ASCII.lineFeed)
+        else { return }
         var names: [UInt8] = []
         for line in listing[..<end].split(separator: ASCII.lineFeed) {
             let name = line.drop { $0 != ASCII.tab }.dropFirst()
