@@ -81,7 +81,7 @@ import Testing
         #expect(result.status == 22)
         let place = "smallweb: \(url): redirected to \(capsule.place)/nosuch: "
         #expect(result.errors.hasPrefix(place), "\(result.errors)")
-        // A file that cannot be written is no fault of that place.
+        // A file that cannot be written has nothing to do with that place.
         let full = try redirecting(to: capsule.place + "/")
         let there = "gemini://127.0.0.1:\(full.port)/"
         let unwritable = try smallweb.run(["get", "-k", "-o", "/nosuch/directory/f", there])

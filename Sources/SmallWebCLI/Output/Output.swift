@@ -24,8 +24,8 @@ extension BodySink.Destination {
         } else if settings.usesRemoteName || settings.bodyForm == .file {
             self = .remoteName(directory: settings.outputDirectory)
         } else {
-            let hasNobody = settings.writesJSON || settings.bodyForm == .none
-            self = hasNobody ? .nowhere : .standardOutput
+            let isUnwanted = settings.writesJSON || settings.bodyForm == .none
+            self = isUnwanted ? .nowhere : .standardOutput
         }
     }
 }

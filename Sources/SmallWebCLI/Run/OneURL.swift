@@ -318,7 +318,7 @@ final class OneURL: @unchecked Sendable {
 
     /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
     private func say(_ message: String, hint: String?, _ phase: FetchError.Phase = .header) {
-        // What cannot be written is no fault of that place.
+        // A file that cannot be written has nothing to do with that place.
         let target = phase == .output ? nil : log?.redirects.last?.to
         let place = target.map { "redirected to \($0.display): " } ?? ""
         context.messages.error(order.url, place + message, hint: hint)
