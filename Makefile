@@ -2,13 +2,16 @@
 # make            build the release binary          make test     everything that is tested
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=60
+# make faults     every system call fails once; SECONDS= for a sample
+# make soak       hostile and honest servers for SECONDS=600
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/ and completions/ from the tables
 # make deb        a Debian package in .build/deb
 
 PREFIX ?= /usr/local
 DESTDIR ?=
-SECONDS ?= 60
+# How long fuzz, faults and soak take; each has a default of its own.
+SECONDS ?=
 
 SWIFT ?= swift
 BIN := .build/release/smallweb
@@ -20,8 +23,8 @@ STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit real demo bench fuzz \
-	sanitize format lint clean
+.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit real demo bench fuzz faults \
+	soak loopback sanitize format lint clean
 
 all: build
 
@@ -99,16 +102,24 @@ real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
 	Tests/Shells/run.sh $(BIN)
 
-demo: build
-	$(SWIFT) build -c release --product smallweb-loopback
+# With the flags of the binary, or everything is compiled anew for each of them.
+loopback: deps static-libs
+	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
+
+demo: build loopback
 	Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
 
-bench: test-deps build
-	$(SWIFT) build -c release --product smallweb-loopback
+bench: test-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK)
 
 fuzz: deps
-	Tests/Fuzz/run.sh $(SECONDS)
+	Tests/Fuzz/run.sh $(or $(SECONDS),60)
+
+faults: test-deps build loopback
+	python3 Tests/Faults/run.py $(BIN) $(LOOPBACK) $(if $(SECONDS),--seconds $(SECONDS))
+
+soak: test-deps build loopback
+	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)
 
 sanitize: test-deps
 	$(SWIFT) test --scratch-path .build/thread --sanitize=thread --disable-xctest

@@ -8,8 +8,13 @@ public struct FingerPlugin: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "finger", port: 79, transport: .tcp, path: .opaque,
-            summary: "Who is behind a name (RFC 1288)")
+            "finger", plugin: "finger", port: 79, transport: .tcp,
+            summary: "Who is behind a name (RFC 1288)"
+        ) {
+            $0.pathForm = .opaque
+            $0.isUserPartOfAddress = true
+            $0.opensOnDesktop = true
+        }
     ]
 
     public func fetch(

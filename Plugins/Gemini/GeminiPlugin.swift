@@ -8,8 +8,15 @@ public struct GeminiPlugin: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "gemini", port: 1965, transport: .tls, trust: .tofu, takesInput: true,
-            summary: "Gemini (specification 0.24.1)")
+            "gemini", plugin: "gemini", port: 1965, transport: .tls,
+            summary: "Gemini (specification 0.24.1)"
+        ) {
+            $0.trust = .tofu
+            $0.input = .line
+            $0.identityScheme = "gemini"
+            $0.opensOnDesktop = true
+            $0.isDefaultForHosts = true
+        }
     ]
 
     public func fetch(

@@ -93,6 +93,7 @@ struct GopherMenuReader {
     private let isWanted: Bool
     private var framer: LineFramer
     private var previousType: GopherItemType?
+    private var isAtStart = true
 
     /// - Parameter isWanted: False for replies that are no menu: then there are never items.
     init(base: URI, lineBytesMax: Int, isWanted: Bool) {
@@ -126,6 +127,8 @@ struct GopherMenuReader {
     }
 
     private mutating func read(_ line: ArraySlice<UInt8>) -> Item {
+        let line = isAtStart ? line.withoutByteOrderMark : line
+        isAtStart = false
         let (item, type) = GopherMenu.item(line, base: base, previousType: previousType)
         if let type { previousType = type }
         return item

@@ -8,13 +8,27 @@ public struct GopherPlugin: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "gopher", port: 70, transport: .tcp, path: .opaque, takesInput: true,
-            secureForm: "gophers", summary: "Gopher (RFC 1436)"),
+            "gopher", plugin: "gopher", port: 70, transport: .tcp, summary: "Gopher (RFC 1436)"
+        ) {
+            Self.shared(&$0)
+            $0.secureForm = "gophers"
+        },
         // No specification fixes the port; 70 is curl's choice.
         Scheme(
-            "gophers", port: 70, transport: .tls, trust: .tofu, path: .opaque, takesInput: true,
-            summary: "Gopher over TLS"),
+            "gophers", plugin: "gopher", port: 70, transport: .tls, summary: "Gopher over TLS"
+        ) {
+            Self.shared(&$0)
+            $0.trust = .tofu
+            $0.identityScheme = "gophers"
+        },
     ]
+
+    private static func shared(_ scheme: inout Scheme) {
+        scheme.pathForm = .opaque
+        scheme.input = .line
+        scheme.opensOnDesktop = true
+        scheme.factNames = ["gopher"]
+    }
 
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit

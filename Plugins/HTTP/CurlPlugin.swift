@@ -6,19 +6,32 @@ public import SmallWebCore
 public struct CurlPlugin: ProtocolHandler {
     public let schemes: [Scheme]
 
-    /// - Parameter names: libcurl's scheme names.
+    /// Those of libcurl's schemes that are transfers: telnet reads standard input, ldap and rtmp
+    /// block.
+    private static let transfers: [(name: String, port: UInt16, trust: Scheme.Trust)] = [
+        ("dict", 2628, .none), ("ftp", 21, .none), ("ftps", 990, .ca), ("imap", 143, .none),
+        ("imaps", 993, .ca), ("pop3", 110, .none), ("pop3s", 995, .ca), ("scp", 22, .none),
+        ("sftp", 22, .none), ("tftp", 69, .none),
+    ]
+
+    /// - Parameter names: The scheme names that libcurl knows.
     public init(_ names: [String]) {
-        schemes = names.map { name in
+        schemes = Self.transfers.filter { names.contains($0.name) }.map { transfer in
             Scheme(
-                name, port: 0, transport: .own, trust: name.hasSuffix("s") ? .ca : .none,
-                path: .opaque, summary: "Whatever libcurl makes of it")
+                transfer.name, plugin: "curl", port: transfer.port, transport: .own,
+                summary: "Whatever libcurl makes of it"
+            ) {
+                $0.pathForm = .opaque
+                $0.trust = transfer.trust
+                $0.canResume = true
+            }
         }
     }
 
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        let exchange = HTTPRequest(uri: request.uri, options: request.http, limits: request.limits)
+        let exchange = try HTTPRequest(request, options: HTTPOptions(request))
         return try await dialer.httpClient().exchange(exchange) {
             reply async throws(FetchError) in
             try await emit(.head(Head(.success)))

@@ -8,20 +8,44 @@ public struct HTTPPlugin: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "http", port: 80, transport: .own, takesInput: true, secureForm: "https",
-            summary: "HTTP through libcurl (RFC 9110)"),
+            "http", plugin: "http", port: 80, transport: .own,
+            summary: "HTTP through libcurl (RFC 9110)"
+        ) {
+            Self.shared(&$0)
+            $0.secureForm = "https"
+        },
         Scheme(
-            "https", port: 443, transport: .own, trust: .ca, takesInput: true,
-            summary: "HTTP over TLS through libcurl (RFC 9110)"),
+            "https", plugin: "http", port: 443, transport: .own,
+            summary: "HTTP over TLS through libcurl (RFC 9110)"
+        ) {
+            Self.shared(&$0)
+            $0.trust = .ca
+            $0.identityScheme = "https"
+        },
     ]
+
+    private static func shared(_ scheme: inout Scheme) {
+        scheme.input = .body
+        scheme.canResume = true
+        scheme.factNames = ["http"]
+    }
+
+    public let options = [
+        HTTPOptions.header, HTTPOptions.request, HTTPOptions.userAgent, HTTPOptions.referer,
+    ]
+
+    public func carried(
+        from request: Request, status: Int?, isSameOrigin: Bool
+    ) -> CarriedOptions {
+        HTTPOptions.carried(from: request, status: status, isSameOrigin: isSameOrigin)
+    }
 
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        var exchange = HTTPRequest(uri: request.uri, options: request.http, limits: request.limits)
-        exchange.wantsRawBody = request.wantsRawBody
-        if let input = request.input, exchange.options.body == nil {
-            exchange.options.body = input
+        var exchange = try HTTPRequest(request, options: HTTPOptions(request))
+        if request.wantsHeadAlone && exchange.options.method == nil {
+            exchange.options.method = "HEAD"
         }
         for field in exchange.options.fields {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
@@ -29,18 +53,60 @@ public struct HTTPPlugin: ProtocolHandler {
         if let method = exchange.options.method, !Self.isToken(method) {
             throw FetchError(.usage, .input, "\"\(method)\" is no HTTP method")
         }
-        let offset = exchange.options.resumeOffset
-        let method =
-            exchange.options.method ?? (exchange.options.body == nil ? "GET" : "POST")
+        let options = exchange.options
+        let method = options.method ?? (options.body == nil ? "GET" : "POST")
         var isWanted = true
-        return try await dialer.httpClient().exchange(exchange) {
+        var range: ContentRange?
+        var bodyBytes = 0
+        let completeness = try await dialer.httpClient().exchange(exchange) {
             reply async throws(FetchError) in
-            let head = try Self.head(reply, method: method, resumeOffset: offset)
+            var head = try Self.head(reply, method: method, resumeOffset: options.resumeOffset)
+            head.hasNoBody = method == "HEAD"
+            range = try Self.range(of: reply, options)
             isWanted = reply.status != 416 || head.replyClass != .success
             try await emit(.head(head))
         } onBody: { bytes async throws(FetchError) in
+            bodyBytes += bytes.count
+            if let range, bodyBytes > range.count { throw Self.beyond(range) }
             if isWanted { try await emit(.body(bytes)) }
         }
+        guard let range, options.method != "HEAD", bodyBytes < range.countToEnd else {
+            return completeness
+        }
+        return .truncated
+    }
+
+    /// What a 206 says that its body is; `nil` for every other reply, where the user has asked for
+    /// a range of their own, and where the body that we get is not the one that was sent.
+    ///
+    /// - Throws: `protocol-error` when it is not the rest that was asked for: it would end up in
+    ///   the wrong place.
+    private static func range(
+        of reply: HTTPReply, _ options: HTTPOptions
+    ) throws(FetchError) -> ContentRange? {
+        let asksByField = options.fields.contains { $0.name.lowercased() == "range" }
+        guard reply.status == 206, options.resumeOffset != nil || !asksByField else { return nil }
+        let text = reply["content-range"] ?? ""
+        guard let range = ContentRange(parsing: text), range.first == options.resumeOffset ?? 0
+        else {
+            let said = text.isEmpty ? "a range it does not name" : "\"\(text.prefix(80))\""
+            throw FetchError(
+                .protocolError, .header,
+                "the server sent \(said) instead of all from byte \(options.resumeOffset ?? 0)",
+                hint: options.resumeOffset == nil ? nil : "fetch it anew, without -C")
+        }
+        // libcurl decodes only where no range was asked for.
+        if options.resumeOffset == nil && reply["content-encoding"] != nil { return nil }
+        let length = reply["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 52) }
+        if let length, length > range.count { throw beyond(range) }
+        return range
+    }
+
+    private static func beyond(_ range: ContentRange) -> FetchError {
+        FetchError(
+            .protocolError, .body,
+            "the body is longer than its range, bytes \(range.first) to \(range.last)",
+            expected: String(range.count))
     }
 
     /// RFC 9110 §5.6.2, as far as methods go.
@@ -52,7 +118,7 @@ public struct HTTPPlugin: ProtocolHandler {
             }
     }
 
-    /// - Throws: `permanent-failure` when the server does not resume where it was asked to: its
+    /// - Throws: `permanent-failure` when the server begins anew where it was asked to resume: its
     ///   body would end up in the wrong place.
     static func head(
         _ reply: HTTPReply, method: String, resumeOffset: Int?
@@ -73,13 +139,10 @@ public struct HTTPPlugin: ProtocolHandler {
             HTTPDate.seconds(retryAfter: $0, date: reply["date"])
         }
         guard let resumeOffset else { return head }
-        let range = reply["content-range"] ?? ""
-        if reply.status == 416 && range == "bytes */\(resumeOffset)" {
+        if reply.status == 416 && reply["content-range"] == "bytes */\(resumeOffset)" {
             // Nothing is missing.
             head.replyClass = .success
-        } else if head.replyClass == .success
-            && !(reply.status == 206 && range.hasPrefix("bytes \(resumeOffset)-"))
-        {
+        } else if head.replyClass == .success && reply.status != 206 {
             throw FetchError(
                 .permanentFailure, .header, "the server cannot resume at byte \(resumeOffset)",
                 hint: "fetch it anew, without -C")

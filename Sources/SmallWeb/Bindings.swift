@@ -3,7 +3,7 @@ public import SmallWebCore
 
 /// The text of the file `bindings`, lines of `NAME URL`: which identity is for which place. Lines
 /// that are not changed stay as they are, byte by byte. Pure: bytes in, bytes out.
-public struct Bindings: Sendable, Hashable {
+public struct Bindings: Sendable, Equatable {
     private struct Line: Sendable, Hashable {
         let bytes: ArraySlice<UInt8>
         /// `nil` for a comment, and for what cannot be read.
@@ -16,6 +16,9 @@ public struct Bindings: Sendable, Hashable {
     }
 
     private var lines: [Line]
+    private let registry: Registry
+
+    public static func == (left: Bindings, right: Bindings) -> Bool { left.lines == right.lines }
 
     /// Whether it can be an identity's name, and with that a file's.
     public static func isName(_ text: String) -> Bool {
@@ -25,7 +28,9 @@ public struct Bindings: Sendable, Hashable {
             }
     }
 
-    public init(parsing bytes: [UInt8]) {
+    /// - Parameter registry: Says which schemes have identities.
+    public init(parsing bytes: [UInt8], registry: Registry) {
+        self.registry = registry
         var bytes = bytes[...]
         if bytes.last == ASCII.lineFeed { bytes = bytes.dropLast() }
         let isEmpty = bytes.isEmpty
@@ -34,14 +39,18 @@ public struct Bindings: Sendable, Hashable {
             ? []
             : bytes.split(
                 separator: ASCII.lineFeed, omittingEmptySubsequences: false
-            ).map { Line(bytes: $0, binding: Self.binding($0)) }
+            ).map { Line(bytes: $0, binding: Self.binding($0, registry)) }
     }
 
-    private static func binding(_ line: ArraySlice<UInt8>) -> Binding? {
+    private static func binding(
+        _ line: ArraySlice<UInt8>, _ registry: Registry
+    ) -> Binding? {
         let words = line.split {
             $0 == ASCII.space || $0 == ASCII.carriageReturn || $0 == ASCII.tab
         }.map { String(decoding: $0, as: UTF8.self) }
-        guard words.count == 2, isName(words[0]), let scope = try? Identities.Scope(words[1]) else {
+        guard words.count == 2, isName(words[0]),
+            let scope = try? Identities.Scope(words[1], in: registry)
+        else {
             return nil
         }
         return Binding(name: words[0], scope: scope)
@@ -56,7 +65,8 @@ public struct Bindings: Sendable, Hashable {
     /// The identity of the narrowest place that has `uri` in it.
     public func name(for uri: URI) -> String? {
         var best: (name: String, length: Int)?
-        for case let binding? in lines.map(\.binding) where binding.scope.contains(uri) {
+        for case let binding? in lines.map(\.binding)
+        where binding.scope.contains(uri, in: registry) {
             let length = binding.scope.path.utf8.count
             if length >= best?.length ?? 0 { best = (binding.name, length) }
         }

@@ -33,7 +33,15 @@ struct Hops {
         log.begin(origin)
         var hops = 0
         while true {
-            var ending = try await exchange()
+            var ending: Ending
+            do throws(FetchError) {
+                ending = try await exchange()
+            } catch  where hops > 0 && error.outcome == .badURL {
+                // The plugin refuses the target, which the server has chosen and not the user.
+                throw FetchError(
+                    .protocolError, .header,
+                    "bad redirect to \(request.uri.display): \(error.message)")
+            }
             ending.connection = log.connection
             ending.traffic = log.traffic ?? Traffic()
             guard let head = ending.head, head.replyClass == .redirect,
@@ -53,6 +61,7 @@ struct Hops {
                 status: head.status, from: request.uri, to: next.uri,
                 isPermanent: head.isPermanentRedirect)
             try await emit(.redirect(redirect))
+            if let note = leftOut(by: next, status: head.status) { try await emit(.note(note)) }
             request = next
         }
     }
@@ -75,13 +84,16 @@ struct Hops {
             options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
             limits: request.limits,
             deadline: deadline, wire: wire, sessions: fetcher.sessions,
-            identity: try fetcher.options.identities.identity(for: request.uri, origin: origin),
-            emit: emit)
+            identity: try fetcher.options.identities.identity(
+                for: request.uri, origin: origin, in: fetcher.registry)
+        ) { event async throws(FetchError) in
+            guard case .sent(let bytes, let method) = event else { return try await emit(event) }
+            try await emit(.sent(entry.handler.redacted(bytes), method: method))
+        }
         var head: Head?
         var (isHeld, heldBytes) = (false, 0)
         var isEnough = false
-        let stopsAtHead =
-            request.wantsHeadAlone && !(request.hasHeadMethod && request.http.method == "HEAD")
+        let wantsHeadAlone = request.wantsHeadAlone
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -103,7 +115,7 @@ struct Hops {
             default: break
             }
             try await emit(event)
-            if stopsAtHead, case .head = event {
+            if wantsHeadAlone, case .head(let reply) = event, !reply.hasNoBody {
                 isEnough = true
                 // Nobody sees this error: it is how the plugin learns that it may stop.
                 throw .cancelled
@@ -121,7 +133,7 @@ struct Hops {
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
     }
 
-    /// The next request, resolved against the present URI. Input is not carried over.
+    /// The next request, resolved against the present URI.
     private func target(
         _ reference: String, status: Int?
     ) throws(FetchError) -> Request {
@@ -141,26 +153,18 @@ struct Hops {
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)
             if request.upload != nil && next.scheme.name == request.scheme.name {
-                throw .redirect("not sending the upload again to \(uri)")
+                throw .redirect("not sending the upload again to \(uri.display)")
             }
             // Whoever hides behind a proxy must not be led around it.
-            if fetcher.options.http.isSpecial && next.scheme.transport != .own {
-                throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri)")
+            if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
+                throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri.display)")
             }
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
-            next.http = request.http
-            if next.http.body == nil { next.http.body = request.input }
-            let isSameOrigin =
-                next.uri.scheme == request.uri.scheme
-                && next.uri.hostAndPort == request.uri.hostAndPort
-            next.http = next.http.redirected(status: status, isSameOrigin: isSameOrigin)
-            if next.wantsHeadAlone {
-                // Each protocol has its own way to be asked for no more.
-                let other = next.http.method == "HEAD" ? nil : next.http.method
-                next.http.method = next.hasHeadMethod ? other ?? "HEAD" : other
-            }
+            let carried = carried(to: next, status: status)
+            next.options = carried.options
+            next.input = carried.input
             return next
         } catch {
             if error.outcome == .redirectRefused { throw error }
@@ -172,16 +176,39 @@ struct Hops {
         }
     }
 
+    private func isSameOrigin(_ next: Request) -> Bool {
+        let port = { (request: Request) in request.uri.port ?? request.scheme.defaultPort }
+        return next.scheme.name == request.scheme.name && next.uri.host == request.uri.host
+            && port(next) == port(request)
+    }
+
+    private func carried(to next: Request, status: Int?) -> CarriedOptions {
+        guard let entry = fetcher.registry[request.scheme.name] else {
+            return CarriedOptions(RequestOptions())
+        }
+        return entry.handler.carried(
+            from: request, status: status, isSameOrigin: isSameOrigin(next))
+    }
+
+    /// What another origin does not get, though the one before has got it.
+    private func leftOut(by next: Request, status: Int?) -> Note? {
+        let names = carried(to: next, status: status).leftOut
+        guard !names.isEmpty, let place = next.uri.hostAndPort else { return nil }
+        return Note("other-origin", "not sent on to \(place): \(names.joined(separator: ", "))")
+    }
+
     private mutating func check(_ uri: URI, hops: Int) throws(FetchError) {
         let limit = fetcher.options.redirects.limit
         guard hops <= limit else {
             throw FetchError(
-                .tooManyRedirects, .header, "more than \(limit) redirects, the next to \(uri)",
+                .tooManyRedirects, .header,
+                "more than \(limit) redirects, the next to \(uri.display)",
                 hint: "allow more with --max-redirs", expected: String(limit))
         }
         seen.insert(request.uri.withoutFragment)
         guard seen.insert(uri.withoutFragment).inserted else {
-            throw FetchError(.tooManyRedirects, .header, "the redirects form a loop at \(uri)")
+            throw FetchError(
+                .tooManyRedirects, .header, "the redirects form a loop at \(uri.display)")
         }
     }
 }

@@ -11,13 +11,13 @@ public struct Identities: Sendable {
         public let path: String
 
         /// - Throws: `bad-url` for what has no use for client certificates.
-        public init(_ url: String) throws(FetchError) {
+        public init(_ url: String, in registry: Registry) throws(FetchError) {
             let uri = try InternationalHostName.toASCII(URI(parsing: url)).removingDotSegments()
-            guard let place = Place(uri) else {
+            guard let place = Place(uri, registry) else {
                 throw FetchError(
                     .badURL, .input,
                     "no identity can be shown to \(url): its scheme has none",
-                    hint: "identities are for gemini, titan, gophers, https and git+https")
+                    hint: Identities.hint(registry))
             }
             self.place = place
             path = Self.trimmed(uri.path)
@@ -28,8 +28,10 @@ public struct Identities: Sendable {
         }
 
         /// By path segment: `/alice` is not the beginning of `/alice-bob`.
-        public func contains(_ uri: URI) -> Bool {
-            guard Place(uri) == place, !Self.mayLeadElsewhere(uri.path) else { return false }
+        public func contains(_ uri: URI, in registry: Registry) -> Bool {
+            guard Place(uri, registry) == place, !Self.mayLeadElsewhere(uri.path) else {
+                return false
+            }
             let other = Self.trimmed(uri.removingDotSegments().path)
             return path.isEmpty || other == path || other.hasPrefix(path + "/")
         }
@@ -52,21 +54,17 @@ public struct Identities: Sendable {
 
     /// A server that an identity may be for.
     struct Place: Sendable, Hashable {
-        /// Of two schemes that are the same place, such as gemini and titan, the first.
+        /// Of schemes with the same servers, the one that the others name.
         let scheme: String
         let endpoint: Endpoint
 
         /// `nil` for a scheme without client certificates.
-        init?(_ uri: URI) {
-            let port: UInt16
-            switch uri.scheme {
-            case "gemini", "titan": (scheme, port) = ("gemini", 1965)
-            case "https", "git+https": (scheme, port) = ("https", 443)
-            case "gophers": (scheme, port) = ("gophers", 70)
-            default: return nil
-            }
-            guard let host = uri.host else { return nil }
-            endpoint = Endpoint(host: host, port: uri.port ?? port, security: .tls)
+        init?(_ uri: URI, _ registry: Registry) {
+            guard let own = registry[uri.scheme]?.scheme, let name = own.identityScheme,
+                let host = uri.host
+            else { return nil }
+            scheme = name
+            endpoint = Endpoint(host: host, port: uri.port ?? own.defaultPort, security: .tls)
         }
     }
 
@@ -77,13 +75,18 @@ public struct Identities: Sendable {
 
     public init() {}
 
-    /// Whether a client certificate can be shown to servers of this scheme.
-    public static func areFor(_ uri: URI) -> Bool { Place(uri) != nil }
+    /// Which schemes have identities, for people.
+    package static func hint(_ registry: Registry) -> String {
+        let names = registry.schemes.filter { $0.identityScheme != nil }.map(\.name)
+        return "identities are for \(names.joined(separator: ", "))"
+    }
 
     /// - Parameter origin: The URI that the user asked for, before redirects.
-    func identity(for uri: URI, origin: URI) throws(FetchError) -> ClientIdentity? {
-        guard let place = Place(uri) else { return nil }
-        if let chosen, place == Place(origin) { return chosen }
+    func identity(
+        for uri: URI, origin: URI, in registry: Registry
+    ) throws(FetchError) -> ClientIdentity? {
+        guard let place = Place(uri, registry) else { return nil }
+        if let chosen, place == Place(origin, registry) { return chosen }
         return try bound?(uri)
     }
 }

@@ -7,6 +7,7 @@ public struct ForeignIdentity: Sendable, Hashable {
     public let certificate: String
     /// `nil` when it is in the same file.
     public let key: String?
+    /// URLs, or `//host/path` where the client knows one scheme only.
     public let scopes: [String]
 
     public init(name: String, certificate: String, key: String?, scopes: [String]) {
@@ -87,7 +88,7 @@ public enum IdentityFormat: String, Sendable, CaseIterable {
             ForeignIdentity(
                 name: host, certificate: file,
                 key: keys.first { $0.host == host }?.file,
-                scopes: ["gemini://\(host)/"])
+                scopes: ["//\(host)/"])
         }
     }
 
@@ -104,7 +105,7 @@ public enum IdentityFormat: String, Sendable, CaseIterable {
             let base = fields[3].hasSuffix(".crt") ? String(fields[3].dropLast(4)) : fields[3]
             return ForeignIdentity(
                 name: base, certificate: "\(directory)/\(base).crt",
-                key: "\(directory)/\(base).key", scopes: ["gemini://\(fields[0])\(port)\(root)"])
+                key: "\(directory)/\(base).key", scopes: ["//\(fields[0])\(port)\(root)"])
         }
     }
 }

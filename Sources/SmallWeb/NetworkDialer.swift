@@ -109,7 +109,7 @@ extension Connection {
                     "identity-in-clear",
                     "before TLS 1.3 whoever listens sees the client certificate"))
         }
-        return notes
+        return notes + tls.certificate.weaknesses(of: endpoint.description)
             + tls.problems(at: UTCDate.now).map { Note($0.rawValue, tls.describe($0)) }
     }
 

@@ -56,6 +56,12 @@ extension ArraySlice<UInt8> {
             return startIndex + (UnsafeRawPointer(found) - start)
         }
     }
+
+    /// For the beginning of a text: without the mark that some editors put there, which is no part
+    /// of it.
+    public var withoutByteOrderMark: ArraySlice<UInt8> {
+        starts(with: [0xEF, 0xBB, 0xBF]) ? dropFirst(3) : self
+    }
 }
 
 extension [UInt8] {

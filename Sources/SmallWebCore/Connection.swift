@@ -121,6 +121,10 @@ public struct CertificateFacts: Sendable, Hashable {
     public var ipNames: [String]?
     /// `ecdsa-p256`, `rsa-2048`, `ed25519` and the like.
     public var keyName: String?
+    /// A key that is too short, in words; `nil` for one that is not.
+    public var weakKey: String?
+    /// The digest below the signature, when that is a broken one: `SHA-1`.
+    public var weakDigest: String?
 
     public init(
         sha256: [UInt8], sha512: [UInt8] = [], spkiSHA256: [UInt8], subject: String,
@@ -134,6 +138,22 @@ public struct CertificateFacts: Sendable, Hashable {
         self.notBefore = notBefore
         self.notAfter = notAfter
         self.matchesHost = matchesHost
+    }
+}
+
+extension CertificateFacts {
+    /// What makes the certificate easier to forge than it should be. No policy refuses it for that.
+    ///
+    /// - Parameter place: `HOST:PORT`, of the server.
+    public func weaknesses(of place: String) -> [Note] {
+        var notes: [Note] = []
+        if let weakKey { notes.append(Note("cert-weak-key", "the key is weak: \(weakKey)")) }
+        if let weakDigest {
+            notes.append(
+                Note("cert-weak-signature", "the certificate's signature is weak: \(weakDigest)"))
+        }
+        for index in notes.indices { notes[index].place = place }
+        return notes
     }
 }
 

@@ -5,14 +5,16 @@
 /// `connecting`, `connected` and `sent` come from the host side, once per hop; `redirect` for each
 /// redirect that is followed; then at most one `head`, and `facts`, `item` and `body` in wire
 /// order. How it ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
+//
+// An event passes many hands. The rare and large ones are indirect, so that all are cheap to copy.
 public enum Event: Sendable {
     /// A connection attempt begins; `address` is numeric, with its port.
     case connecting(Endpoint, address: String)
-    case connected(Connection)
+    indirect case connected(Connection)
     /// Request bytes as they went out, in one piece; the method where the protocol has methods.
     case sent([UInt8], method: String? = nil)
-    case redirect(Redirect)
-    case head(Head)
+    indirect case redirect(Redirect)
+    indirect case head(Head)
     /// Facts of the reply that were not known when its head came.
     case facts(Facts)
     case item(Item)
@@ -21,7 +23,7 @@ public enum Event: Sendable {
     /// Something the user may want to know and that does not fail the fetch.
     case note(Note)
     /// The last element of a sequence of events; the fetcher's alone.
-    case end(Ending)
+    indirect case end(Ending)
 }
 
 /// The reply's class, the same words for every protocol.
@@ -53,6 +55,8 @@ public struct Head: Sendable, Hashable {
     public var isPermanentRedirect = false
     /// For ``ReplyClass/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput = false
+    /// Whether the request asked for no body, so that none follows whatever the header says.
+    public var hasNoBody = false
     /// How long the body will be, if the protocol says so before.
     public var bodyBytes: Int?
     /// A file name that the protocol knows better than the URL's path says; not yet safe to use.
@@ -130,6 +134,9 @@ public struct Redirect: Sendable, Hashable {
 public struct Note: Sendable, Hashable {
     public let code: String
     public let message: String
+    /// The server that it is about, as `HOST:PORT`; `nil` for what is about one reply. A person
+    /// need not be told twice of a server.
+    public var place: String?
 
     public init(_ code: String, _ message: String) {
         self.code = code

@@ -1,65 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// What a request adds for HTTP; other schemes have no use for it.
-public struct HTTPOptions: Sendable, Hashable {
-    /// `nil` for GET, or POST when there is a body.
-    public var method: String?
-    /// In order, in addition to those that the client makes itself; an empty value removes one.
-    public var fields: [HTTPField] = []
-    public var body: [UInt8]?
-    /// Bytes that are there already: asks for the rest; `nil` for everything.
-    public var resumeOffset: Int?
-
-    public init() {}
-
-    public var isEmpty: Bool { self == HTTPOptions() }
-
-    /// What may follow a redirect with `status` (RFC 9110 §15.4).
-    ///
-    /// - Parameter isSameOrigin: Whether scheme, host and port stay. Credentials go nowhere else.
-    public func redirected(status: Int?, isSameOrigin: Bool) -> HTTPOptions {
-        var options = self
-        let keepsMethod = status == 307 || status == 308 || method == "HEAD"
-        if !keepsMethod && (body != nil || status == 303) {
-            options.method = nil
-            options.body = nil
-            options.fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
-        }
-        if !isSameOrigin {
-            let secrets = ["authorization", "cookie", "proxy-authorization"]
-            options.fields.removeAll { secrets.contains($0.name.lowercased()) }
-        }
-        return options
-    }
-}
-
-/// A header field as written: repeated names are repeated fields.
-public struct HTTPField: Sendable, Hashable {
-    public let name: String
-    public let value: String
-
-    /// - Parameter name: Blanks around it go, which many servers do not see either: a secret must
-    ///   be known as one.
-    public init(_ name: String, _ value: String) {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        let end = name.lastIndex { !isBlank($0) }.map(name.index(after:)) ?? name.startIndex
-        self.name = String(name[..<end].drop(while: isBlank))
-        self.value = value
-    }
-}
-
 /// One HTTP request, as a plugin hands it to the host side.
 public struct HTTPRequest: Sendable {
     public var uri: URI
+    /// The server that it is for.
+    public let endpoint: Endpoint
     public var options: HTTPOptions
     /// Whether the body shall stay as it was encoded for the transfer.
-    public var wantsRawBody = false
-    public var limits: Limits
+    public let wantsRawBody: Bool
+    public let limits: Limits
 
-    public init(uri: URI, options: HTTPOptions = HTTPOptions(), limits: Limits = Limits()) {
-        self.uri = uri
+    /// - Parameter uri: Where it goes; `nil` for the URI of `request`.
+    /// - Throws: `bad-url` when the URI names no host.
+    public init(
+        _ request: Request, uri: URI? = nil, options: HTTPOptions
+    ) throws(FetchError) {
+        self.uri = uri ?? request.uri
+        endpoint = try request.endpoint
         self.options = options
-        self.limits = limits
+        wantsRawBody = request.wantsRawBody
+        limits = request.limits
     }
 }
 
@@ -75,8 +35,6 @@ public struct HeaderFields: Sendable, Hashable {
     }
 
     public init() {}
-
-    public var count: Int { spans.count }
 
     /// Takes the next line. What is not a field is kept in ``bytes`` alone.
     mutating func add(line: some Collection<UInt8>, isField: Bool) {

@@ -9,6 +9,8 @@ public struct Registry: Sendable {
     }
 
     private var entries: [String: Entry] = [:]
+    /// In the order in which they were registered.
+    public private(set) var handlers: [any ProtocolHandler] = []
 
     public init() {}
 
@@ -23,6 +25,7 @@ public struct Registry: Sendable {
             throw FetchError(
                 .usage, .plugin, "the scheme \(scheme.name) already has a handler")
         }
+        handlers.append(handler)
         for scheme in handler.schemes {
             entries[scheme.name] = Entry(scheme: scheme, handler: handler)
         }
@@ -30,6 +33,10 @@ public struct Registry: Sendable {
 
     /// The entry of a scheme in lower case, or `nil`.
     public subscript(scheme: String) -> Entry? { entries[scheme] }
+
+    /// What a host without a scheme means where keys and identities are kept; `nil` when no plugin
+    /// claims that.
+    public var schemeOfHosts: Scheme? { schemes.first { $0.isDefaultForHosts } }
 
     /// All schemes, by name.
     public var schemes: [Scheme] {

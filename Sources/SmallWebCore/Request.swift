@@ -13,13 +13,16 @@ public struct Request: Sendable {
     /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there,
     /// unless the protocol has been asked for no more.
     public var wantsHeadAlone = false
-    /// For HTTP alone.
-    public var http = HTTPOptions()
-    /// What is sent to be stored, for Titan alone.
+    /// The values of the options that the plugin declares; others mean nothing to it.
+    public var options = RequestOptions()
+    /// Bytes of the body that are there already: asks for the rest; `nil` for everything.
+    public var resumeOffset: Int?
+    /// What is sent to be stored.
     public var upload: Upload?
-    /// For Git alone.
-    public var refs = RefQuery()
-    /// Whether the consumer has a use for ``Event/item(_:)`` and ``Event/ref(_:)``, which cost time
+    /// Patterns of the references to list, none for all; `nil` when it is not references that are
+    /// asked for. For a scheme that has references.
+    public var referencePatterns: [String]?
+    /// Whether the consumer has a use for ``Event/item(_:)``, which cost time
     /// where a reply has a hundred thousand of them. Bodies have the same as text.
     public var wantsItems = true
     public var limits: Limits
@@ -31,9 +34,6 @@ public struct Request: Sendable {
         self.limits = limits
     }
 
-    /// Whether the protocol can be asked for the head alone, as HTTP can with HEAD.
-    public var hasHeadMethod: Bool { scheme.transport == .own && !scheme.name.hasPrefix("git") }
-
     /// Where to connect: the URI's host and port, or the scheme's default port.
     ///
     /// - Throws: `bad-url` when the URI names no host.
@@ -42,7 +42,7 @@ public struct Request: Sendable {
             guard let host = uri.host else { throw .badURL("no host in the URL") }
             return Endpoint(
                 host: host, port: uri.port ?? scheme.defaultPort,
-                security: scheme.transport == .tls ? .tls : .none)
+                security: scheme.isSecure ? .tls : .none)
         }
     }
 }
@@ -51,18 +51,15 @@ public struct Request: Sendable {
 public struct Upload: Sendable {
     public let byteCount: Int
     public let mediaType: String
-    /// What the server knows the writer by, unencoded.
-    public var token: [UInt8]?
     /// The next piece, at most 64 KiB; empty at the end.
     public let next: @Sendable () throws(FetchError) -> [UInt8]
 
     public init(
-        byteCount: Int, mediaType: String, token: [UInt8]? = nil,
+        byteCount: Int, mediaType: String,
         next: @escaping @Sendable () throws(FetchError) -> [UInt8]
     ) {
         self.byteCount = byteCount
         self.mediaType = mediaType
-        self.token = token
         self.next = next
     }
 }
@@ -86,7 +83,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 
     /// `host:port`, IPv6 in brackets: the key of trust and of connection rules.
     public var description: String {
-        (host.contains(":") ? "[\(host)]" : host) + ":\(port)"
+        "\(host.bracketedHost):\(port)"
     }
 }
 

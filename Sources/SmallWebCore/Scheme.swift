@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// What a URL scheme is, as data: the registry, `smallweb schemes` and the docs are made of it.
+/// What a URL scheme is, as data. Everything that the rest of smallweb needs to know about a
+/// protocol is here: no other code compares the names of schemes.
 public struct Scheme: Sendable, Hashable {
     /// What carries the protocol's bytes.
     public enum Transport: String, Sendable, Hashable {
@@ -23,35 +24,91 @@ public struct Scheme: Sendable, Hashable {
     public enum PathForm: String, Sendable, Hashable {
         /// A hierarchy: `.` and `..` segments are resolved.
         case hierarchical
-        /// Bytes for the server, never normalised (gopher selectors, git paths).
+        /// Bytes for the server, never normalised.
         case opaque
+    }
+
+    /// What a request may carry beside its URL.
+    public enum Input: Sendable, Hashable {
+        /// One line that answers a prompt, without a line end.
+        case line
+        /// A body, byte for byte.
+        case body
+    }
+
+    /// What an upload means.
+    public struct Uploads: Sendable, Hashable {
+        /// Whether the scheme can do nothing else.
+        public var isOnlyUse: Bool
+        /// The media type of a file whose name does not say it.
+        public var mediaType: String
+        /// Schemes to which the reply to an upload may redirect.
+        public var replySchemes: Set<String>
+
+        public init(isOnlyUse: Bool, mediaType: String, replySchemes: Set<String>) {
+            self.isOnlyUse = isOnlyUse
+            self.mediaType = mediaType
+            self.replySchemes = replySchemes
+        }
     }
 
     /// Lower case, without `:`.
     public let name: String
+    /// The stable name of the plugin, for records.
+    public let plugin: String
     public let defaultPort: UInt16
     public let transport: Transport
-    public let trust: Trust
-    public let pathForm: PathForm
-    /// Whether `--data` has a meaning: a query, search words.
-    public let takesInput: Bool
-    /// The scheme of the same protocol over TLS, to which a redirect may always lead.
-    public let secureForm: String?
     /// One sentence without a full stop, with the specification's name.
     public let summary: String
 
+    public var trust = Trust.none
+    public var pathForm = PathForm.hierarchical
+    /// What `--data` means; `nil` when it has no meaning.
+    public var input: Input?
+    /// `nil` when nothing can be uploaded.
+    public var uploads: Uploads?
+    /// The scheme of the same protocol over TLS, to which a redirect may always lead.
+    public var secureForm: String?
+    /// The scheme whose client certificates are shown to its servers: its own name, or that of a
+    /// scheme with the same servers. `nil` when none are shown.
+    public var identityScheme: String?
+    /// Whether it can be asked for the rest of a body.
+    public var canResume = false
+    /// Whether its URLs name repositories, whose references can be listed.
+    public var hasReferences = false
+    /// The scheme under which people know the same place: an `https` URL for a repository that is
+    /// reached over HTTPS.
+    public var webScheme: String?
+    /// Whether the user before the host is part of the address, and no login.
+    public var isUserPartOfAddress = false
+    /// Whether a desktop may open its links with smallweb.
+    public var opensOnDesktop = false
+    /// Whether a host without a scheme means it where keys and identities are kept.
+    public var isDefaultForHosts = false
+    /// The names of ``Facts`` that its replies can have.
+    public var factNames: [String] = []
+
+    /// - Parameter facts: Sets what is not the default.
     public init(
-        _ name: String, port: UInt16, transport: Transport, trust: Trust = .none,
-        path: PathForm = .hierarchical, takesInput: Bool = false, secureForm: String? = nil,
-        summary: String
+        _ name: String, plugin: String, port: UInt16, transport: Transport, summary: String,
+        _ facts: (inout Scheme) -> Void = { _ in }
     ) {
         self.name = name
+        self.plugin = plugin
         self.defaultPort = port
         self.transport = transport
-        self.trust = trust
-        self.pathForm = path
-        self.takesInput = takesInput
-        self.secureForm = secureForm
         self.summary = summary
+        facts(&self)
+    }
+
+    /// Whether its connections are encrypted.
+    public var isSecure: Bool { transport == .tls || trust != .none }
+
+    /// Whether the plugin's library opens the connections, by options of its own.
+    public var dialsForItself: Bool {
+        switch transport {
+        case .own: true
+        case .tcp, .tls: false
+        }
     }
 }

@@ -30,6 +30,9 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `bad-url` with a message that says which rule is broken.
     public init(parsing text: String) throws(FetchError) {
+        guard !text.hasSystemEscapes else {
+            throw .badURL("the URL is not UTF-8", hint: "write its bytes as %XX")
+        }
         let reference = try Reference(parsing: text)
         guard let scheme = reference.scheme else {
             throw .badURL(
@@ -93,6 +96,26 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return copy.description
     }
 
+    /// A URL as typed, for people and logs: the same for a text that may not be one.
+    public static func display(_ text: String) -> String {
+        let bytes = text.utf8
+        guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return text }
+        if let uri = try? URI(parsing: text) {
+            return uri.userinfo?.contains(":") ?? false ? uri.display : text
+        }
+        // What is wrong with it may be the password: it ends at the last @ that can end it.
+        guard let colon = bytes.firstIndex(of: ASCII.colon),
+            bytes[colon...].starts(with: "://".utf8)
+        else { return text }
+        let rest = bytes[bytes.index(colon, offsetBy: 3)...]
+        guard let secret = rest.firstIndex(of: ASCII.colon), secret < at else { return text }
+        let authority = rest.prefix { !"/?#".utf8.contains($0) }
+        let end = authority.lastIndex(of: UInt8(ascii: "@"))
+        // A port, and the @ is one of the path.
+        if end == nil && authority[secret...].dropFirst().allSatisfy(ASCII.isDigit) { return text }
+        return secret < end ?? at ? text[...secret] + "***" + text[(end ?? at)...] : text
+    }
+
     /// `host`, or `host:port` when the URI names a port; IPv6 in brackets.
     public var hostAndPort: String? {
         guard var authority = authority else { return nil }
@@ -112,11 +135,16 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
         var description: String {
             var text = userinfo.map { $0 + "@" } ?? ""
-            text += host.contains(":") ? "[\(host)]" : host
+            text += host.bracketedHost
             if let port { text += ":\(port)" }
             return text
         }
     }
+}
+
+extension String {
+    /// As a host is written before a port: an IPv6 address in brackets.
+    package var bracketedHost: String { utf8.contains(ASCII.colon) ? "[\(self)]" : self }
 }
 
 extension FetchError {

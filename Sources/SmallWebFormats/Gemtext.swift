@@ -72,8 +72,9 @@ public struct GemtextReader: Sendable {
     }
 
     private mutating func take(isWhole: Bool) -> GemtextLine {
-        let line = pending[...]
+        var line = pending[...]
         pending = []
+        if number == 1 && !isContinued { line = line.withoutByteOrderMark }
         func result(_ kind: GemtextLine.Kind, dropping count: Int = 0) -> GemtextLine {
             let text = count == 0 ? line : Self.trimmed(line.dropFirst(count))
             return GemtextLine(kind: kind, text: Array(text), target: [], number: number)

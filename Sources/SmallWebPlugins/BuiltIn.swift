@@ -4,6 +4,7 @@ internal import GeminiPlugin
 internal import GitPlugin
 internal import GopherPlugin
 internal import HTTPPlugin
+internal import NexPlugin
 public import SmallWebCore
 internal import SmallWebTransport
 
@@ -17,6 +18,7 @@ extension Registry {
             GitPlugin(),
             GopherPlugin(),
             HTTPPlugin(),
+            NexPlugin(),
             TitanHandler(),
         ]
         for handler in handlers {
@@ -29,18 +31,12 @@ extension Registry {
         return registry
     }()
 
-    /// Schemes of libcurl that are transfers: telnet reads standard input, ldap and rtmp block.
-    private static let transfers: Set<String> = [
-        "dict", "ftp", "ftps", "imap", "imaps", "pop3", "pop3s", "scp", "sftp", "tftp",
-    ]
-
     /// The built-in handlers, and libcurl for further schemes, as far as it supports them.
     ///
     /// - Throws: `not-built-in` when libcurl is not installed.
     public static func builtInWithCurl() throws(FetchError) -> Registry {
         var registry = builtIn
-        let further = try CurlClient.protocols().filter(transfers.contains)
-        try registry.register(CurlPlugin(further))
+        try registry.register(CurlPlugin(try CurlClient.protocols()))
         return registry
     }
 }

@@ -23,9 +23,27 @@ struct CertificateReader {
             matchesHost: matches(host))
         facts.serial = bytes(functions.X509_get0_serialNumber(certificate))
         (facts.dnsNames, facts.ipNames) = alternativeNames()
-        facts.keyName = keyName(functions.X509_get0_pubkey(certificate))
+        let publicKey = functions.X509_get0_pubkey(certificate)
+        facts.keyName = keyName(publicKey)
+        if let publicKey, let type = functions.EVP_PKEY_get0_type_name(publicKey) {
+            facts.weakKey = Self.weakness(
+                ofKey: String(cString: type), bits: Int(functions.EVP_PKEY_get_bits(publicKey)))
+        }
+        var digest = NID_undef
+        _ = functions.X509_get_signature_info(certificate, &digest, nil, nil, nil)
+        facts.weakDigest = Self.weakDigests[digest]
         return facts
     }
+
+    /// What is below 112 bits of security (NIST SP 800-131A).
+    static func weakness(ofKey type: String, bits: Int) -> String? {
+        let bitsMin = ["RSA": 2048, "RSA-PSS": 2048, "DSA": 2048, "EC": 224][type] ?? 0
+        return bits < bitsMin ? "\(type) with \(bits) bits" : nil
+    }
+
+    private static let weakDigests = [
+        NID_md2: "MD2", NID_md4: "MD4", NID_md5: "MD5", NID_sha1: "SHA-1",
+    ]
 
     private func bytes(_ string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
         guard let string, let data = functions.ASN1_STRING_get0_data(string) else { return [] }

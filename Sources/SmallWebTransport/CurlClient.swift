@@ -39,7 +39,7 @@ public struct CurlClient: HTTPClient {
         onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
-        let endpoint = try Self.endpoint(of: request.uri)
+        let endpoint = request.endpoint
         _ = try LineFramer.frame(settings.userAgent.utf8)
         let (verdict, policy): (TrustFacts.Verdict, String) =
             settings.pin != nil
@@ -48,6 +48,10 @@ public struct CurlClient: HTTPClient {
             endpoint: endpoint, upload: request.options.body,
             trust: TrustFacts(verdict: verdict, firstSeen: nil, policy: policy),
             multi: multi, loop: loop)
+        defer {
+            onEnd(transfer.traffic)
+            multi.remove(transfer)
+        }
         configure(transfer, request, endpoint)
         if endpoint.security == .tls, let identity = settings.identity {
             try show(identity, on: transfer)
@@ -58,11 +62,7 @@ public struct CurlClient: HTTPClient {
         let usesProxyAlways =
             settings.noProxy?.isEmpty ?? (getenv("NO_PROXY") == nil && getenv("no_proxy") == nil)
         try await emit(.connecting(endpoint, address: proxy ?? endpoint.description))
-        multi.add(transfer)
-        defer {
-            onEnd(transfer.traffic)
-            multi.remove(transfer)
-        }
+        try multi.add(transfer)
 
         var isAnnounced = false
         var silence = Silence(request.limits.idleSeconds)
@@ -113,16 +113,6 @@ public struct CurlClient: HTTPClient {
         return Self.completeness(transfer.reply, request)
     }
 
-    /// The server that a request is for.
-    public static func endpoint(of uri: URI) throws(FetchError) -> Endpoint {
-        guard let host = uri.host else {
-            throw FetchError(.badURL, .input, "no host in the URL")
-        }
-        let isTLS = uri.scheme.hasSuffix("s")
-        return Endpoint(
-            host: host, port: uri.port ?? (isTLS ? 443 : 80), security: isTLS ? .tls : .none)
-    }
-
     /// How long the server may still say nothing.
     private struct Silence {
         private let seconds: Double
@@ -143,7 +133,8 @@ public struct CurlClient: HTTPClient {
                 end = .after(seconds: seconds)
                 return true
             }
-            let past = Double(Deadline.now.nanoseconds - began.nanoseconds) / 1e9
+            let now = Deadline.now
+            let past = now > began ? Double(now.nanoseconds - began.nanoseconds) / 1e9 : 0
             guard past < seconds else { return false }
             end = .after(seconds: seconds - past)
             return true
@@ -189,12 +180,14 @@ public struct CurlClient: HTTPClient {
         transfer.set(CURLOPT_FOLLOWLOCATION, 0)
         // Just small enough for malloc not to ask the kernel for it at every transfer.
         transfer.set(CURLOPT_BUFFERSIZE, 102_400)
+        // Nor does libcurl keep them then.
         transfer.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        transfer.set(CURLOPT_PIPEWAIT, 1)
+        // Only over TLS may a connection turn out to be HTTP/2, and carry several transfers.
+        transfer.set(CURLOPT_PIPEWAIT, endpoint.security == .tls ? 1 : 0)
         transfer.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         if request.limits.connectSeconds > 0 {
-            let milliseconds = max(1, Int(request.limits.connectSeconds * 1000))
-            transfer.set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
+            transfer.limitConnecting(
+                milliseconds: max(1, Int(request.limits.connectSeconds * 1000)))
         }
         if settings.reportsRequests { transfer.set(CURLOPT_VERBOSE, 1) }
         configureRequest(transfer, request)
@@ -238,7 +231,7 @@ public struct CurlClient: HTTPClient {
         transfer.set(
             CURLOPT_RESOLVE,
             list: resolver.overrides.map { place, addresses in
-                let bracketed = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }
+                let bracketed = addresses.map(\.bracketedHost)
                 return "\(place):\(bracketed.joined(separator: ","))"
             })
         switch resolver.family {

@@ -30,7 +30,7 @@ final class CurlLibrary: @unchecked Sendable {
         }
         guard functions.curl_global_init(Int(swcurl_global_default)) == CURLE_OK,
             let version = functions.curl_version_info(swcurl_version_now)?.pointee
-        else { throw FetchError(.internal, .input, "libcurl could not be initialised") }
+        else { throw FetchError(.notBuiltIn, .input, "libcurl could not be initialised") }
         let table = UnsafeMutablePointer<swcurl_functions>.allocate(capacity: 1)
         table.initialize(to: functions)
         self.functions = UnsafePointer(table)
@@ -49,6 +49,11 @@ final class CurlLibrary: @unchecked Sendable {
 
 /// What there was to know about a transfer when it failed: libcurl has one code for several ills.
 struct CurlCircumstances {
+    let isResolved: Bool
+    /// Whether there is a server or proxy that may have caused what went wrong.
+    let hasPeer: Bool
+    let isTLS: Bool
+    /// Whether the request could go out.
     let isConnected: Bool
     let hasReply: Bool
     let isPaused: Bool
@@ -73,12 +78,29 @@ struct CurlCircumstances {
         // No address of the family asked for, so none was tried.
         case CURLE_COULDNT_CONNECT where errorNumber == 0: (.resolve, .resolve)
         // A reply that is no HTTP/1 or later.
-        case CURLE_UNSUPPORTED_PROTOCOL where isConnected: (.protocolError, .header)
-        // A header line beyond libcurl's own bound; what a paused transfer has unpacked.
-        case CURLE_OUT_OF_MEMORY where isConnected && !hasReply: (.protocolError, .header)
+        case CURLE_UNSUPPORTED_PROTOCOL where hasPeer: (.protocolError, .header)
+        // What a paused transfer has unpacked.
         case CURLE_OUT_OF_MEMORY where isPaused: (.tooLarge, .body)
+        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: shortage
+        case CURLE_BAD_FUNCTION_ARGUMENT where hasPeer, CURLE_UNKNOWN_OPTION where hasPeer,
+            CURLE_WRITE_ERROR:
+            broken
         default: nil
         }
+    }
+
+    /// libcurl's functions fail among themselves over a field that they cannot take apart, or a
+    /// body that they cannot decode.
+    private var broken: (Outcome, FetchError.Phase) {
+        if hasReply { return (.protocolError, .body) }
+        return isTLS && !isConnected ? (.tls, .tls) : (.protocolError, .header)
+    }
+
+    /// A header line beyond libcurl's own bound; before there is a server, a lack of threads,
+    /// descriptors or memory, which may be over soon.
+    private var shortage: (Outcome, FetchError.Phase) {
+        if hasPeer { return broken }
+        return isResolved ? (.connect, .connect) : (.resolve, .resolve)
     }
 }
 
@@ -86,6 +108,9 @@ extension FetchError {
     /// libcurl's error as one of ours, with its own words.
     init(curl code: CURLcode, _ message: String, _ circumstances: CurlCircumstances) {
         let (outcome, phase) = circumstances.verdict(on: code) ?? Self.verdict(on: code)
+        // libcurl blames the caller of its own function.
+        let isBadField = code == CURLE_BAD_FUNCTION_ARGUMENT && outcome == .protocolError
+        let message = isBadField ? "the reply has a malformed header field" : message
         self.init(outcome, phase, message, hint: Self.hint(outcome))
     }
 
@@ -99,10 +124,9 @@ extension FetchError {
         case CURLE_COULDNT_RESOLVE_HOST: (.resolve, .resolve)
         case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: (.connect, .connect)
         case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3,
-            CURLE_BAD_CONTENT_ENCODING, CURLE_UNRECOVERABLE_POLL:
+            CURLE_BAD_CONTENT_ENCODING, swcurl_too_large:
             (.protocolError, .header)
         case CURLE_PARTIAL_FILE: (.truncated, .body)
-        case CURLE_WRITE_ERROR: (.write, .output)
         case CURLE_READ_ERROR: (.read, .send)
         // The one limit that libcurl itself watches.
         case CURLE_OPERATION_TIMEDOUT: (.timeout, .connect)
@@ -119,9 +143,8 @@ extension FetchError {
         case CURLE_PROXY: (.proxy, .proxy)
         case CURLE_LOGIN_DENIED, CURLE_REMOTE_FILE_NOT_FOUND, CURLE_REMOTE_ACCESS_DENIED:
             (.permanentFailure, .header)
-        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_BAD_FUNCTION_ARGUMENT,
-            CURLE_UNKNOWN_OPTION:
-            (.internal, .input)
+        // Of our own calls, as long as there is no server.
+        case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION: (.internal, .input)
         default: (.receive, .body)
         }
     }

@@ -13,15 +13,21 @@ final class CurlMulti: @unchecked Sendable {
     private unowned let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
     private var timer: Waiter?
+    private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
     private static let sparesMax = 64
+    /// Those that ``makeHandle()`` gave and ``remove(_:)`` has not taken back.
+    private(set) var handlesInUse = 0
+
+    private static let shortage = FetchError(
+        .connect, .connect, "libcurl could not begin: too little memory, or too many open files")
 
     init(loop: EventLoop) throws(FetchError) {
         library = try CurlLibrary.shared()
         self.loop = loop
         guard let multi = library.functions.pointee.curl_multi_init() else {
-            throw FetchError(.internal, .input, "libcurl could not make a multi handle")
+            throw Self.shortage
         }
         self.multi = multi
         // Unretained: the loop owns this object, which owns the handle that calls back.
@@ -43,20 +49,25 @@ final class CurlMulti: @unchecked Sendable {
 
     /// An easy handle with every option at its default. Goes back with ``remove(_:)``.
     func makeHandle() throws(FetchError) -> UnsafeMutableRawPointer {
-        if let spare = spares.popLast() { return spare }
-        guard let easy = library.functions.pointee.curl_easy_init() else {
-            throw FetchError(.internal, .input, "libcurl could not make a handle")
+        guard let easy = spares.popLast() ?? library.functions.pointee.curl_easy_init() else {
+            throw Self.shortage
         }
+        handlesInUse += 1
         return easy
     }
 
-    func add(_ transfer: CurlTransfer) {
-        _ = library.functions.pointee.curl_multi_add_handle(multi, transfer.easy)
+    /// - Throws: `connect` when there is not enough memory.
+    func add(_ transfer: CurlTransfer) throws(FetchError) {
+        transfers[ObjectIdentifier(transfer)] = transfer
+        guard library.functions.pointee.curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
+        else { throw Self.shortage }
     }
 
-    /// Ends a transfer, finished or not, and takes its handle back: the transfer is of no use
-    /// afterwards.
+    /// Ends a transfer, finished or not or never added, and takes its handle back: the transfer is
+    /// of no use afterwards.
     func remove(_ transfer: CurlTransfer) {
+        handlesInUse -= 1
+        transfers[ObjectIdentifier(transfer)] = nil
         _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
         // No reset makes a handle forget the number of a system call that failed.
         let isClean = transfer.result == CURLE_OK && transfer.errorNumber == 0
@@ -80,6 +91,11 @@ final class CurlMulti: @unchecked Sendable {
         }
     }
 
+    /// The process was stopped for so long: libcurl's own clock knows nothing of that.
+    func noteStop(nanoseconds: UInt64) {
+        for transfer in transfers.values { transfer.extendConnecting(nanoseconds: nanoseconds) }
+    }
+
     fileprivate func setTimer(milliseconds: Int) {
         if let timer { loop.finish(timer, .cancelled) }
         timer = nil
@@ -96,23 +112,27 @@ final class CurlMulti: @unchecked Sendable {
         loop.schedule(waiter)
     }
 
-    fileprivate func watch(_ socket: Int32, _ what: Int32) {
-        switch Int(what) {
-        case swcurl_poll_in: watch(socket, readable: true, writable: false)
-        case swcurl_poll_out: watch(socket, readable: false, writable: true)
-        case swcurl_poll_inout: watch(socket, readable: true, writable: true)
-        case swcurl_poll_remove: loop.unwatch(socket)
-        default: break
-        }
-    }
-
-    private func watch(_ socket: Int32, readable: Bool, writable: Bool) {
-        loop.watch(socket, readable: readable, writable: writable) {
-            [unowned self] readable, writable, failed in
-            let events =
-                (readable ? swcurl_select_in : 0) | (writable ? swcurl_select_out : 0)
-                | (failed ? swcurl_select_error : 0)
-            act(socket, Int32(events))
+    fileprivate func watch(_ socket: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
+        let events = Int(what)
+        if events == swcurl_poll_remove { return loop.unwatch(socket) }
+        let isBoth = events == swcurl_poll_inout
+        guard isBoth || events == swcurl_poll_in || events == swcurl_poll_out else { return }
+        do throws(SystemError) {
+            try loop.watch(
+                socket, readable: isBoth || events == swcurl_poll_in,
+                writable: isBoth || events == swcurl_poll_out
+            ) { [unowned self] readable, writable, failed in
+                let events =
+                    (readable ? swcurl_select_in : 0) | (writable ? swcurl_select_out : 0)
+                    | (failed ? swcurl_select_error : 0)
+                act(socket, Int32(events))
+            }
+        } catch {
+            guard let easy else { return }
+            CurlTransfer.of(easy, library)?.fail(
+                FetchError(
+                    .connect, .connect, "cannot wait for the network: \(error.sentence)",
+                    errnoName: error.name, hint: error.limitHint))
         }
     }
 }
@@ -125,7 +145,7 @@ private func socketCallback(
     _ easy: UnsafeMutableRawPointer?, _ socket: curl_socket_t, _ what: Int32,
     _ context: UnsafeMutableRawPointer?, _ socketContext: UnsafeMutableRawPointer?
 ) -> Int32 {
-    multi(context)?.watch(socket, what)
+    multi(context)?.watch(socket, what, for: easy)
     return 0
 }
 

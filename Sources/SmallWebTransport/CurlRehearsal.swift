@@ -13,7 +13,7 @@ extension CurlClient {
             throw FetchError(
                 .notBuiltIn, .input, "libcurl makes requests of its own for \(request.uri.scheme)")
         }
-        let endpoint = try Self.endpoint(of: request.uri)
+        let endpoint = request.endpoint
         if request.uri.scheme == "https" {
             // In clear, and with the Host field that it would have.
             request.uri.scheme = "http"
@@ -30,8 +30,8 @@ extension CurlClient {
         configure(transfer, request, endpoint)
         transfer.set(CURLOPT_ABSTRACT_UNIX_SOCKET, listener.name)
         transfer.set(CURLOPT_VERBOSE, 1)
-        multi.add(transfer)
         defer { multi.remove(transfer) }
+        try multi.add(transfer)
         let end = min(deadline, .after(seconds: 10))
         while !transfer.sent.suffix(4).elementsEqual(ASCII.crlf + ASCII.crlf) {
             if let error = transfer.error() { throw error }

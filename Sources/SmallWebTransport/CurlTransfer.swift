@@ -35,11 +35,16 @@ final class CurlTransfer {
     private let endpoint: Endpoint
     private let trust: TrustFacts
     private let began = Deadline.now
+    /// Of all headers and trailers so far, as they came: libcurl keeps them until the end.
+    private var headerBytes = 0
+    private var headerLines = 0
+    /// Of libcurl's own clock, from `began`; 0 for no limit.
+    private var connectMilliseconds = 0
 
     /// What may wait for the consumer.
     private static let arrivedBytesMax = 262_144
-    /// Bounds of a reply's header.
-    private static let fieldsMax = 512
+    /// Bounds of a reply's header, together with interim replies and trailers.
+    private static let headerLinesMax = 512
     private static let headerBytesMax = 262_144
 
     init(
@@ -98,6 +103,18 @@ final class CurlTransfer {
     @discardableResult
     func set(_ option: CURLoption, _ value: String?) -> Bool {
         swcurl_set_string(library.functions, easy, option, value) == CURLE_OK
+    }
+
+    /// The most milliseconds for resolving, connecting and TLS; 0 for no limit.
+    func limitConnecting(milliseconds: Int) {
+        connectMilliseconds = milliseconds
+        set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
+    }
+
+    /// Allows so much more; libcurl looks at the limit whenever it works on the transfer.
+    func extendConnecting(nanoseconds: UInt64) {
+        guard connectMilliseconds > 0, requestBegan == nil else { return }
+        limitConnecting(milliseconds: connectMilliseconds + Int(nanoseconds / 1_000_000))
     }
 
     /// Bytes in libcurl's own memory.
@@ -173,7 +190,10 @@ final class CurlTransfer {
         var tunnelStatus = 0
         _ = swcurl_get_long(library.functions, easy, CURLINFO_HTTP_CONNECTCODE, &tunnelStatus)
         return CurlCircumstances(
-            isConnected: requestBegan != nil, hasReply: hasReply, isPaused: isPaused,
+            isResolved: count(CURLINFO_NAMELOOKUP_TIME_T) > 0,
+            hasPeer: requestBegan != nil || count(CURLINFO_CONNECT_TIME_T) > 0,
+            isTLS: endpoint.security == .tls, isConnected: requestBegan != nil, hasReply: hasReply,
+            isPaused: isPaused,
             errorNumber: errorNumber, tunnelStatus: tunnelStatus,
             demandsIdentity: text.contains("alert certificate required"))
     }
@@ -186,13 +206,19 @@ final class CurlTransfer {
     }
 
     /// Grows as long as the request goes out and the reply's header comes in.
-    var progressBytes: Int { count(CURLINFO_SIZE_UPLOAD_T) + reply.fields.bytes.count }
+    var progressBytes: Int { count(CURLINFO_SIZE_UPLOAD_T) + headerBytes }
 
     // MARK: libcurl's side
 
     func finish(_ code: CURLcode) {
         result = code
         wake()
+    }
+
+    /// Ends the transfer from within a callback.
+    func fail(_ error: FetchError) {
+        failure = failure ?? error
+        finish(CURLE_ABORTED_BY_CALLBACK)
     }
 
     private func wake() {
@@ -211,17 +237,23 @@ final class CurlTransfer {
     }
 
     fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        // Trailers after a body have nobody who could use them.
-        guard !hasReply else { return line.count }
-        // Interim replies (1xx) announce another one.
-        if line.starts(with: "HTTP/".utf8) { reply = HTTPReply() }
-        reply.add(line: line)
-        guard reply.fields.bytes.count <= Self.headerBytesMax, reply.fields.count <= Self.fieldsMax
-        else {
-            failure = FetchError(.protocolError, .header, "the reply's header is too long")
+        let isStatus = line.starts(with: "HTTP/".utf8)
+        let isEnd = line.first == ASCII.carriageReturn || line.first == ASCII.lineFeed
+        headerBytes += line.count
+        // Interim replies may come for hours, one a second.
+        headerLines += isStatus || isEnd ? 0 : 1
+        guard headerBytes <= Self.headerBytesMax, headerLines <= Self.headerLinesMax else {
+            failure =
+                hasReply
+                ? FetchError(.protocolError, .body, "the reply's trailers are too long")
+                : FetchError(.protocolError, .header, "the reply's header is too long")
             return 0
         }
-        let isEnd = line.first == ASCII.carriageReturn || line.first == ASCII.lineFeed
+        // Nothing of ours has a use for trailers.
+        guard !hasReply else { return line.count }
+        // Interim replies (1xx) announce another one.
+        if isStatus { reply = HTTPReply() }
+        reply.add(line: line)
         if isEnd && (reply.status >= 200 || reply.status == 101) { completeReply() }
         return line.count
     }
@@ -253,7 +285,9 @@ final class CurlTransfer {
         func moment(_ info: CURLINFO) -> Deadline? {
             let microseconds = count(info)
             guard microseconds > 0 else { return nil }
-            return Deadline(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000)
+            // libcurl counts the time in which the process was stopped.
+            return min(
+                .now, Deadline(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000))
         }
         var moments = ConnectionMoments()
         moments.resolved = moment(CURLINFO_NAMELOOKUP_TIME_T)

@@ -84,6 +84,18 @@ struct CertificateLabTests {
             Specimen(
                 name: "a NUL in the name", certificate: signed(names: ["capsule.test\0.evil.test"]),
                 notes: ["cert-name-mismatch"], isVouchedFor: false),
+            Specimen(
+                name: "RSA with 1024 bits", certificate: signed(key: .rsa1024),
+                notes: ["cert-weak-key"]),
+            Specimen(
+                name: "self-signed with SHA-1",
+                certificate: .make(names: ["capsule.test"], ips: [], digest: .sha1),
+                notes: ["cert-weak-signature"], isVouchedFor: false),
+            Specimen(
+                name: "self-signed with MD5, RSA with 1024 bits",
+                certificate: .make(
+                    names: ["capsule.test"], ips: [], key: .rsa1024, digest: .md5),
+                notes: ["cert-weak-key", "cert-weak-signature"], isVouchedFor: false),
             Specimen(name: "a rooted name", certificate: signed(), host: "capsule.test."),
         ]
         // Signed by somebody who is no authority, as an attacker with a certificate would.
@@ -222,6 +234,28 @@ struct CertificateLabTests {
         let isDue: Bool
         /// Exit status and verdict by policy.
         let expected: [(policy: String, exit: Int, verdict: String)]
+    }
+
+    @Test func aPersonIsToldOnceOfAWeakCertificate() throws {
+        let servers = try (0..<2).map { _ in
+            try LoopbackServer(
+                tls: .make(key: .rsa1024, digest: .sha1), handler: DemoSites.gemini())
+        }
+        let urls = servers.flatMap { server in
+            ["about", ""].map { "gemini://127.0.0.1:\(server.port)/\($0)" }
+        }
+        let smallweb = try smallweb()
+        let screen = try Screen(isTerminal: true)
+        #expect(try smallweb.run(["get"] + urls, on: screen) { _ in } == 0)
+        let key = "note: the key is weak: RSA with 1024 bits"
+        let signature = "note: the certificate's signature is weak: SHA-1"
+        for text in [key, signature] {
+            #expect(screen.shown.components(separatedBy: text).count == 3, "\(screen.shown)")
+        }
+        let other = try Screen(isTerminal: true)
+        let place = "127.0.0.1:\(servers[0].port)"
+        #expect(try smallweb.run(["trust", "add", place], on: other) { _ in } == 0)
+        #expect(other.shown.contains("\(place): \(key)"))
     }
 
     private static let changes = [

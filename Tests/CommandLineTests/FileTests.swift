@@ -4,6 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
+@testable import SmallWebCLI
+
 /// What ends up on disk.
 @Suite struct FileTests {
     @Test(arguments: ["/truncated", "/status/51", "/reset", "/malformed"])
@@ -90,6 +92,73 @@ import Testing
         #expect(smallweb.home.names == ["link", "target"])
     }
 
+    @Test func aFileThatMustNotBeWrittenIsNotReplaced() throws {
+        let hole = try Hole()
+        var smallweb = Smallweb()
+        smallweb.isUnprivileged = true
+        _ = FileManager.default.createFile(
+            atPath: smallweb.home.file("mine"), contents: Data("old".utf8),
+            attributes: [.posixPermissions: 0o444])
+        let result = try smallweb.run(["-o", "mine", hole.place + "/0/about.txt"])
+        #expect(result.status == 23)
+        #expect(result.errors.hasSuffix("cannot write mine: permission denied\n"))
+        #expect(smallweb.home.content("mine") == Array("old".utf8))
+        #expect(smallweb.home.names == ["mine"])
+    }
+
+    @Test func aLinkToNoFileGetsItsFile() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        let manager = FileManager.default
+        for (link, target) in [("a", "b"), ("b", "deep/c"), ("loop", "loop")] {
+            try manager.createSymbolicLink(
+                atPath: smallweb.home.file(link), withDestinationPath: target)
+        }
+        let arguments = ["-o", "a", hole.place + "/0/about.txt"]
+        #expect(try smallweb.run(arguments).errors.contains("cannot create a: no such file"))
+        #expect(try smallweb.run(["--create-dirs"] + arguments).status == 0)
+        #expect(smallweb.home.names == ["a", "b", "deep", "loop"])
+        #expect(smallweb.home.content("deep/c")?.isEmpty == false)
+        #expect(try manager.destinationOfSymbolicLink(atPath: smallweb.home.file("a")) == "b")
+        let loop = try smallweb.run(["-o", "loop", hole.place + "/0/about.txt"])
+        #expect(loop.status == 23 && loop.errors.contains("too many levels of symbolic links"))
+    }
+
+    @Test func aNameMayBeAsLongAsTheSystemAllows() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        let url = hole.place + "/0/about.txt"
+        let names = ["a", "b"].map { String(repeating: "é", count: 127) + $0 }
+        for name in names { #expect(try smallweb.run(["-o", name, url]).status == 0) }
+        #expect(smallweb.home.names == names)
+        let result = try smallweb.run(["-o", names[0] + "c", url])
+        #expect(result.status == 23 && result.errors.contains("file name too long"))
+        #expect(FileOutput.partName("d/" + names[0]) != FileOutput.partName("d/" + names[1]))
+        #expect(FileOutput.partName("d/short") == "d/short.part")
+    }
+
+    @Test func whyADirectoryCannotBeMadeIsSaid() throws {
+        let hole = try Hole()
+        let capsule = try Capsule()
+        var smallweb = Smallweb()
+        smallweb.isUnprivileged = true
+        let locked = smallweb.home.file("locked")
+        try FileManager.default.createDirectory(
+            atPath: locked, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o555])
+        smallweb.environment["HOME"] = locked
+        for arguments in [
+            ["bookmarks", "add", "gopher://example.org/"], ["identity", "new", "alice"],
+            ["get", capsule.place + "/"],
+            ["get", "--create-dirs", "-o", "locked/a/b", hole.place + "/0/about.txt"],
+            ["get", "--tree", "-O", "--output-dir", "locked/a", hole.place + "/0/about.txt"],
+        ] {
+            let result = try smallweb.run(arguments)
+            #expect(result.status == 23, "\(arguments)")
+            #expect(result.errors.hasSuffix(": permission denied\n"), "\(result.errors)")
+        }
+    }
+
     @Test func aTooLargeFileIsRemoved() throws {
         let hole = try Hole()
         let smallweb = Smallweb()
@@ -104,5 +173,9 @@ import Testing
         let hole = try Hole()
         #expect(try Smallweb().run(["-o", "/dev/null", hole.place + "/0/about.txt"]).status == 0)
         #expect(try Smallweb().run(["-o", "/dev/full", hole.place + "/0/about.txt"]).status == 23)
+        let screen = try Screen(isTerminal: false)
+        let arguments = ["get", "-o", "/dev/stdout", hole.place + "/0/about.txt"]
+        #expect(try Smallweb().run(arguments, on: screen, output: true) { _ in } == 0)
+        #expect(screen.shown.hasPrefix("This hole"), "a pipe, which has no path")
     }
 }

@@ -50,6 +50,36 @@ import Testing
         #expect(header.hasSuffix("\r\n\r\n"))
     }
 
+    @Test func noHeaderLeavesThingsAsTheyWere() throws {
+        let refusing = try RefusingPort()
+        let url = "http://127.0.0.1:\(refusing.port)/"
+        #expect(try smallweb.run(["-D", "head", url]).status == Outcome.connect.exitStatus)
+        #expect(smallweb.home.names == [])
+        try Data("as it was".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("head")))
+        #expect(try smallweb.run(["-D", "head", site.place + "/no-reply"]).status == 52)
+        #expect(smallweb.home.content("head") == Array("as it was".utf8))
+        #expect(try smallweb.run(["-D", "head", url, site.place + "/about"]).status == 7)
+        #expect(smallweb.home.content("head")?.starts(with: Array("HTTP/1.1 200".utf8)) == true)
+        #expect(smallweb.home.names == ["head"])
+    }
+
+    /// A part of 6 bytes is there: what the server says decides, and it says that there is more.
+    @Test func aShortRestIsNoWholeFile() throws {
+        let short = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            peer.write("HTTP/1.1 206 Part\r\nContent-Range: bytes 4-5/100\r\n")
+            peer.write("Content-Length: 2\r\n\r\nef")
+        }
+        try Data("abcd".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("file")))
+        let url = "http://127.0.0.1:\(short.port)/"
+        let result = try smallweb.run(["-C", "-", "-o", "file", url])
+        #expect(result.status == Outcome.truncated.exitStatus, "\(result.errors)")
+        #expect(smallweb.home.content("file") == Array("abcdef".utf8))
+        let wrong = try smallweb.run(["-C", "-", "-o", "file", url])
+        #expect(wrong.status == Outcome.protocolError.exitStatus, "\(wrong.errors)")
+        #expect(smallweb.home.content("file") == Array("abcdef".utf8))
+    }
+
     @Test func theTraceShowsBothSides() throws {
         let result = try smallweb.run(["-v", site.place + "/about"])
         #expect(result.errors.contains("> GET /about HTTP/1.1\n"))

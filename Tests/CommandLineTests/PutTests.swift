@@ -80,6 +80,18 @@ struct PutTests {
         #expect(received(server).first?.contains(";size=3;mime=text/plain\r\nabc") == true)
     }
 
+    @Test func aMediaTypeAndATokenAddNoParameter() throws {
+        let server = try Self.accepting(3)
+        let token = smallweb.home.file("token")
+        try Data("a;size=0/\n".utf8).write(to: URL(fileURLWithPath: token))
+        let arguments = ["--mime", "text/gemini;size=0", "--token-file", token]
+        #expect(try put(server, arguments, stdin: "abc").status == 0)
+        let line = try #require(received(server).first)
+        #expect(
+            line.hasSuffix(
+                "/page.gmi;size=3;mime=text/gemini%3Bsize%3D0;token=a%3Bsize%3D0%2F\r\nabc"))
+    }
+
     @Test func nothingDeletesOnlyWhenAskedTo() throws {
         let server = try Self.accepting(0)
         #expect(try put(server, ["-"], stdin: "").status == 2)

@@ -255,14 +255,22 @@ private func trustFormat(_ input: [UInt8]) {
     }
 }
 
+private let registry: Registry = {
+    var registry = Registry()
+    try? registry.register(GeminiPlugin())
+    try? registry.register(TitanHandler())
+    return registry
+}()
+
 /// The first byte says whose file it is.
 private func bindings(_ input: [UInt8]) {
     guard let first = input.first,
         let text = String(validating: input.dropFirst(), as: UTF8.self)
     else { return }
-    let bindings = Bindings(parsing: Array(input.dropFirst()))
+    let bindings = Bindings(parsing: Array(input.dropFirst()), registry: registry)
     check(
-        Bindings(parsing: bindings.bytes) == bindings, "reads differently the second time")
+        Bindings(parsing: bindings.bytes, registry: registry) == bindings,
+        "reads differently the second time")
     let formats = IdentityFormat.allCases
     let format = formats[Int(first) % formats.count]
     for found in format.identities(inText: text, directory: "d") {

@@ -534,7 +534,7 @@ END
 
     check "nginx: broken: a range that was not asked for"
     sw get -C 3 "$place/wrong-range"
-    status_is 22
+    status_is 8
     out_is_empty
     err_is_one_line
 }

@@ -7,7 +7,9 @@ internal import Testing
         let schemes: [Scheme]
 
         init(_ names: [String], port: UInt16) {
-            schemes = names.map { Scheme($0, port: port, transport: .tcp, summary: "A test") }
+            schemes = names.map {
+                Scheme($0, plugin: "test", port: port, transport: .tcp, summary: "A test")
+            }
         }
 
         func fetch(

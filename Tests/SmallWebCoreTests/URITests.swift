@@ -17,6 +17,18 @@ internal import Testing
         #expect(uri.hostAndPort == "example.test:8080")
     }
 
+    @Test(arguments: [
+        ("HTTP://joe:secret@H/", "http://joe:***@h/"), ("HTTP://joe@H/", "HTTP://joe@H/"),
+        ("mailto:a@b", "mailto:a@b"), ("gopher://h:99999/a@b", "gopher://h:99999/a@b"),
+        ("http://joe:secret@h:99999/a@b", "http://joe:***@h:99999/a@b"),
+        ("http://joe:se/cr?et@h/", "http://joe:***@h/"),
+        ("http://joe:se cr\u{E9}t@h/", "http://joe:***@h/"),
+        ("http://joe@h:x/", "http://joe@h:x/"), ("a@b c", "a@b c"), ("://:@", "://:***@"),
+    ])
+    func showsAURLWithoutItsPassword(_ text: String, _ shown: String) {
+        #expect(URI.display(text) == shown)
+    }
+
     @Test func tellsAbsentFromEmpty() throws {
         let absent = try URI(parsing: "gemini://h")
         #expect(absent.path == "" && absent.query == nil && absent.fragment == nil)

@@ -43,6 +43,15 @@ internal import Testing
         #expect(lines(line) == ["1 text [] \(line)"])
     }
 
+    @Test func skipsAByteOrderMarkAtTheBeginning() {
+        #expect(
+            lines("\u{FEFF}=> /a b\n\u{FEFF}=> /c")
+                == ["1 link [/a] b", "2 text [] \u{FEFF}=> /c"])
+        #expect(lines("\u{FEFF}# One") == ["1 heading(1) [] One"])
+        let bytes = Array("\u{FEFF}=> /a b\n".utf8)
+        #expect(lines(bytes.map { [$0] }) == ["1 link [/a] b"])
+    }
+
     @Test func leavesPreformattedLinesAlone() {
         #expect(
             lines("```art\n=> /a\n  # b\n``\n```\n=> /c\n```") == [

@@ -10,7 +10,7 @@ public struct WebRequest: Sendable, Hashable {
     public let body: [UInt8]
 
     /// The next request of a connection; `nil` when the client sends none.
-    init?(from peer: Peer) {
+    public init?(from peer: Peer) {
         guard let line = peer.readLine() else { return nil }
         let words = Self.text(line).split(separator: " ")
         guard words.count == 3 else { return nil }

@@ -7,6 +7,14 @@ internal import Glibc
 public struct TestCertificate: Sendable, Hashable {
     public enum Key: Sendable, Hashable, CaseIterable {
         case ecdsaP256, rsa2048, ed25519
+
+        /// Too short for today.
+        case rsa1024
+    }
+
+    /// What a signature is made over.
+    public enum Digest: Sendable, Hashable {
+        case sha256, sha1, md5
     }
 
     /// The certificate.
@@ -34,11 +42,12 @@ public struct TestCertificate: Sendable, Hashable {
     ///   - issuer: Who signs it; itself by default.
     ///   - isAuthority: Whether it may sign others.
     ///   - padding: Bytes of a comment that make it that much larger.
+    ///   - digest: Of its signature.
     public static func make(
         names: [String] = ["localhost"], ips: [String] = ["127.0.0.1"], notBefore: Int? = nil,
         notAfter: Int? = nil, key: Key = .ecdsaP256, commonName: String = "smallweb test",
         keyOf old: TestCertificate? = nil, issuer: TestCertificate? = nil,
-        isAuthority: Bool = false, padding: Int = 0
+        isAuthority: Bool = false, padding: Int = 0, digest: Digest = .sha256
     ) -> TestCertificate {
         guard let pair = old.map({ privateKey($0.keyDER) }) ?? generate(key),
             let certificate = X509_new()
@@ -74,13 +83,19 @@ public struct TestCertificate: Sendable, Hashable {
         // Ed25519 brings its own digest.
         let signerKey = signer?.key ?? pair
         let isEd25519 = EVP_PKEY_is_a(signerKey, "ED25519") == 1
-        let signed = X509_sign(certificate, signerKey, isEd25519 ? nil : EVP_sha256())
+        let algorithm =
+            switch digest {
+            case .sha256: EVP_sha256()
+            case .sha1: EVP_sha1()
+            case .md5: EVP_md5()
+            }
+        let signed = X509_sign(certificate, signerKey, isEd25519 ? nil : algorithm)
         precondition(signed > 0, "the certificate can be signed")
 
         let der = encoded { i2d_X509(certificate, $0) }
         let publicKey = encoded { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), $0) }
         return TestCertificate(
-            der: der, sha256: digest(der), spkiSHA256: digest(publicKey),
+            der: der, sha256: sha256(der), spkiSHA256: sha256(publicKey),
             keyDER: encoded { i2d_PrivateKey(pair, $0) },
             certificatePEM: text { PEM_write_bio_X509($0, certificate) },
             keyPEM: text { PEM_write_bio_PrivateKey($0, pair, nil, nil, 0, nil, nil) })
@@ -157,7 +172,7 @@ public struct TestCertificate: Sendable, Hashable {
         let name =
             switch key {
             case .ecdsaP256: "EC"
-            case .rsa2048: "RSA"
+            case .rsa2048, .rsa1024: "RSA"
             case .ed25519: "ED25519"
             }
         guard let context = EVP_PKEY_CTX_new_from_name(nil, name, nil) else { return nil }
@@ -166,6 +181,7 @@ public struct TestCertificate: Sendable, Hashable {
         switch key {
         case .ecdsaP256: EVP_PKEY_CTX_set_group_name(context, "P-256")
         case .rsa2048: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2048)
+        case .rsa1024: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 1024)
         case .ed25519: break
         }
         var pair: OpaquePointer?
@@ -192,7 +208,7 @@ public struct TestCertificate: Sendable, Hashable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private static func digest(_ bytes: [UInt8]) -> [UInt8] {
+    private static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 32)
         EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil)
         return digest

@@ -183,8 +183,14 @@ struct HTTPRedirectTests {
     private static func addSecrets(_ request: inout Request) {
         request.http.fields = [
             HTTPField("Authorization", "Bearer secret"), HTTPField("cookie", "id=secret"),
-            HTTPField("Cookie ", "id=secret"), HTTPField("X-Kept", "yes"),
+            HTTPField("Cookie ", "id=secret"), HTTPField("X-Api-Key", "secret"),
+            HTTPField("Accept-Language", "eo"), HTTPField("If-None-Match", "x"),
+            HTTPField("Referer", ""),
         ]
+    }
+
+    private func notes(_ played: Played) -> [Note] {
+        played.events.compactMap { if case .note(let note) = $0 { note } else { nil } }
     }
 
     @Test func secretsStayOnTheirHost() async throws {
@@ -193,11 +199,60 @@ struct HTTPRedirectTests {
         #expect(same.outcome == .ok)
         #expect(web.requests.last?["authorization"] == ["Bearer secret"])
         #expect(web.requests.last?["cookie"] == ["id=secret", "id=secret"])
-        _ = await bench.play(web.url(to: other.url("/echo")), request: Self.addSecrets)
+        #expect(web.requests.last?["x-api-key"] == ["secret"])
+        #expect(notes(same).isEmpty)
+        let played = await bench.play(web.url(to: other.url("/echo")), request: Self.addSecrets)
         let request = try #require(other.requests.last)
-        #expect(request["authorization"] == [])
-        #expect(request["cookie"] == [])
-        #expect(request["x-kept"] == ["yes"])
+        #expect(!request.fields.contains { $0.value.contains("secret") })
+        #expect(request["accept-language"] == ["eo"])
+        #expect(request["if-none-match"] == ["x"])
+        #expect(
+            notes(played) == [
+                Note(
+                    "other-origin",
+                    "not sent on to 127.0.0.1:\(other.server.port): "
+                        + "Authorization, cookie, Cookie, X-Api-Key")
+            ])
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308], [nil, "PUT"])
+    func noBodyGoesToAnotherOrigin(_ status: Int, _ method: String?) async throws {
+        let other = try Web()
+        let target = other.url("/echo")
+        let first = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            peer.write("HTTP/1.1 \(status) Elsewhere\r\nLocation: \(target)\r\n\r\n")
+        }
+        let played = await bench.play(first.url("/", scheme: "http")) {
+            $0.http.method = method
+            $0.input = Array("a secret".utf8)
+            $0.http.fields = [HTTPField("Content-Type", "text/x-test")]
+        }
+        #expect(played.outcome == .ok, "\(played.result)")
+        let request = try #require(other.requests.first)
+        #expect(request.method == "GET", "an empty PUT would empty a file")
+        #expect(request.body == [])
+        #expect(request["content-type"] == [])
+        #expect(notes(played).map(\.code) == (status >= 307 ? ["other-origin"] : []))
+    }
+
+    @Test func aSecretDoesNotComeBackFromAnotherProtocol() async throws {
+        let capsule = try LoopbackServer.capsule(elsewhere: web.url("/echo"))
+        let played = await bench.play(
+            web.url(to: capsule.url("/cross-scheme")), request: Self.addSecrets,
+            options: { $0.redirects.otherSchemes = ["gemini", "http"] })
+        #expect(played.redirects.count == 2, "\(played.result)")
+        #expect(web.requests.last?.target == "/echo")
+        #expect(web.requests.last?.fields.contains { $0.value.contains("secret") } == false)
+    }
+
+    @Test func thePortThatASchemeHasAnywayIsTheSameOrigin() async {
+        let played = await bench.play(
+            "http://name.test/to/" + PercentEncoding.encode(Array("http://name.test:80/echo".utf8)),
+            request: Self.addSecrets,
+            options: { $0.http.connectTo = ["name.test:80:127.0.0.1:\(web.server.port)"] })
+        #expect(played.outcome == .ok, "\(played.result)")
+        #expect(web.requests.last?["x-api-key"] == ["secret"])
     }
 
     @Test func secretsDoNotComeBackFromAnotherHost() async throws {

@@ -117,4 +117,32 @@ struct RedirectTests {
         let played = await bench.play(server.url("/bad-redirect"))
         #expect(played.outcome == .protocolError)
     }
+
+    /// The server has chosen it, whatever protocol finds it unfit.
+    @Test(arguments: [
+        "gemini://user@127.0.0.1/", "//user@127.0.0.1/", "gopher://user@127.0.0.1/",
+        "gopher://127.0.0.1/0a%09b%09c%09d", "finger://a@127.0.0.1/b", "gemini:///",
+        "git://127.0.0.1/",
+    ])
+    func aTargetThatCannotBeAskedForIsAProtocolError(_ target: String) async throws {
+        let capsule = try LoopbackServer.capsule(elsewhere: target)
+        let played = await bench.play(
+            capsule.url("/cross-scheme"),
+            options: { $0.redirects.otherSchemes = ["gopher", "finger", "git"] })
+        #expect(played.error?.outcome == .protocolError, "\(played.result)")
+        #expect(played.error?.phase == .header)
+        let direct = await bench.play(target.hasPrefix("//") ? "gemini:" + target : target)
+        #expect(direct.error?.outcome == .badURL, "\(direct.result)")
+    }
+
+    @Test func aTargetTooLongForItsProtocolIsAProtocolError() async throws {
+        let place = server.url("/" + String(repeating: "a", count: 1024))
+        let web = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            peer.write("HTTP/1.1 302 Found\r\nLocation: \(place)\r\n\r\n")
+        }
+        let played = await bench.play(
+            web.url("/", scheme: "http"), options: { $0.redirects.otherSchemes = ["gemini"] })
+        #expect(played.error?.outcome == .protocolError, "\(played.result)")
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWebCore
+import SmallWebPlugins
 import Testing
 
 @testable import SmallWeb
@@ -122,7 +123,7 @@ struct BindingsTests {
         "a https://h.test:443/\na gophers://h.test:70/1/x\n",
     ])
     func aFileIsWrittenAsItWasRead(_ text: String) {
-        #expect(Bindings(parsing: Array(text.utf8)).bytes == Array(text.utf8))
+        #expect(Bindings(parsing: Array(text.utf8), registry: .builtIn).bytes == Array(text.utf8))
     }
 
     @Test(arguments: [
@@ -131,7 +132,7 @@ struct BindingsTests {
         ("a git+https://h.test/x?y#z\n", "https://h.test:443/x"),
     ])
     func aPlaceIsShownOneWay(_ text: String, shown: String) {
-        let bindings = Bindings(parsing: Array(text.utf8))
+        let bindings = Bindings(parsing: Array(text.utf8), registry: .builtIn)
         #expect(bindings.scopes(of: "a").map(\.description) == [shown])
     }
 
@@ -140,7 +141,7 @@ struct BindingsTests {
         "a h.test", ".a gemini://h.test/",
     ])
     func whatIsNoBindingIsKeptAndNotUsed(_ line: String) throws {
-        let bindings = Bindings(parsing: Array("\(line)\n".utf8))
+        let bindings = Bindings(parsing: Array("\(line)\n".utf8), registry: .builtIn)
         #expect(bindings.bytes == Array("\(line)\n".utf8))
         for scheme in ["gemini", "http", "gopher", "https"] {
             #expect(bindings.name(for: try URI(parsing: "\(scheme)://h.test/")) == nil)
@@ -149,7 +150,8 @@ struct BindingsTests {
 
     @Test func portsAndSchemesArePlacesOfTheirOwn() throws {
         let bindings = Bindings(
-            parsing: Array("a gemini://h.test/\nb https://h.test:1965/\n".utf8))
+            parsing: Array("a gemini://h.test/\nb https://h.test:1965/\n".utf8),
+            registry: .builtIn)
         for (url, name) in [
             ("gemini://h.test/x", "a"), ("titan://h.test:1965/x", "a"), ("https://h.test/", nil),
             ("https://h.test:1965/", "b"), ("git+https://h.test:1965/x", "b"),

@@ -63,6 +63,15 @@ struct TLSTests {
         #expect(server.waitForConnections(1).map(\.serverName) == [expected])
     }
 
+    @Test(arguments: [
+        ("RSA", 2047, 2048), ("RSA-PSS", 2047, 2048), ("DSA", 1024, 2048), ("EC", 192, 224),
+    ])
+    func aKeyIsWeakBelowItsBound(_ type: String, _ weak: Int, _ strong: Int) {
+        #expect(CertificateReader.weakness(ofKey: type, bits: weak) == "\(type) with \(weak) bits")
+        #expect(CertificateReader.weakness(ofKey: type, bits: strong) == nil)
+        #expect(CertificateReader.weakness(ofKey: "ED25519", bits: 256) == nil)
+    }
+
     @Test(arguments: TestCertificate.Key.allCases)
     func theFactsOfACertificateAreRight(_ key: TestCertificate.Key) async throws {
         let certificate = TestCertificate.make(
@@ -84,6 +93,8 @@ struct TLSTests {
                 #expect(facts.certificate.notAfter == 1_900_000_000)
                 #expect(facts.certificate.subject == facts.certificate.issuer)
                 #expect(facts.certificate.matchesHost == matches, "\(host)")
+                #expect((facts.certificate.weakKey != nil) == (key == .rsa1024))
+                #expect(facts.certificate.weakDigest == nil)
                 transport.close()
             }
         }

@@ -88,6 +88,9 @@ static const CURLoption swcurl_redirect_protocols_option =
     (CURLoption)(CURLOPTTYPE_OBJECTPOINT + 319);
 static const CURLoption swcurl_quick_exit_option = (CURLoption)(CURLOPTTYPE_LONG + 322);
 
+// CURLE_TOO_LARGE, since 8.6: a header line beyond libcurl's own bound.
+static const CURLcode swcurl_too_large = (CURLcode)100;
+
 // curl_easy_getinfo by kind of answer.
 static inline CURLcode swcurl_get_long(
     const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy, CURLINFO info,

@@ -34,8 +34,8 @@
     X(X509_get0_serialNumber) X(X509_get_ext_d2i) X(X509_get0_pubkey)                             \
     X(ASN1_STRING_get0_data) X(ASN1_STRING_length)                                                \
     X(OPENSSL_sk_num) X(OPENSSL_sk_value) X(GENERAL_NAME_get0_value) X(GENERAL_NAMES_free)        \
-    X(EVP_PKEY_get0_type_name) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name) \
-    X(EVP_sha512)                          \
+    X(EVP_PKEY_get0_type_name) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name)                    \
+    X(EVP_sha512) X(X509_get_signature_info)                                                      \
     X(X509_STORE_new) X(X509_STORE_set_default_paths) X(X509_STORE_CTX_new) X(X509_STORE_CTX_free) \
     X(X509_STORE_CTX_init) X(X509_STORE_CTX_set_default) X(X509_STORE_CTX_get_error)              \
     X(X509_verify_cert) X(X509_verify_cert_error_string) X(SSL_get_peer_cert_chain)            \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// One command: its name, its help, and what it does with settings and operands. The parser, the
@@ -40,8 +39,7 @@ struct Command: Sendable {
         examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
         mainOptions: [String] = [],
         takes: @escaping @Sendable (Option) -> Bool = {
-            ![.links, .refs].contains($0.group) && $0.isForFetches
-                && !Option.ofUploads.contains($0.long)
+            $0.group != .links && $0.isForFetches && !$0.isForReferences && !$0.isForUploads
         },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
@@ -112,22 +110,23 @@ struct Command: Sendable {
         ],
         operands: [.url, .text], mainOptions: ["heads", "tags", "symref", "exit-code"],
         takes: {
-            $0.group != .links && $0.isForFetches
-                && !Option.ofUploads.union(["head", "render", "hyperlink"]).contains($0.long)
+            $0.group != .links && $0.isForFetches && !$0.isForUploads
+                && !["head", "render", "hyperlink", "request", "continue-at"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
         }
         var settings = settings
-        settings.refs.patterns = Array(operands.dropFirst())
-        settings.refs.isRequired = true
+        settings.referencePatterns = Array(operands.dropFirst())
         settings.listing = .refs
         // The records have all that the body would say.
         if settings.writesJSON { settings.bodyForm = .none }
         // A repository is there under the URL that people copy from their browser.
-        let isWeb = ["http", "https"].contains(URI.scheme(of: url))
-        return try GetCommand(settings: settings, operands: [isWeb ? "git+" + url : url]).run()
+        let web = URI.scheme(of: url)
+        let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
+        let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
+        return try GetCommand(settings: settings, operands: [repository]).run()
     }
 
     static let schemes = Command(
@@ -147,7 +146,7 @@ struct Command: Sendable {
                 try writeRecord { $0.members(of: scheme) }
                 continue
             }
-            let isBuiltIn = Registry.builtIn[scheme.name] != nil
+            let isBuiltIn = Settings.plugins[scheme.name] != nil
             let fields = [
                 isBuiltIn ? scheme.name : "curl:\(scheme.name)", "\(scheme.defaultPort)",
                 scheme.transport.rawValue,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebPlugins
 internal import SmallWebTransport
 
 extension Command {
@@ -23,7 +22,7 @@ extension Command {
         ],
         visits: false,
         takes: {
-            $0.group != .bulk && get.takes($0) || Option.ofUploads.contains($0.long)
+            $0.group != .bulk && get.takes($0) || $0.isForUploads
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
@@ -90,7 +89,7 @@ struct ExplainCommand: Sendable {
         let settings = context.settings
         let parsed = try context.fetcher.request(url)
         let one = OneURL(
-            order, .success(parsed), host: Host(name: ""),
+            order, .success(parsed),
             destination: BodySink.Destination(order, settings), context: context)
         let request = try one.firstRequest()
         let rehearsal = try await context.fetcher.rehearse(request)
@@ -99,16 +98,16 @@ struct ExplainCommand: Sendable {
         }
         var explanation = Explanation(
             url: request.uri.display, scheme: request.scheme, plugin: OneURL.name(entry))
-        explanation.request = Trace.masked(rehearsal.request)
-        explanation.requestBytes = rehearsal.request.count
+        explanation.request = rehearsal.request
+        explanation.requestBytes = rehearsal.requestBytes
         explanation.endpoint = rehearsal.endpoint
-        explanation.redirects = settings.redirects
+        explanation.redirects = context.fetcher.options.redirects
         explanation.output = Self.output(one.destination, rehearsal.head, request.uri, settings)
         guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }
-        if request.scheme.transport == .own { explanation.note(settings.connection, for: endpoint) }
+        if request.scheme.dialsForItself { explanation.note(settings.connection, for: endpoint) }
         if endpoint.security == .tls {
             explanation.trust = try Self.trust(settings, endpoint, request.scheme)
-            explanation.identity = try Self.identity(settings, request.uri)
+            explanation.identity = try Self.identity(settings, request)
         }
         guard explanation.detour == nil else { return (explanation, nil) }
         do throws(FetchError) {
@@ -124,8 +123,11 @@ struct ExplainCommand: Sendable {
         for url: String, _ loop: EventLoop, _ messages: Messages
     ) throws(FetchError) -> RunContext {
         var settings = try settings.configuration.applied(to: settings, for: url)
-        if URI.scheme(of: url) == "titan" {
-            settings.upload = try PutCommand.upload(bytes: settings.input ?? [], settings)
+        let scheme = try settings.registry()[URI.scheme(of: url) ?? ""]?.scheme
+        if let scheme, scheme.uploads?.isOnlyUse ?? false {
+            settings.upload = try PutCommand.upload(
+                bytes: settings.input ?? [], to: scheme)
+            try PutCommand.readSecrets(&settings)
             settings.input = nil
         }
         let fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)
@@ -167,10 +169,10 @@ struct ExplainCommand: Sendable {
     }
 
     private static func identity(
-        _ settings: Settings, _ uri: URI
+        _ settings: Settings, _ request: Request
     ) throws(FetchError) -> String? {
-        guard Identities.areFor(uri) else { return nil }
+        guard request.scheme.identityScheme != nil else { return nil }
         if let name = settings.identityName ?? settings.certificateFile { return name }
-        return try (try? IdentityStore())?.bindings().name(for: uri)
+        return try (try? IdentityStore())?.bindings().name(for: request.uri)
     }
 }

@@ -25,6 +25,7 @@ struct GetCommand: Sendable {
     /// - Returns: The exit status: the first failing URL's.
     func run() throws(FetchError) -> Int32 {
         try check()
+        swposix_count_continuations()
         let loop = try EventLoop()
         let fetcher = try fetcher(loop)
         let status = loop.runToCompletion { await fetchInterruptibly(fetcher, loop) }
@@ -61,20 +62,17 @@ struct GetCommand: Sendable {
     }
 
     func fetcher(_ loop: EventLoop) throws(FetchError) -> Fetcher {
-        Fetcher(registry: try settings.registry(), options: try options(), loop: loop)
-    }
-
-    private func options() throws(FetchError) -> Fetcher.Options {
+        let registry = try settings.registry()
         var options = try connectionOptions()
+        options.redirects = try settings.redirects(registry)
+        options.allowedSchemes = try settings.allowedSchemes(registry)
         options.identities = try settings.identities()
-        return options
+        return Fetcher(registry: registry, options: options, loop: loop)
     }
 
-    /// All of it but who we are.
+    /// How to connect, and whom to trust.
     func connectionOptions() throws(FetchError) -> Fetcher.Options {
         var options = Fetcher.Options(trustStore: try settings.trustStore())
-        options.redirects = settings.redirects
-        options.allowedSchemes = settings.allowedSchemes
         options.resolver.overrides = settings.resolverOverrides
         options.resolver.family = settings.family
         options.http = settings.connection
@@ -108,7 +106,7 @@ struct GetCommand: Sendable {
             var settings = settings
             if settings.jobs > 1 { settings.jobs = min(settings.jobs, Self.jobsMax()) }
             let headers = try settings.headerFile.map { name throws(FetchError) in
-                try HeaderFile(name)
+                try HeaderFile(name, Patience(seconds: settings.totalSeconds))
             }
             let context = RunContext(
                 settings: settings, fetcher: fetcher, loop: loop, messages: messages,

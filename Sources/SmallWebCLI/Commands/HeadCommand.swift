@@ -9,7 +9,8 @@ extension Command {
             + "address, certificate and trust, a block of lines for each URL. HTTP uses HEAD, and "
             + "its reply header follows the block. Of other protocols the beginning of the reply "
             + "is read and the connection closed; where there is no status, such as in gopher, "
-            + "that tells a refusal from a page. info is another name for head.",
+            + "that tells a refusal from a page. A server that asks for input is not answered. "
+            + "info is another name for head.",
         examples: [
             ("smallweb head gemini://geminiprotocol.net/", "Status, certificate, trust"),
             ("smallweb head --json https://example.org/ | jq .headers", "As a record"),
@@ -20,8 +21,8 @@ extension Command {
                 "render", "hyperlink", "body", "inline-max", "stream", "continue-at",
                 "fail-with-body", "max-filesize",
             ]
-            return ![.links, .refs].contains(option.group) && option.isForFetches
-                && !Option.ofUploads.union(useless).contains(option.long)
+            return option.group != .links && option.isForFetches && !option.isForReferences
+                && !option.isForUploads && !useless.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
@@ -59,7 +60,7 @@ struct HeadBlock {
 
     /// - Parameter url: As the user gave it.
     init(_ url: String, _ ending: Ending, redirects: [Redirect], usesColor: Bool) {
-        let name = TerminalText.escapeLine(Messages.display(url))
+        let name = TerminalText.escapeLine(URI.display(url))
         text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
         for redirect in redirects {
             let status = redirect.status.map { "\($0) " } ?? ""

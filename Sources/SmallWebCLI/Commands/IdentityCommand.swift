@@ -47,7 +47,7 @@ struct IdentityCommand {
         case (nil, _), ("list", 0): try list()
         case ("new", 1), ("new", 2):
             // Before the file is made: a bad URL must not leave an identity without its place.
-            let scope = try rest.count == 2 ? Identities.Scope(rest[1]) : nil
+            let scope = try rest.count == 2 ? scope(rest[1]) : nil
             let pem = try ClientIdentity.make(
                 name: rest[0], type: settings.keyType, now: UTCDate.now)
             try store.add(rest[0], pem)
@@ -56,14 +56,14 @@ struct IdentityCommand {
         case ("show", 1): try show(rest[0])
         case ("use", 2):
             _ = try store.pem(rest[0])
-            let scope = try Identities.Scope(rest[1])
+            let scope = try scope(rest[1])
             try store.change { $0.add(rest[0], scope) }
         case ("unuse", 1): try store.change { $0.remove(rest[0], scope: nil) }
         case ("unuse", 2):
-            let scope = try Identities.Scope(rest[1])
+            let scope = try scope(rest[1])
             try store.change { $0.remove(rest[0], scope: scope) }
         case ("import", 1), ("import", 2), ("import", 3): try bringIn(rest)
-        case ("export", 1): try StandardStream.output.write(try store.pem(rest[0])[...])
+        case ("export", 1): try StandardStream.output.writeForeign(try store.pem(rest[0]))
         case ("remove", 1): try store.remove(rest[0])
         default:
             throw usageError(
@@ -100,7 +100,7 @@ struct IdentityCommand {
         let facts = try ClientIdentity.certificateFacts(pem)
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
         let lock = ClientIdentity.isEncrypted(pem) ? ", encrypted" : ""
-        try StandardStream.output.write(
+        try StandardStream.output.writeForeign(
             """
             \(name)
             subject     \(TerminalText.escapeLine(facts.subject))
@@ -111,7 +111,7 @@ struct IdentityCommand {
 
             """)
         for scope in try store.bindings().scopes(of: name) {
-            try StandardStream.output.write("used for    \(scope)\n")
+            try StandardStream.output.writeForeign("used for    \(scope)\n")
         }
     }
 
@@ -154,6 +154,13 @@ struct IdentityCommand {
         }
     }
 
+    /// - Parameter url: Without a scheme, as other clients have it, it is of the default one.
+    private func scope(_ url: String) throws(FetchError) -> Identities.Scope {
+        let registry = Settings.plugins
+        let scheme = url.hasPrefix("//") ? registry.schemeOfHosts.map { $0.name + ":" } : nil
+        return try Identities.Scope((scheme ?? "") + url, in: registry)
+    }
+
     /// The file is checked as a whole, as it will be used.
     private func add(_ foreign: ForeignIdentity, as name: String) throws(FetchError) {
         var pem = try Settings.read(foreign.certificate)
@@ -163,7 +170,7 @@ struct IdentityCommand {
         }
         // Before the file is made, as for a new one.
         var scopes: [Identities.Scope] = []
-        for scope in foreign.scopes { scopes.append(try Identities.Scope(scope)) }
+        for scope in foreign.scopes { scopes.append(try self.scope(scope)) }
         _ = try settings.load(pem, key: pem)
         try store.add(name, pem)
         let bound = scopes

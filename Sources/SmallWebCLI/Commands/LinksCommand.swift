@@ -21,8 +21,8 @@ extension Command {
                 "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head",
                 "render", "body", "inline-max", "stream", "continue-at", "fail-with-body",
             ]
-            return option.group != .refs && option.isForFetches
-                && !Option.ofUploads.union(useless).contains(option.long)
+            return option.isForFetches && !option.isForReferences && !option.isForUploads
+                && !useless.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

@@ -76,18 +76,22 @@ struct TrustCommand: Sendable {
 
     /// A place, or the place of a URL.
     private func place(_ text: String) throws(FetchError) -> String {
+        guard let home = Settings.plugins.schemeOfHosts else {
+            throw usageError("\"\(text)\" has no scheme", hint: "write it as a URL")
+        }
         let place: String?
         if text.contains("://") {
             let uri = try Fetcher.asciiHost(URI(parsing: text))
-            let standard = try settings.registry()[uri.scheme]?.scheme.defaultPort
+            let standard = try settings.registry()[uri.scheme]?.scheme ?? home
             place = uri.host.map {
-                Endpoint(host: $0, port: uri.port ?? standard ?? 1965, security: .tls).description
+                Endpoint(host: $0, port: uri.port ?? standard.defaultPort, security: .tls)
+                    .description
             }
         } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
-            place = KnownHosts.place(text, port: 1965)
+            place = KnownHosts.place(text, port: home.defaultPort)
         } else {
             // An international name becomes what the store has.
-            return try self.place("gemini://" + text)
+            return try self.place("\(home.name)://\(text)")
         }
         guard let place else { throw usageError("\"\(text)\" is no HOST:PORT") }
         return place
@@ -148,7 +152,7 @@ struct TrustCommand: Sendable {
 
                 """
             if let seen = pin.seenSHA256 { text += "certificate sha256:\(seen)\n" }
-            try StandardStream.output.write(text)
+            try StandardStream.output.writeForeign(text)
         }
     }
 
@@ -204,12 +208,14 @@ struct TrustCommand: Sendable {
             let (connection, error) = await fetcher.probe(endpoint, limits: bounds)
             return TrustCheck(place: place, connection: connection, error: error)
         }
+        let notes = check.connection?.tls?.certificate.weaknesses(of: place) ?? []
+        for note in notes { Messages(settings: settings).note(place, note) }
         if settings.writesJSON { try writeRecord { $0.members(of: check) } }
         if let error = check.error { throw error }
         guard let connection = check.connection, let trust = connection.trust,
             let certificate = connection.tls?.certificate, !settings.writesJSON
         else { return }
-        try StandardStream.output.write(
+        try StandardStream.output.writeForeign(
             "\(place)\t\(trust.verdict.rawValue)\tsha256:\(certificate.spkiSHA256.hex)\n")
     }
 
@@ -268,10 +274,10 @@ struct TrustCommand: Sendable {
             }
             try DirectoryText.write(text, to: directory)
         } else {
-            try StandardStream.output.write(text)
+            try StandardStream.output.writeForeign(text)
         }
         for place in left {
-            try StandardStream.error.write(
+            try StandardStream.error.writeForeign(
                 "smallweb: \(place): \(format.rawValue) cannot express this pin\n")
         }
     }

@@ -135,7 +135,7 @@ struct Completion {
         case .schemes:
             let (done, rest) = Self.parts(ofList: word)
             let sign = rest.first.map { "=+-".contains($0) ? String($0) : "" } ?? ""
-            for scheme in Registry.builtIn.schemes
+            for scheme in Settings.plugins.schemes
             where scheme.name.hasPrefix(rest.dropFirst(sign.count)) {
                 add(prefix + done + sign + scheme.name, scheme.summary)
             }

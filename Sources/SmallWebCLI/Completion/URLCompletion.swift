@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
 
 /// URLs that begin with what was typed, from bookmarks, history and the trust store: first a
 /// scheme, then a host, then one part of the path at a time, as a shell does with directories.
@@ -43,7 +42,7 @@ struct URLCompletion {
     /// after a dot.
     private mutating func offerSchemes(_ word: String) {
         let text = word.lowercased()
-        for scheme in Registry.builtIn.schemes where (scheme.name + "://").hasPrefix(text) {
+        for scheme in Settings.plugins.schemes where (scheme.name + "://").hasPrefix(text) {
             candidates.append(.init(text: scheme.name + "://", description: scheme.summary))
         }
         if !candidates.isEmpty { return flags = [.nospace] }
@@ -76,15 +75,17 @@ struct URLCompletion {
             guard text.hasPrefix(word) else { continue }
             hosts[text] = hosts[text] ?? false || path.count > 1
         }
-        if let entry = Registry.builtIn[scheme], entry.scheme.trust == .tofu {
+        if let entry = Settings.plugins[scheme], entry.scheme.trust == .tofu {
             for host in Self.trustedHosts(defaultPort: entry.scheme.defaultPort) {
                 let text = "\(scheme)://\(host)"
                 if text.hasPrefix(word) { hosts[text] = hosts[text] ?? false }
             }
         }
         for host in hosts.keys.sorted() {
-            // A finger address often ends with its host.
-            let isWhole = scheme == "finger" && hosts[host] == false
+            // An address such as user@host often ends with its host.
+            let isWhole =
+                Settings.plugins[scheme]?.scheme.isUserPartOfAddress ?? false
+                && hosts[host] == false
             candidates.append(.init(text: isWhole ? host : host + "/", description: ""))
         }
         if candidates.count != 1 || candidates[0].text.hasSuffix("/") { flags = [.nospace] }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
 
 /// The file by which a desktop knows that smallweb opens links: what it registers, a user still has
 /// to choose.
@@ -22,12 +21,9 @@ enum DesktopEntry {
         """
     }
 
-    /// Schemes for reading. A link to http is for a browser, one to a Git repository or to a place
-    /// for uploads is not followed by a click.
+    /// Schemes for reading that have no other program: a link to the web is for a browser.
     private static var types: [String] {
-        let schemes = Registry.builtIn.schemes.filter {
-            $0.transport != .own && !["git", "titan"].contains($0.name)
-        }
+        let schemes = Settings.plugins.schemes.filter(\.opensOnDesktop)
         return schemes.map { "x-scheme-handler/" + $0.name } + ["text/gemini"]
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
 
 /// Values of options, from text. Each throws `usage` with the option's name.
 enum OptionValue {
@@ -60,23 +59,6 @@ enum OptionValue {
         return number * factor
     }
 
-    /// `NAME: VALUE`, or `NAME:` to remove one.
-    static func field(_ text: String) throws(FetchError) -> HTTPField {
-        guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
-            throw usageError("--header wants NAME: VALUE, not \"\(text)\"")
-        }
-        let value = text[text.index(after: colon)...].drop { $0 == " " }
-        return HTTPField(String(text[..<colon]), String(value))
-    }
-
-    static func method(_ text: String) throws(FetchError) -> String {
-        let isToken =
-            !text.isEmpty
-            && text.utf8.allSatisfy { ASCII.isLetter($0) || $0 == UInt8(ascii: "-") }
-        guard isToken else { throw usageError("\"\(text)\" is no HTTP method") }
-        return text
-    }
-
     /// `sha256:` and 64 hexadecimal digits.
     static func sha256(_ text: String, _ option: String) throws(FetchError) -> [UInt8] {
         let digits = Array(text.utf8.dropFirst("sha256:".utf8.count))
@@ -99,14 +81,14 @@ enum OptionValue {
 
     /// `a,b` or `=a,b` is those; `+a` and `-a` add to and take from `start`.
     static func schemes(
-        _ text: String, from start: Set<String>
+        _ text: String, from start: Set<String>, _ registry: Registry
     ) throws(FetchError) -> Set<String> {
         var schemes = start
         var isFirst = true
         for part in text.lowercased().split(separator: ",") {
             var name = part
             let sign = "=+-".contains(name.first ?? " ") ? name.removeFirst() : "="
-            guard Registry.builtIn[String(name)] != nil else {
+            guard registry[String(name)] != nil else {
                 throw usageError(
                     "no plugin handles the scheme \"\(name)\"",
                     hint: "'smallweb schemes' lists those that work")

@@ -67,7 +67,9 @@ struct Settings: Sendable {
     var wantsSummary = false
 
     var redirects = RedirectPolicy()
-    var allowedSchemes: Set<String>?
+    /// Lists of schemes, as they were given.
+    var redirectSchemes: String?
+    var schemes: String?
 
     var input: [UInt8]?
     /// Whether `--data` took standard input.
@@ -108,10 +110,14 @@ struct Settings: Sendable {
     /// For `links`: also the lines of a menu that lead nowhere.
     var listsAll = false
     /// For `refs`.
-    var refs = RefQuery()
+    var referencePatterns: [String]?
     var failsWithoutMatch = false
 
-    var http = HTTPOptions()
+    /// What the plugins declare.
+    var requestOptions = RequestOptions()
+    /// By their keys: the files of secrets, and those to be asked for.
+    var secretFiles: [String: String] = [:]
+    var secretsToAsk: Set<String> = []
     var connection = {
         var settings = HTTPSettings()
         settings.userAgent = "smallweb/\(Help.version)"
@@ -136,9 +142,6 @@ struct Settings: Sendable {
     var keyPasswordFile: String?
     /// For `put`.
     var upload: Upload?
-    var mime: String?
-    var tokenFile: String?
-    var asksForToken = false
     var deletes = false
     /// For `trust`: seconds, and the clients of import and export.
     var within = 14.0 * 86_400
@@ -171,9 +174,33 @@ struct Settings: Sendable {
     /// What the config files say; ``given`` says what they must leave alone.
     var configuration = Configuration()
 
-    /// The schemes of this run.
+    /// The protocols that smallweb comes with: the one place that names the list.
+    static let plugins = Registry.builtIn
+
+    /// Those of this run.
     func registry() throws(FetchError) -> Registry {
-        fallsBackToCurl ? try .builtInWithCurl() : .builtIn
+        fallsBackToCurl ? try .builtInWithCurl() : Self.plugins
+    }
+
+    /// Which redirects are followed, among the schemes of `registry`.
+    ///
+    /// - Throws: `usage` for a scheme that no plugin handles.
+    func redirects(_ registry: Registry) throws(FetchError) -> RedirectPolicy {
+        var policy = redirects
+        if let redirectSchemes {
+            policy.otherSchemes.formUnion(
+                try OptionValue.schemes(redirectSchemes, from: [], registry))
+        }
+        return policy
+    }
+
+    /// The schemes that may be fetched; `nil` for all.
+    ///
+    /// - Throws: `usage` for a scheme that no plugin handles.
+    func allowedSchemes(_ registry: Registry) throws(FetchError) -> Set<String>? {
+        try schemes.map { list throws(FetchError) in
+            try OptionValue.schemes(list, from: Set(registry.schemes.map(\.name)), registry)
+        }
     }
 
     /// Whether standard output gets pages as a person reads them.

@@ -27,12 +27,15 @@ final class BodySink {
     let target: BodyTarget
     private let uri: URI
     private let settings: Settings
+    private let patience: Patience
     private var file: FileOutput?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
 
     /// - Parameter uri: As the user gave it: a redirect does not choose the name of a file.
     init(_ destination: Destination, target: BodyTarget, uri: URI, settings: Settings) {
+        // With whatever reads the file, if it is a FIFO.
+        patience = Patience(seconds: settings.totalSeconds)
         self.destination = destination
         self.target = target
         self.uri = uri
@@ -45,7 +48,7 @@ final class BodySink {
         case .file(let path):
             file = try FileOutput(
                 path, clash: settings.resume == .fromStart ? .overwrite : .append,
-                createsDirectories: settings.createsDirectories)
+                createsDirectories: settings.createsDirectories, patience: patience)
         case .remoteName(let directory):
             let place =
                 settings.keepsTree

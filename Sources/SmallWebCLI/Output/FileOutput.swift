@@ -22,42 +22,58 @@ final class FileOutput {
     private let clash: Clash
     private var part: String?
     private var file: Int32
+    private let patience: Patience
 
-    /// - Throws: `write` when the file cannot be created.
-    init(_ path: String, clash: Clash, createsDirectories: Bool) throws(FetchError) {
-        var target = path
-        if clash != .number, let real = realpath(path, nil) {
-            target = String(cString: real)
-            free(real)
-        }
-        if createsDirectories { Self.makeDirectories(of: target) }
+    /// - Parameter patience: With whatever reads it, if it is a FIFO.
+    /// - Throws: `write` when the file cannot be created; `timeout`, `interrupted`.
+    init(
+        _ path: String, clash: Clash, createsDirectories: Bool, patience: Patience = Patience()
+    ) throws(FetchError) {
+        self.patience = patience
+        let target = clash == .number ? path : resolvingLinks(path)
         self.path = target
         self.clash = clash
         var status = stat()
         let exists = stat(target, &status) == 0
+        let number = errno
         if exists && status.st_mode & S_IFMT == S_IFDIR && clash != .number {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash != .number
         do throws(SystemError) {
+            // What cannot be looked at may be there.
+            if !exists && number != ENOENT { throw SystemError(number: number) }
+            if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {
-                file = try systemCall { open(target, O_WRONLY | O_CLOEXEC) }
+                file = try patience.call { open(target, O_WRONLY | O_CLOEXEC) }
             } else if clash == .append {
-                let name = exists ? target : target + ".part"
+                let name = exists ? target : Self.partName(target)
                 part = exists ? nil : name
                 file = try systemCall {
                     open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o666)
                 }
             } else {
-                (file, part) = try Self.openPart(target)
-                if exists && clash == .overwrite { fchmod(file, status.st_mode & 0o777) }
+                if exists && clash == .overwrite {
+                    // Its directory alone would let it be replaced.
+                    _ = try systemCall { faccessat(AT_FDCWD, target.systemName, W_OK, AT_EACCESS) }
+                }
+                let replaces = exists && clash == .overwrite
+                let mode = replaces ? status.st_mode & 0o777 : 0o666
+                (file, part) = try Self.openPart(target, mode: mode)
+                // As created, it has what the umask leaves of them.
+                if replaces { fchmod(file, mode) }
             }
         } catch {
+            if let failure = Patience.failure(error, "no program opens \(path) to read it") {
+                throw failure
+            }
             throw FetchError(
-                .write, .output, "cannot create \(path): \(error.sentence)",
+                .write, .output,
+                "cannot \(exists ? "write" : "create") \(path): \(error.sentence)",
                 errnoName: error.name,
-                hint: error.number == ENOENT ? "make its directory, or use --create-dirs" : nil)
+                hint: error.number == ENOENT && !createsDirectories
+                    ? "make its directory, or use --create-dirs" : nil)
         }
     }
 
@@ -65,9 +81,10 @@ final class FileOutput {
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
-            try writeAll(bytes, to: file)
+            try patience.writeAll(bytes, to: file)
         } catch {
-            throw failure("cannot write", error)
+            throw Patience.failure(error, "the program that reads \(path) is too slow")
+                ?? failure("cannot write", error)
         }
     }
 
@@ -100,10 +117,19 @@ final class FileOutput {
     }
 
     /// How many bytes of `path` an earlier attempt has left.
-    static func resumableBytes(_ path: String) -> Int {
+    ///
+    /// - Throws: `write` when that cannot be found out.
+    static func resumableBytes(_ path: String) throws(FetchError) -> Int {
         var status = stat()
-        for name in [path, path + ".part"] where stat(name, &status) == 0 {
-            return Int(status.st_size)
+        let target = resolvingLinks(path)
+        for name in [target, partName(target)] {
+            if stat(name, &status) == 0 { return Int(status.st_size) }
+            let error = SystemError(number: errno)
+            guard error.number == ENOENT else {
+                throw FetchError(
+                    .write, .output, "cannot continue \(name): \(error.sentence)",
+                    errnoName: error.name)
+            }
         }
         return 0
     }
@@ -129,12 +155,14 @@ final class FileOutput {
         path = candidate
     }
 
-    private static func openPart(_ target: String) throws(SystemError) -> (Int32, String) {
+    private static func openPart(_ target: String, mode: mode_t) throws(SystemError) -> (
+        Int32, String
+    ) {
         for number in 0..<1000 {
-            let name = number == 0 ? "\(target).part" : "\(target).\(getpid())-\(number).part"
+            let name = partName(target, number == 0 ? ".part" : ".\(getpid())-\(number).part")
             do throws(SystemError) {
                 let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
-                return (try systemCall { open(name, flags, 0o666) }, name)
+                return (try systemCall { open(name, flags, mode) }, name)
             } catch {
                 // Somebody else is at the same file, or left this behind.
                 if error.number != EEXIST { throw error }
@@ -143,10 +171,20 @@ final class FileOutput {
         throw SystemError(number: EEXIST)
     }
 
-    private static func makeDirectories(of path: String) {
-        for (index, character) in zip(path.indices, path) where character == "/" {
-            if index != path.startIndex { mkdir(String(path[..<index]), 0o777) }
+    /// `target` with `suffix`. Of a name that leaves no room for it the beginning, and a hash: the
+    /// same in the next run, which may go on with the file, and another for another name.
+    static func partName(_ target: String, _ suffix: String = ".part") -> String {
+        let bytesMax = Int(NAME_MAX)
+        let slash = target.lastIndex(of: "/")
+        var name = slash.map { target[target.index(after: $0)...] } ?? target[...]
+        guard name.utf8.count + suffix.utf8.count > bytesMax else { return target + suffix }
+        // FNV-1a.
+        let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
         }
+        let ending = "~" + String(hash, radix: 16) + suffix
+        while name.utf8.count + ending.utf8.count > bytesMax { name.removeLast() }
+        return (slash.map { target[...$0] } ?? "") + name + ending
     }
 
     /// Makes directories one below the other; a name that a file has gets .1, .2 and so on.
@@ -155,7 +193,11 @@ final class FileOutput {
     /// - Throws: `write`.
     static func makeTree(_ names: [String], in root: String) throws(FetchError) -> String {
         var path = root
-        makeDirectories(of: root + "/")
+        do throws(SystemError) {
+            try makeDirectories(root, mode: 0o777)
+        } catch {
+            throw Self.notMade(root, error)
+        }
         for name in names {
             let wanted = "\(path)/\(name)"
             path = wanted
@@ -165,9 +207,7 @@ final class FileOutput {
                 let isThere = error.number == EEXIST && stat(path, &status) == 0
                 if isThere && status.st_mode & S_IFMT == S_IFDIR { break }
                 guard isThere && number < 1000 else {
-                    throw FetchError(
-                        .write, .output, "cannot make \(path): \(error.sentence)",
-                        errnoName: error.name)
+                    throw Self.notMade(path, error)
                 }
                 path = "\(wanted).\(number)"
             }
@@ -175,11 +215,16 @@ final class FileOutput {
         return path
     }
 
+    private static func notMade(_ path: String, _ error: SystemError) -> FetchError {
+        FetchError(
+            .write, .output, "cannot make \(path): \(error.sentence)", errnoName: error.name)
+    }
+
     /// The same file from anywhere.
     static func absolute(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
-        return String(cString: real)
+        return String(systemName: real)
     }
 
     private func failure(_ what: String, _ error: SystemError) -> FetchError {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebFormats
-internal import SmallWebPlugins
 
 /// A link of a page, or a line of a menu that is none.
 struct Link {
@@ -46,7 +45,7 @@ struct Link {
         do throws(FetchError) {
             let uri: URI
             if let base {
-                uri = try base.resolving(text) { Registry.builtIn[$0]?.scheme.pathForm == .opaque }
+                uri = try base.resolving(text) { Settings.plugins[$0]?.scheme.pathForm == .opaque }
             } else {
                 uri = try URI(parsing: text)
             }
@@ -66,7 +65,7 @@ struct Link {
     private static func kind(of uri: URI?) -> Item.Kind {
         guard let uri else { return .link }
         if ["telnet", "tn3270", "ssh"].contains(uri.scheme) { return .telnet }
-        guard Registry.builtIn[uri.scheme] != nil else { return .external }
+        guard Settings.plugins[uri.scheme] != nil else { return .external }
         let name = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return .link }
         return kinds[name[name.index(after: dot)...].lowercased()] ?? .link

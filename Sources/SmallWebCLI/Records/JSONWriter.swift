@@ -42,7 +42,8 @@ struct JSONWriter {
         // Names are ours: nothing to escape.
         bytes.append(UInt8(ascii: "\""))
         bytes += name.utf8
-        bytes += "\":".utf8
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(ASCII.colon)
         needsComma = false
         body(&self)
         needsComma = true
@@ -96,8 +97,8 @@ struct JSONWriter {
     /// Beyond 2^53 a string, since readers keep numbers as doubles.
     mutating func value(_ number: Int?) {
         guard let number else { return null() }
-        if number.magnitude >= 1 << 53 { return value("\(number)") }
-        raw("\(number)")
+        let text = String(number)
+        if number.magnitude >= 1 << 53 { value(text) } else { raw(text) }
     }
 
     mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
@@ -106,8 +107,10 @@ struct JSONWriter {
     mutating func value(seconds: Double?) {
         guard let seconds else { return null() }
         let micros = Int((seconds * 1e6).rounded())
-        let fraction = "\(micros % 1_000_000)"
-        raw("\(micros / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count) + fraction)
+        raw(String(micros / 1_000_000))
+        bytes.append(ASCII.dot)
+        // The digits of the fraction, behind a 1 that keeps their zeros.
+        bytes += String(1_000_000 + micros % 1_000_000).utf8.dropFirst()
     }
 
     mutating func value(base64 bytes: some Sequence<UInt8>) { value(Base64.encode(Array(bytes))) }
@@ -236,16 +239,16 @@ enum JSONText {
 
     /// One character that must not be there as it is.
     private static func append(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\\"))
         switch scalar {
-        case "\"": bytes += Array("\\\"".utf8)
-        case "\\": bytes += Array("\\\\".utf8)
-        case "\n": bytes += Array("\\n".utf8)
-        case "\r": bytes += Array("\\r".utf8)
-        case "\t": bytes += Array("\\t".utf8)
+        case "\"", "\\": bytes.append(UInt8(ascii: scalar))
+        case "\n": bytes.append(UInt8(ascii: "n"))
+        case "\r": bytes.append(UInt8(ascii: "r"))
+        case "\t": bytes.append(UInt8(ascii: "t"))
         default:
             // All of them are below U+10000.
             let digits = Array("0123456789abcdef".utf8)
-            bytes += Array("\\u".utf8)
+            bytes.append(UInt8(ascii: "u"))
             for shift in [12, 8, 4, 0] { bytes.append(digits[Int(scalar.value >> shift) & 15]) }
         }
     }

@@ -17,6 +17,9 @@ extension JSONWriter {
         member("v", Recorder.version)
     }
 
+    /// A URL without its password: records are kept, and shown to others.
+    mutating func member(_ name: String, url: URI?) { member(name, url?.display) }
+
     /// The record `scheme`.
     mutating func members(of scheme: Scheme) {
         begin("scheme")
@@ -24,21 +27,21 @@ extension JSONWriter {
         member("port", Int(scheme.defaultPort))
         member("transport", scheme.transport.rawValue)
         member("trust", scheme.trust.rawValue)
-        member("takes_input", scheme.takesInput)
+        member("takes_input", scheme.input != nil)
         member("secure_form", scheme.secureForm)
         member("summary", scheme.summary)
     }
 
     mutating func members(of redirect: Redirect) {
         member("status", redirect.status)
-        member("from", redirect.from.description)
-        member("to", redirect.to.description)
+        member("from", url: redirect.from)
+        member("to", url: redirect.to)
         member("permanent", redirect.isPermanent)
     }
 
     /// What the record `link` has beside its place in the page.
     mutating func members(of link: Link, base: URI) {
-        member("url", link.uri?.description)
+        member("url", url: link.uri)
         member("raw", bytes: link.raw)
         member("text", bytes: link.text)
         member("scheme", link.uri?.scheme)
@@ -174,11 +177,13 @@ extension JSONWriter {
 
 /// The members that `--fields` may name.
 enum RecordFields {
-    static let all = [
+    static let all = (ofEveryProtocol + Set(Settings.plugins.schemes.flatMap(\.factNames))).sorted()
+
+    private static let ofEveryProtocol = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
-        "git", "gopher", "headers", "http", "lang", "links", "meta", "mime", "mime_source", "ok",
-        "outcome", "partial", "plugin", "redirects", "refs", "remote", "retry_after", "scheme",
-        "size", "status", "time", "tls", "trust", "url", "url_input", "warnings",
+        "headers", "lang", "links", "meta", "mime", "mime_source", "ok", "outcome", "partial",
+        "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
+        "tls", "trust", "url", "url_input", "warnings",
     ]
     /// Always there: what a reader tells records apart by.
     private static let common = ["type", "v", "n", "id", "tag"]

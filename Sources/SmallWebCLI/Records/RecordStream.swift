@@ -32,9 +32,9 @@ struct EventRecords: Output {
         switch event {
         case .sent(let bytes, let method):
             try records.write("request") { writer in
-                writer.member("url", log.uri.description)
+                writer.member("url", url: log.uri)
                 writer.member("method", method)
-                writer.member("raw", bytes: hidesInput ? Array("***".utf8) : Trace.masked(bytes))
+                writer.member("raw", bytes: hidesInput ? Array("***".utf8) : bytes)
                 let identity = log.connection?.tls?.shownIdentity
                 writer.member("identity", identity.map { "sha256:" + $0.hex })
             }

@@ -135,7 +135,7 @@ final class RecordedBody: Output {
                 source = charset
                 writer.member(text: bytes[...], allowsNUL: settings.bodyForm == .text)
             case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
-            case .path(let path): writer.member("path", path)
+            case .path(let path): writer.member("path", path.withoutSystemEscapes)
             case .chunks(let count): writer.member("chunks", count)
             case .omitted(let reason): writer.member("omitted", reason)
             }

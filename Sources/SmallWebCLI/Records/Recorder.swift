@@ -86,11 +86,14 @@ final class Recorder {
             writer.member("ok", outcome == .ok)
             writer.member("exit", Int(outcome.exitStatus))
             writer.member("outcome", outcome.rawValue)
-            let url = log?.origin.description ?? order.url
+            let input = order.url.map(URI.display)
+            let url = log?.origin.display ?? input
             writer.member("url", url)
-            if let raw = order.rawURL { writer.member("url_base64") { $0.value(base64: raw) } }
-            if let input = order.url, input != url { writer.member("url_input", input) }
-            writer.member("final_url", log?.uri.description)
+            if let raw = order.rawURL, input == order.url {
+                writer.member("url_base64") { $0.value(base64: raw) }
+            }
+            if let input, input != url { writer.member("url_input", input) }
+            writer.member("final_url", url: log?.uri)
             let scheme = log?.uri.scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme }
             writer.member("scheme", scheme)
             let entry = log.flatMap { registry?[$0.uri.scheme] }

@@ -61,42 +61,15 @@ struct Trace: Output {
             lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", $0) }
         case .redirect(let redirect):
             [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to.display)")]
-        case .head(let head): lines(head.header).map { ("<", $0) }
+        case .head(let head): lines(SecretFields.masked(head.header)).map { ("<", $0) }
         case .body, .facts, .item, .note, .end: []
         }
     }
 
     private static func lines(_ bytes: [UInt8]) -> [String] {
         let text = String(decoding: bytes, as: UTF8.self)
-        return text.split(whereSeparator: \.isNewline).map {
-            String(decoding: masked(line: Array($0.utf8)[...]), as: UTF8.self)
-        } + (bytes == ASCII.crlf ? ["(empty line)"] : [])
-    }
-
-    private static let secrets = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
-
-    /// Whether a field's value is a secret: one of HTTP's own, or what services call their keys.
-    private static func isSecret(_ name: String) -> Bool {
-        // As written with -H: a blank before the colon makes it no other field to many servers.
-        let name = name.lowercased().prefix { $0 != " " && $0 != "\t" }
-        return secrets.contains(String(name)) || name.hasSuffix("token")
-            || name.hasSuffix("api-key")
-    }
-
-    /// A trace is shown to others; a secret in it is not.
-    static func masked(_ bytes: [UInt8]) -> [UInt8] {
-        let lines = bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-        return Array(lines.map { masked(line: $0) }.joined(separator: [ASCII.lineFeed]))
-    }
-
-    private static func masked(line: ArraySlice<UInt8>) -> [UInt8] {
-        let end = line.last == ASCII.carriageReturn ? "\r" : ""
-        let text = String(decoding: line, as: UTF8.self)
-        if line.starts(with: "titan://".utf8), let token = text.range(of: ";token=") {
-            return Array("\(text[..<token.upper])***\(end)".utf8)
-        }
-        let name = String(decoding: line.prefix { $0 != ASCII.colon }, as: UTF8.self)
-        return isSecret(name) ? Array("\(name): ***\(end)".utf8) : Array(line)
+        return text.split(whereSeparator: \.isNewline).map(String.init)
+            + (bytes == ASCII.crlf ? ["(empty line)"] : [])
     }
 
     private static func lines(_ connection: Connection) -> [String] {
@@ -125,20 +98,28 @@ struct Trace: Output {
 final class HeaderFile: Output {
     private let stream: StandardStream?
     private let file: FileOutput?
+    private var isOfUse = false
 
     /// `-` is standard output, `%` standard error.
-    init(_ name: String) throws(FetchError) {
+    init(_ name: String, _ patience: Patience) throws(FetchError) {
         stream = name == "-" ? .output : name == "%" ? .error : nil
-        file =
-            stream == nil
-            ? try FileOutput(name, clash: .overwrite, createsDirectories: false) : nil
+        guard stream == nil else {
+            file = nil
+            return
+        }
+        file = try FileOutput(
+            name, clash: .overwrite, createsDirectories: false, patience: patience)
     }
 
     func take(_ event: Event) throws(FetchError) {
         guard case .head(let head) = event else { return }
+        isOfUse = true
         try stream?.writeForeign(head.header)
         try file?.write(head.header[...])
     }
 
-    func commit() throws(FetchError) { try file?.commit() }
+    /// Leaves things as they were when no reply had a header.
+    func commit() throws(FetchError) {
+        if isOfUse { try file?.commit() } else { file?.discard() }
+    }
 }

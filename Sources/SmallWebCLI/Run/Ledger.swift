@@ -34,7 +34,7 @@ final class Ledger {
     init(_ path: String) throws(FetchError) {
         self.path = path
         do throws(SystemError) {
-            file = try systemCall { open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o666) }
+            file = try systemCall { open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) }
         } catch {
             throw Self.failure("cannot open", path, error)
         }
@@ -49,7 +49,7 @@ final class Ledger {
 
     deinit { close(file) }
 
-    /// How `url` ended the last time; `nil` when it has not been fetched.
+    /// How `url`, as records have it, ended the last time; `nil` when it has not been fetched.
     func outcome(_ url: String) -> Outcome? { outcomes[Key(url)] }
 
     /// Adds a record, with one call.
@@ -89,7 +89,8 @@ final class Ledger {
                 let type = record["type"]?.string, type == "response" || type == "error",
                 let outcome = record["outcome"]?.string.flatMap(Outcome.init(rawValue:))
             else { continue }
-            outcomes[Key(url)] = outcome
+            // Before passwords were masked, they were written.
+            outcomes[Key(URI.display(url))] = outcome
         }
     }
 

@@ -45,14 +45,11 @@ final class RunContext: @unchecked Sendable {
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
 final class OneURL: @unchecked Sendable {
     let order: Order
-    let host: Host
     /// What standard output means for this URL.
-    private(set) var target = BodyTarget.standardOutput
+    private(set) var target = BodyTarget.standardOutput(Patience())
     private(set) var attempts = 0
     /// After ``finish(_:)``.
     private(set) var outcome = Outcome.ok
-    /// When it may be tried again.
-    var notBefore = Deadline(nanoseconds: 0)
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
     private let request: Result<Request, FetchError>
@@ -69,12 +66,11 @@ final class OneURL: @unchecked Sendable {
 
     /// - Parameter request: Why there is none, for an order that makes no sense.
     init(
-        _ order: Order, _ request: Result<Request, FetchError>, host: Host,
+        _ order: Order, _ request: Result<Request, FetchError>,
         destination: BodySink.Destination, context: RunContext
     ) {
         self.order = order
         self.request = request
-        self.host = host
         self.destination = destination
         self.context = context
         settings = context.settings
@@ -83,9 +79,8 @@ final class OneURL: @unchecked Sendable {
     private var url: String { order.url ?? "" }
 
     /// Why it cannot be tried at all.
-    func refusal(_ now: Deadline) -> FetchError? {
-        if case .failure(let error) = request { return error }
-        return host.refusal(now)
+    var problem: FetchError? {
+        if case .failure(let error) = request { error } else { nil }
     }
 
     // MARK: An attempt
@@ -104,7 +99,9 @@ final class OneURL: @unchecked Sendable {
             while true {
                 let ending = try await exchange(request, hidesInput: hidesInput)
                 guard ending.outcome == .needsInput, request.input == nil || hidesInput,
-                    let head = ending.head, settings.promptsAllowed, Prompt.isPossible
+                    let head = ending.head, settings.promptsAllowed, Prompt.isPossible,
+                    // That it asks is what `head` has to say.
+                    !settings.wantsHeadAlone
                 else { return .success(ending) }
                 let asker = ending.uri.hostAndPort ?? url
                 let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"
@@ -127,7 +124,10 @@ final class OneURL: @unchecked Sendable {
 
     /// A place for the output, with nothing of an earlier attempt in it.
     private func openTarget() {
-        if context.holdsOutput { target = .held(Spool(memoryMax: Run.heldBytesMax)) }
+        target =
+            context.holdsOutput
+            ? .held(Spool(memoryMax: Run.heldBytesMax))
+            : .standardOutput(Patience(seconds: settings.totalSeconds))
     }
 
     /// A record to be, if one is wanted.
@@ -142,12 +142,8 @@ final class OneURL: @unchecked Sendable {
         self.recorder = recorder
     }
 
-    /// `builtin:gemini` for `GeminiPlugin`.
-    static func name(_ entry: Registry.Entry) -> String {
-        let type = "\(Swift.type(of: entry.handler))".lowercased()
-        let suffix = ["plugin", "handler"].first(where: type.hasSuffix)
-        return "builtin:" + type.dropLast(suffix?.count ?? 0)
-    }
+    /// `builtin:` and the plugin's own name.
+    static func name(_ entry: Registry.Entry) -> String { "builtin:" + entry.scheme.plugin }
 
     /// What the first attempt asks for.
     func firstRequest() throws(FetchError) -> Request {
@@ -157,48 +153,57 @@ final class OneURL: @unchecked Sendable {
 
     private func makeRequest() throws(FetchError) -> Request {
         var request = try request.get()
-        let isHTTP = request.scheme.transport == .own
-        let hasHTTPOptions =
-            !settings.http.isEmpty || settings.resume != .fromStart
-            || settings.connection.isSpecial
-        if !isHTTP && hasHTTPOptions {
-            throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
-        }
+        try refuseForeignOptions(of: request.scheme)
         if settings.identityName != nil || settings.certificateFile != nil,
-            !Identities.areFor(request.uri)
+            request.scheme.identityScheme == nil
         {
             throw usageError(
                 "no identity can be shown over \(request.scheme.name)",
-                hint: "identities are for gemini, titan, gophers, https and git+https")
+                hint: Identities.hint(context.fetcher.registry))
         }
-        if settings.refs.isRequired && !request.scheme.name.hasPrefix("git") {
+        if settings.referencePatterns != nil && !request.scheme.hasReferences {
+            let names = context.fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
             throw usageError(
                 "\(request.scheme.name) has no references",
-                hint: "refs wants git://, git+https:// or the https:// URL of a repository")
+                hint: "they are for \(names.joined(separator: ", ")), and the https:// URL of a "
+                    + "repository")
         }
         try configure(&request)
         if let input = settings.input {
-            guard request.scheme.takesInput else {
+            switch request.scheme.input {
+            case .line: request.input = InputSource.withoutLineEnd(input)
+            case .body: request.input = input
+            case nil:
                 throw usageError("the scheme \(request.scheme.name) has no use for --data")
             }
-            // A prompt's answer is a line; a body is every byte of it.
-            request.input = isHTTP ? input : InputSource.withoutLineEnd(input)
         }
         return request
     }
 
+    /// Options that were given for this URL and that its protocol does not know.
+    private func refuseForeignOptions(of scheme: Scheme) throws(FetchError) {
+        let known = (context.fetcher.registry[scheme.name]?.handler.options ?? []).filter {
+            $0.schemes?.contains(scheme.name) ?? true
+        }
+        let foreign = settings.requestOptions.keys.subtracting(known.map(\.key))
+        var name = settings.given.first { foreign.contains($0) }
+        if settings.resume != .fromStart && !scheme.canResume { name = "continue-at" }
+        if !scheme.dialsForItself && settings.connection.isSpecial {
+            name = settings.given.first { option in Option.engine.contains { $0.long == option } }
+        }
+        guard let name else { return }
+        throw usageError("the scheme \(scheme.name) has no use for --\(name)")
+    }
+
     private func configure(_ request: inout Request) throws(FetchError) {
         request.wantsRawBody = settings.wantsRawBody
-        request.http = settings.http
-        request.refs = settings.refs
+        request.options = settings.requestOptions
+        request.referencePatterns = settings.referencePatterns
         request.upload = settings.upload
         request.wantsItems =
             settings.listing == .links || settings.writesJSON && settings.listing != nil
             || !destination.isFile && settings.laysPagesOut
-        if settings.wantsHeadAlone {
-            if request.hasHeadMethod { request.http.method = request.http.method ?? "HEAD" }
-            request.wantsHeadAlone = true
-        }
+        request.wantsHeadAlone = settings.wantsHeadAlone
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds
@@ -210,7 +215,7 @@ final class OneURL: @unchecked Sendable {
         switch settings.resume {
         case .fromStart: break
         case .from(let offset):
-            request.http.resumeOffset = offset
+            request.resumeOffset = offset
         case .fromFile:
             // The name must be known before the request is sent.
             if case .remoteName(let directory) = destination {
@@ -220,8 +225,8 @@ final class OneURL: @unchecked Sendable {
             guard case .file(let path) = destination else {
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
-            let offset = FileOutput.resumableBytes(path)
-            request.http.resumeOffset = offset > 0 ? offset : nil
+            let offset = try FileOutput.resumableBytes(path)
+            request.resumeOffset = offset > 0 ? offset : nil
         }
     }
 
@@ -265,7 +270,7 @@ final class OneURL: @unchecked Sendable {
         var request = request
         meter.upload(of: upload.byteCount)
         request.upload = Upload(
-            byteCount: upload.byteCount, mediaType: upload.mediaType, token: upload.token
+            byteCount: upload.byteCount, mediaType: upload.mediaType
         ) { () throws(FetchError) in
             let piece = try upload.next()
             meter.move(piece.count)

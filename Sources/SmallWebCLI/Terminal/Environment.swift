@@ -8,7 +8,7 @@ enum Environment {
     /// `nil` when unset or empty.
     static func variable(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(cString: value)
+        return String(systemName: value)
     }
 
     /// Whether it is there at all, empty or not.
@@ -22,16 +22,21 @@ enum Environment {
     }
 
     /// Set for tests: standard output counts as a terminal of that width.
-    private static let forcedColumns = variable("SMALLWEB_FORCE_TTY").flatMap { Int($0) }
+    private static let forcedColumns = variable("SMALLWEB_FORCE_TTY").flatMap { Int($0) }.map {
+        min(max(1, $0), columnsMax)
+    }
+
+    /// Wider than any terminal; the sums of widths stay far from overflow.
+    private static let columnsMax = 10_000
 
     /// Width of the terminal behind `descriptor`. What is none may be told by COLUMNS; 80 when
     /// nobody says.
     static func columns(_ descriptor: Int32) -> Int {
-        if descriptor == 1, let forcedColumns { return max(1, forcedColumns) }
+        if descriptor == 1, let forcedColumns { return forcedColumns }
         let columns = Int(swposix_columns(descriptor))
         if columns > 0 { return columns }
         let told = variable("COLUMNS").flatMap { Int($0) } ?? 0
-        return 1...10_000 ~= told ? told : 80
+        return 1...columnsMax ~= told ? told : 80
     }
 
     /// Whether to colour what goes to `descriptor`. `--color` beats the environment, `NO_COLOR`

@@ -10,6 +10,8 @@ final class Messages {
     private var transient = ""
     /// How many columns it takes.
     private var transientColumns = 0
+    /// What has been said of servers.
+    private var told: Set<Note> = []
 
     init(settings: Settings) {
         self.settings = settings
@@ -38,7 +40,7 @@ final class Messages {
     /// `smallweb: URL: message`, and for a person the hint on a second line.
     func error(_ url: String?, _ message: String, hint: String?) {
         guard settings.showsErrors else { return }
-        let place = url.map { "\(Self.display($0)): " } ?? ""
+        let place = url.map { "\(URI.display($0)): " } ?? ""
         line("smallweb: " + place + message, color: "31")
         if let hint, isTerminal { line("hint: " + hint) }
     }
@@ -55,20 +57,13 @@ final class Messages {
     /// A remark, for a person or in the trace: a script has no use for it.
     func note(_ url: String, _ note: Note) {
         guard settings.showsNotes, isTerminal || settings.isVerbose else { return }
-        line("smallweb: \(Self.display(url)): note: \(note.message)")
+        if note.place != nil && !told.insert(note).inserted { return }
+        line("smallweb: \(URI.display(url)): note: \(note.message)")
     }
 
     /// What somebody should know even of a script's run.
     func warning(_ text: String) {
         if settings.showsNotes { line("smallweb: warning: " + text) }
-    }
-
-    /// A URL as typed, but for a password in it.
-    static func display(_ url: String) -> String {
-        guard url.utf8.contains(UInt8(ascii: "@")), let uri = try? URI(parsing: url) else {
-            return url
-        }
-        return uri.display
     }
 
     /// A line of the trace.

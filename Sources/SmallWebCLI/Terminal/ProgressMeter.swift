@@ -82,7 +82,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
         JSONWriter.line { writer in
             writer.begin("progress", order)
             // Standard error ends up in logs.
-            writer.member("url", order.url.map(Messages.display))
+            writer.member("url", order.url.map(URI.display))
             writer.member("direction", transfer.isUpload ? "upload" : "download")
             writer.member("received", transfer.bytes)
             writer.member("total", transfer.total)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebPlugins
 
 /// What has been fetched, for completion: `SECONDS<TAB>URL` per line, the latest last. Never a
 /// query, which holds what was typed, and never a password.
@@ -34,14 +33,15 @@ enum History {
     /// The part of a URL that may be remembered, or `nil` when it is none.
     static func entry(_ text: String) -> String? {
         guard var uri = try? URI(parsing: text), uri.host != nil,
-            let scheme = Registry.builtIn[uri.scheme]?.scheme
+            let scheme = Settings.plugins[uri.scheme]?.scheme
         else { return nil }
         uri.query = nil
         uri.fragment = nil
-        // A user's name is part of a finger address; elsewhere it may be a token.
-        let isName = scheme.trust == .none && scheme.transport == .tcp
-        if !isName || uri.userinfo?.contains(":") ?? false { uri.userinfo = nil }
-        // The words of a gopher search follow a tab.
+        // Elsewhere it may be a token.
+        if !scheme.isUserPartOfAddress || uri.userinfo?.contains(":") ?? false {
+            uri.userinfo = nil
+        }
+        // Behind a tab, too, come words that were typed.
         if let tab = uri.path.utf8.indices.first(where: { uri.path[$0...].hasPrefix("%09") }) {
             uri.path = String(uri.path[..<tab])
         }
@@ -104,7 +104,8 @@ extension Command {
     ) { _, operands throws(FetchError) in
         switch operands {
         case [], ["list"]:
-            try StandardStream.output.write(try History.latest().map { $0 + "\n" }.joined())
+            try StandardStream.output.writeForeign(
+                try History.latest().map { $0 + "\n" }.joined())
         case ["clear"]:
             try History.clear()
         default:

@@ -12,7 +12,7 @@ extension IdentityFormat {
     /// - Throws: `read`.
     func identities(in path: String, files: String?) throws(FetchError) -> [ForeignIdentity] {
         switch self {
-        case .astro: return try pairs(in: path, "crt") { ["gemini://\($0)/"] }
+        case .astro: return try pairs(in: path, "crt") { ["//\($0)/"] }
         case .lagrange: return try pairs(in: path, "crt") { _ in [] }
         case .offpunk:
             var found: [ForeignIdentity] = []
@@ -22,7 +22,7 @@ extension IdentityFormat {
                 guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
                     continue
                 }
-                found += try pairs(in: directory, "cert") { _ in ["gemini://\(host)/"] }
+                found += try pairs(in: directory, "cert") { _ in ["//\(host)/"] }
             }
             return found
         case .telescope:

@@ -110,11 +110,13 @@ struct IdentityStore: Sendable {
         StoreFile(directory + "/bindings", title: "list of bindings")
     }
 
-    func bindings() throws(FetchError) -> Bindings { Bindings(parsing: try bindingsFile.read()) }
+    func bindings() throws(FetchError) -> Bindings {
+        Bindings(parsing: try bindingsFile.read(), registry: Settings.plugins)
+    }
 
     func change(_ body: (inout Bindings) -> Void) throws(FetchError) {
         try bindingsFile.change { bytes throws(FetchError) in
-            var bindings = Bindings(parsing: bytes)
+            var bindings = Bindings(parsing: bytes, registry: Settings.plugins)
             body(&bindings)
             bytes = bindings.bytes
         }

@@ -17,12 +17,9 @@ final class RefCache: Output {
     /// - Returns: `nil` when nothing is to be remembered: history is off, or the listing is not of
     ///   everything.
     init?(_ url: String, _ settings: Settings) {
-        var query = settings.refs
-        query.isRequired = false
-        query.showsSymrefs = false
-        guard query.isEmpty, History.isOn(settings), let path = Self.path(of: url) else {
-            return nil
-        }
+        let isWhole =
+            (settings.referencePatterns ?? []).isEmpty && settings.requestOptions.isEmpty
+        guard isWhole, History.isOn(settings), let path = Self.path(of: url) else { return nil }
         self.path = path
     }
 
@@ -83,7 +80,7 @@ final class RefCache: Output {
         var path = uri.path
         if let inside = path.range(of: "//") { path = String(path[..<inside.lower]) }
         while path.hasSuffix("/") { path.removeLast() }
-        let scheme = uri.scheme.hasPrefix("git+") ? uri.scheme.dropFirst(4) : uri.scheme[...]
+        let scheme = Settings.plugins[uri.scheme]?.scheme.webScheme ?? uri.scheme
         let port = uri.port.map { ":\($0)" } ?? ""
         let name = PercentEncoding.encode(Array("\(scheme)://\(host)\(port)\(path)".utf8))
         return path.isEmpty || name.utf8.count > 250 ? nil : "\(directory)/\(name)"
