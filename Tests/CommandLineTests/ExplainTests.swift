@@ -25,6 +25,7 @@ struct ExplainTests {
         "gopher": [("/1/x", []), ("/7/search", ["-d", "small web"])],
         "gophers": [("/0/y", [])],
         "finger": [("/bob", [])],
+        "nex": [("", []), ("/info/a%20b", [])],
         "git": [("/r.git", []), ("/r.git//docs?ref=v1", [])],
         "git+http": [("/r.git", []), ("/r.git//docs", ["-A", "me"])],
         "git+https": [("/r.git", [])],
