@@ -23,8 +23,6 @@ public struct FetchError: Error, Sendable, Hashable {
     /// For trust and limits: what was expected, and what came instead.
     public var expected: String?
     public var actual: String?
-    /// What went over the wire until then, of all hops; `nil` when the fetcher did not get so far.
-    public var traffic: Traffic?
     /// Whether the same request may succeed later.
     public var isRetryable: Bool { outcome.isRetryable }
 

@@ -143,9 +143,7 @@ struct Command: Sendable {
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
         for scheme in try settings.registry().schemes {
             if settings.writesJSON {
-                var writer = JSONWriter()
-                writer.object { $0.members(of: scheme) }
-                try StandardStream.output.write(writer.line[...])
+                try writeRecord { $0.members(of: scheme) }
                 continue
             }
             let isBuiltIn = Settings.plugins[scheme.name] != nil
@@ -221,13 +219,11 @@ enum Tool {
             let list = found.isEmpty ? "" : " (\(found.joined(separator: " ")))"
             return Array("smallweb \(Help.version)\(list)\n".utf8)
         }
-        var writer = JSONWriter()
-        writer.object { writer in
+        return JSONWriter.line { writer in
             writer.begin("version")
             writer.member("version", Help.version)
             for (name, version) in libraries { writer.member(name.lowercased(), version) }
         }
-        return writer.line
     }
 
     private static func run(

@@ -25,20 +25,16 @@ extension Command {
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
         }
-        let registry = try settings.registry()
-        guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
-        else {
-            let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
-            throw usageError(
-                "nothing can be uploaded to \(url)",
-                hint: "uploads are for \(names.joined(separator: ", "))")
-        }
         var settings = settings
-        settings.upload = try PutCommand.upload(
-            operands.dropFirst().first ?? "-", to: scheme, settings)
-        try PutCommand.readSecrets(&settings)
-        // The usual reply is a redirect to the page.
-        settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
+        do throws(FetchError) {
+            try PutCommand.prepare(&settings, for: url, operands.dropFirst().first ?? "-")
+        } catch {
+            guard settings.writesJSON else { throw error }
+            Messages(settings: settings).error(url, error)
+            let record = Recorder.refusal(Order(url: url), error, settings)
+            try StandardStream.output.write(record[...], isWhole: true)
+            return error.outcome.exitStatus
+        }
         // An answer to a prompt, or another attempt, would need the body once more.
         settings.promptsAllowed = false
         settings.retriesMax = 0
@@ -48,6 +44,24 @@ extension Command {
 
 /// `smallweb put`: what is sent.
 enum PutCommand {
+    /// Reads what is uploaded to `url`, and the secrets that go with it.
+    static func prepare(
+        _ settings: inout Settings, for url: String, _ name: String
+    ) throws(FetchError) {
+        let registry = try settings.registry()
+        guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
+        else {
+            let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
+            throw usageError(
+                "nothing can be uploaded to \(url)",
+                hint: "uploads are for \(names.joined(separator: ", "))")
+        }
+        settings.upload = try upload(name, to: scheme, settings)
+        try readSecrets(&settings)
+        // The usual reply is a redirect to the page.
+        settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
+    }
+
     static func upload(
         _ name: String, to scheme: Scheme, _ settings: Settings
     ) throws(FetchError) -> Upload {

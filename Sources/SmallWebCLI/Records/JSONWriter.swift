@@ -10,10 +10,16 @@ struct JSONWriter {
     /// Of the outermost object, the members that are wanted; `nil` for all.
     private let wanted: Set<String>?
 
-    init(wanted: Set<String>? = nil) { self.wanted = wanted }
+    private init(wanted: Set<String>?) { self.wanted = wanted }
 
-    /// The line, with its end.
-    var line: [UInt8] { bytes + [ASCII.lineFeed] }
+    /// One object, with the end of its line.
+    ///
+    /// - Parameter wanted: Of its members; `nil` for all.
+    static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
+        var writer = JSONWriter(wanted: wanted)
+        writer.object(body)
+        return writer.bytes + [ASCII.lineFeed]
+    }
 
     // MARK: Structure
 
@@ -57,6 +63,27 @@ struct JSONWriter {
     mutating func member(_ name: String, _ value: Bool?) { member(name) { $0.value(value) } }
     mutating func member(_ name: String, seconds: Double?) {
         member(name) { $0.value(seconds: seconds) }
+    }
+
+    /// An object about `value`; null when there is none.
+    mutating func member<Value>(
+        _ name: String, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
+    ) {
+        member(name) { writer in
+            guard let value else { return writer.null() }
+            writer.object { body(&$0, value) }
+        }
+    }
+
+    /// An array; null when there is none.
+    mutating func member<Element>(
+        _ name: String, array elements: (some Sequence<Element>)?,
+        _ body: (inout JSONWriter, Element) -> Void
+    ) {
+        member(name) { writer in
+            guard let elements else { return writer.null() }
+            writer.array(elements, body)
+        }
     }
 
     // MARK: Values

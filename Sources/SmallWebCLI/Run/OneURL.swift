@@ -58,6 +58,8 @@ final class OneURL: @unchecked Sendable {
     private var settings: Settings
     private let arrived = Deadline.now
     private(set) var started: Deadline?
+    /// Of the last attempt.
+    private var log: FetchLog?
     private var recorder: Recorder?
     /// The file that holds the body.
     private var path: String?
@@ -87,8 +89,7 @@ final class OneURL: @unchecked Sendable {
     func attempt() async -> Result<Ending, FetchError> {
         attempts += 1
         started = started ?? .now
-        recorder = nil
-        path = nil
+        (log, recorder, path) = (nil, nil, nil)
         openTarget()
         do throws(FetchError) {
             settings = try order.settings(context.settings)
@@ -131,13 +132,14 @@ final class OneURL: @unchecked Sendable {
 
     /// A record to be, if one is wanted.
     private func openRecord() {
-        guard settings.writesJSON || context.ledger != nil else { return }
-        let request = try? request.get()
-        recorder = Recorder(
-            order, settings: settings, request: request,
-            plugin: request.flatMap { context.fetcher.registry[$0.scheme.name] }.map(Self.name),
-            target: target, attempts: attempts,
-            queueSeconds: (started ?? .now).seconds(since: arrived))
+        log = log ?? (try? request.get()).map { FetchLog($0.uri) }
+        let target = settings.writesJSON ? target : nil
+        guard target != nil || context.ledger != nil else { return }
+        let recorder = Recorder(
+            order, log, settings: settings, registry: context.fetcher.registry, target: target)
+        recorder.attempts = attempts
+        recorder.queueSeconds = (started ?? .now).seconds(since: arrived)
+        self.recorder = recorder
     }
 
     /// `builtin:` and the plugin's own name.
@@ -231,32 +233,34 @@ final class OneURL: @unchecked Sendable {
     private func exchange(
         _ request: Request, hidesInput: Bool
     ) async throws(FetchError) -> Ending {
-        let (loop, messages) = (context.loop, context.messages)
-        let sink = BodySink(
-            destination, target: target, settings: settings,
-            patience: Patience(seconds: settings.totalSeconds))
+        let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
+        let sink = BodySink(destination, target: target, uri: log.origin, settings: settings)
         let goesToTerminal =
             !destination.isFile && Environment.isTerminal(1) && !settings.isReading
         let meter = ProgressMeter(
             order: order, messages: messages, drawsTransfer: !goesToTerminal)
-        let request = Self.measured(request, by: meter)
+        let trace = Trace(
+            url: url, messages: messages, isVerbose: settings.isVerbose, hidesInput: hidesInput)
+        var watchers: [any Output] = [trace]
+        if let recorder { watchers += recorder.outputs(hidesInput: hidesInput) }
+        watchers.append(meter)
+        if let headers = context.headers { watchers.append(headers) }
         let delivery = Delivery(
-            request, url: url, sink: sink, recorder: recorder, settings: settings,
-            messages: messages, headers: context.headers, meter: meter)
-        let drawing = Drawing(meter, messages.progress, loop: loop)
+            settings, log: log, watchers: watchers,
+            outputs: settings.outputs(to: sink, url: url, log: log, recorder: recorder))
+        let request = Self.measured(request, by: meter)
+        meter.start(messages.progress, on: context.loop)
         defer {
-            drawing.stop()
+            meter.stop()
             sink.discard()
         }
-        let ending = try await context.fetcher.runHere(request) { event throws(FetchError) in
-            try delivery.take(event, hidesInput: hidesInput)
+        let ending = try await context.fetcher.runHere(request, log: log) {
+            event throws(FetchError) in
+            try delivery.take(event)
         }
-        drawing.stop()
+        meter.stop()
         try delivery.finish(ending)
-        // What is cut off never gets a file's final name.
-        if !(destination.isFile && ending.outcome == .truncated) { try sink.commit() }
         path = sink.path
-        if ending.outcome == .ok { delivery.remember() }
         return ending
     }
 
@@ -281,7 +285,9 @@ final class OneURL: @unchecked Sendable {
     var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) }
 
     /// A remark in the records of `--events`.
-    func note(_ note: Note) throws(FetchError) { try recorder?.writeNotice(note) }
+    func note(_ note: Note) throws(FetchError) {
+        if settings.writesEvents { try recorder?.records.write(note) }
+    }
 
     /// Says what went wrong, if anything did, and writes the terminal record.
     ///
@@ -294,7 +300,7 @@ final class OneURL: @unchecked Sendable {
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)
             if let problem { outcome = report(.failure(problem)) }
-            if settings.writesJSON { try target.writeRecord(line) }
+            try recorder.records.target?.writeRecord(line)
             // What was given up is not done: the ledger keeps what it knows.
             if context.ledger != nil && outcome != .interrupted {
                 let spool = Spool(memoryMax: Run.heldBytesMax)
@@ -310,17 +316,24 @@ final class OneURL: @unchecked Sendable {
         switch result {
         case .success(let ending): return report(ending)
         case .failure(let error):
-            if error.outcome != .interrupted { context.messages.error(order.url, error) }
+            if error.outcome != .interrupted { say(error.message, hint: error.hint, error.phase) }
             return error.outcome
         }
+    }
+
+    /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
+    private func say(_ message: String, hint: String?, _ phase: FetchError.Phase = .header) {
+        // A file that cannot be written has nothing to do with that place.
+        let target = phase == .output ? nil : log?.redirects.last?.to
+        let place = target.map { "redirected to \($0.display): " } ?? ""
+        context.messages.error(order.url, place + message, hint: hint)
     }
 
     private func report(_ ending: Ending) -> Outcome {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.refusal == .accept { return .ok }
         if settings.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
-            context.messages.error(
-                url, "no reference matches", hint: "without a pattern all are listed")
+            say("no reference matches", hint: "without a pattern all are listed")
             return .permanentFailure
         }
         guard let message = ending.message else { return ending.outcome }
@@ -331,29 +344,7 @@ final class OneURL: @unchecked Sendable {
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }
-        context.messages.error(url, message, hint: hint)
+        say(message, hint: hint)
         return ending.outcome
-    }
-}
-
-/// The task that draws the progress, while there is one.
-//
-// @unchecked: on the event loop alone.
-private final class Drawing: @unchecked Sendable {
-    private let meter: ProgressMeter
-    private var task: Task<Void, Never>?
-
-    init(_ meter: ProgressMeter, _ form: Settings.Progress, loop: EventLoop) {
-        self.meter = meter
-        if form == .none { return }
-        task = Task(executorPreference: loop) { await self.meter.run(form, on: loop) }
-    }
-
-    /// Leaves no line behind. The task may see too late, or never, that it has ended.
-    func stop() {
-        guard let task else { return }
-        task.cancel()
-        meter.erase()
-        self.task = nil
     }
 }
