@@ -5,14 +5,16 @@
 /// `connecting`, `connected` and `sent` come from the host side, once per hop; `redirect` for each
 /// redirect that is followed; then at most one `head`, and `facts`, `item` and `body` in wire
 /// order. How it ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
+//
+// An event passes many hands. The rare and large ones are indirect, so that all are cheap to copy.
 public enum Event: Sendable {
     /// A connection attempt begins; `address` is numeric, with its port.
     case connecting(Endpoint, address: String)
-    case connected(Connection)
+    indirect case connected(Connection)
     /// Request bytes as they went out, in one piece; the method where the protocol has methods.
     case sent([UInt8], method: String? = nil)
-    case redirect(Redirect)
-    case head(Head)
+    indirect case redirect(Redirect)
+    indirect case head(Head)
     /// Facts of the reply that were not known when its head came.
     case facts(Facts)
     case item(Item)
@@ -21,7 +23,7 @@ public enum Event: Sendable {
     /// Something the user may want to know and that does not fail the fetch.
     case note(Note)
     /// The last element of a sequence of events; the fetcher's alone.
-    case end(Ending)
+    indirect case end(Ending)
 }
 
 /// The reply's class, the same words for every protocol.

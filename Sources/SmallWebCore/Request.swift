@@ -83,7 +83,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 
     /// `host:port`, IPv6 in brackets: the key of trust and of connection rules.
     public var description: String {
-        (host.contains(":") ? "[\(host)]" : host) + ":\(port)"
+        "\(host.bracketedHost):\(port)"
     }
 }
 

@@ -132,11 +132,16 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
         var description: String {
             var text = userinfo.map { $0 + "@" } ?? ""
-            text += host.contains(":") ? "[\(host)]" : host
+            text += host.bracketedHost
             if let port { text += ":\(port)" }
             return text
         }
     }
+}
+
+extension String {
+    /// As a host is written before a port: an IPv6 address in brackets.
+    package var bracketedHost: String { utf8.contains(ASCII.colon) ? "[\(self)]" : self }
 }
 
 extension FetchError {

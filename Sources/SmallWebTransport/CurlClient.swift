@@ -230,7 +230,7 @@ public struct CurlClient: HTTPClient {
         transfer.set(
             CURLOPT_RESOLVE,
             list: resolver.overrides.map { place, addresses in
-                let bracketed = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }
+                let bracketed = addresses.map(\.bracketedHost)
                 return "\(place):\(bracketed.joined(separator: ","))"
             })
         switch resolver.family {

@@ -34,7 +34,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private var jobs: [UnownedJob] = []
     private var slots: [Slot] = []
-    private var timers = TimerHeap()
+    private var timers = IndexedHeap<Waiter>()
     private var curlMulti: CurlMulti?
 
     /// Kept by us for ourselves, never a generation of a slot.
@@ -166,7 +166,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// Until the soonest deadline, rounded up so that it has passed; -1 for ever.
     private var pollMilliseconds: Int32 {
-        guard let soonest = timers.soonest else { return -1 }
+        guard let soonest = timers.first else { return -1 }
         let now = Deadline.now.nanoseconds
         guard soonest.deadline.nanoseconds > now else { return 0 }
         let milliseconds = (soonest.deadline.nanoseconds - now + 999_999) / 1_000_000
@@ -199,9 +199,9 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     private func fireTimers() {
-        guard timers.soonest != nil else { return }
+        guard timers.first != nil else { return }
         let now = Deadline.now
-        while let waiter = timers.soonest, waiter.deadline <= now { finish(waiter, .timedOut) }
+        while let waiter = timers.first, waiter.deadline <= now { finish(waiter, .timedOut) }
     }
 
     // MARK: Watching for a library that owns its sockets
@@ -366,14 +366,13 @@ enum WaitResult: Sendable {
 /// One suspended wait.
 //
 // @unchecked: used by the loop's thread alone; others only hand it to the loop.
-final class Waiter: @unchecked Sendable {
+final class Waiter: IndexedHeapElement, @unchecked Sendable {
     let interests: [Interest]
     let deadline: Deadline
     fileprivate(set) var result: WaitResult?
     fileprivate var continuation: UnsafeContinuation<WaitResult, Never>?
     /// Called at the end of a wait that no task is in.
     fileprivate let action: ((WaitResult) -> Void)?
-    /// Kept by ``TimerHeap``.
     var heapIndex: Int?
 
     init(
@@ -383,4 +382,6 @@ final class Waiter: @unchecked Sendable {
         self.deadline = deadline
         self.action = action
     }
+
+    func comes(before other: Waiter) -> Bool { deadline < other.deadline }
 }

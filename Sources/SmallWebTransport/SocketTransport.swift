@@ -133,8 +133,7 @@ public final class SocketTransport: StreamTransport {
         let (port, onAttempt) = (endpoint.port, onAttempt)
         var connector = TCPConnector(loop: loop, deadline: deadline) {
             address async throws(FetchError) in
-            let host = address.host
-            try await onAttempt(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")
+            try await onAttempt("\(address.host.bracketedHost):\(port)")
         }
         let needsTLS = endpoint.security == .tls
         return try await connector.connect(to: addresses, named: endpoint.description) {

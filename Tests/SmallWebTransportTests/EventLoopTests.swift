@@ -138,9 +138,9 @@ struct EventLoopTests {
     }
 }
 
-struct TimerHeapTests {
+struct IndexedHeapTests {
     @Test func theSoonestDeadlineIsAlwaysFirst() {
-        var heap = TimerHeap()
+        var heap = IndexedHeap<Waiter>()
         var inside: [Waiter] = []
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<5000 {
@@ -153,18 +153,18 @@ struct TimerHeapTests {
                 let index = inside.indices.randomElement(using: &generator) ?? 0
                 heap.remove(inside.remove(at: index))
             }
-            #expect(heap.soonest?.deadline == inside.map(\.deadline).min())
+            #expect(heap.first?.deadline == inside.map(\.deadline).min())
         }
     }
 
     @Test func removingTwiceOrWithoutInsertingDoesNothing() {
-        var heap = TimerHeap()
+        var heap = IndexedHeap<Waiter>()
         let (first, second) = (Waiter(deadline: .now), Waiter(deadline: .never))
         heap.insert(first)
         heap.remove(second)
         heap.remove(first)
         heap.remove(first)
-        #expect(heap.soonest == nil)
+        #expect(heap.first == nil)
         #expect(first.heapIndex == nil)
     }
 }

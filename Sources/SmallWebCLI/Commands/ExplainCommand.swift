@@ -89,7 +89,7 @@ struct ExplainCommand: Sendable {
         order.n = n
         let parsed = try context.fetcher.request(url)
         let one = OneURL(
-            order, .success(parsed), host: Host(name: ""),
+            order, .success(parsed),
             destination: BodySink.Destination(order, settings), context: context)
         let request = try one.firstRequest()
         let rehearsal = try await context.fetcher.rehearse(request)

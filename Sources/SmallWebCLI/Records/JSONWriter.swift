@@ -209,16 +209,16 @@ enum JSONText {
 
     /// One character that must not be there as it is.
     private static func append(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\\"))
         switch scalar {
-        case "\"": bytes += Array("\\\"".utf8)
-        case "\\": bytes += Array("\\\\".utf8)
-        case "\n": bytes += Array("\\n".utf8)
-        case "\r": bytes += Array("\\r".utf8)
-        case "\t": bytes += Array("\\t".utf8)
+        case "\"", "\\": bytes.append(UInt8(ascii: scalar))
+        case "\n": bytes.append(UInt8(ascii: "n"))
+        case "\r": bytes.append(UInt8(ascii: "r"))
+        case "\t": bytes.append(UInt8(ascii: "t"))
         default:
             // All of them are below U+10000.
             let digits = Array("0123456789abcdef".utf8)
-            bytes += Array("\\u".utf8)
+            bytes.append(UInt8(ascii: "u"))
             for shift in [12, 8, 4, 0] { bytes.append(digits[Int(scalar.value >> shift) & 15]) }
         }
     }

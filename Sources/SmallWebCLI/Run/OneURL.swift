@@ -45,14 +45,11 @@ final class RunContext: @unchecked Sendable {
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
 final class OneURL: @unchecked Sendable {
     let order: Order
-    let host: Host
     /// What standard output means for this URL.
     private(set) var target = BodyTarget.standardOutput
     private(set) var attempts = 0
     /// After ``finish(_:)``.
     private(set) var outcome = Outcome.ok
-    /// When it may be tried again.
-    var notBefore = Deadline(nanoseconds: 0)
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
     private let request: Result<Request, FetchError>
@@ -67,12 +64,11 @@ final class OneURL: @unchecked Sendable {
 
     /// - Parameter request: Why there is none, for an order that makes no sense.
     init(
-        _ order: Order, _ request: Result<Request, FetchError>, host: Host,
+        _ order: Order, _ request: Result<Request, FetchError>,
         destination: BodySink.Destination, context: RunContext
     ) {
         self.order = order
         self.request = request
-        self.host = host
         self.destination = destination
         self.context = context
         settings = context.settings
@@ -81,9 +77,8 @@ final class OneURL: @unchecked Sendable {
     private var url: String { order.url ?? "" }
 
     /// Why it cannot be tried at all.
-    func refusal(_ now: Deadline) -> FetchError? {
-        if case .failure(let error) = request { return error }
-        return host.refusal(now)
+    var problem: FetchError? {
+        if case .failure(let error) = request { error } else { nil }
     }
 
     // MARK: An attempt

@@ -18,28 +18,22 @@ final class Run: @unchecked Sendable {
     /// Most orders that have been read and not been started.
     private static let waitingMax = 1024
 
-    /// How late a start may be and still count for the pace of the next ones.
-    private static let lateSecondsMax = 0.01
-
     private enum Happening: Sendable {
-        case attempted(OneURL, Result<Ending, FetchError>)
+        case attempted(StartQueue<OneURL>.Entry, Result<Ending, FetchError>)
         /// There may be more to read.
         case readable
-        /// Somebody may start now.
+        /// Another URL may start now.
         case due
     }
 
     private let context: RunContext
     private let settings: Settings
     private let source: OrderSource
-    private var hosts = HostTable()
     private var isAtEnd = false
     private var isAwaitingInput = false
     private var isStopping = false
-    private var waiting: [OneURL] = []
+    private let waiting: StartQueue<OneURL>
     private var active = 0
-    /// When the next request of all may start.
-    private var notBefore = Deadline(nanoseconds: 0)
     /// The soonest moment that a task waits for.
     private var alarm = Deadline.never
     /// Read so far.
@@ -58,6 +52,12 @@ final class Run: @unchecked Sendable {
         self.source = source
         self.context = context
         settings = context.settings
+        waiting = StartQueue(
+            .init(
+                perHost: settings.jobsPerHost, hostSeconds: settings.hostSeconds,
+                startSeconds: settings.startSeconds,
+                pauseSecondsMax: settings.retrySecondsMax > 0
+                    ? settings.retrySecondsMax : Self.pauseSecondsMax))
     }
 
     /// - Returns: The exit status: the first failing URL's, in the order given.
@@ -69,10 +69,10 @@ final class Run: @unchecked Sendable {
                 if isStopping || isAtEnd && waiting.isEmpty, active == 0 { break }
                 guard let happening = await group.next() else { break }
                 switch happening {
-                case .attempted(let one, let result):
+                case .attempted(let entry, let result):
                     active -= 1
-                    one.host.running -= 1
-                    await settle(one, result)
+                    waiting.end(entry, now: .now)
+                    await settle(entry, result)
                 case .readable: isAwaitingInput = false
                 case .due: alarm = .never
                 }
@@ -145,13 +145,10 @@ final class Run: @unchecked Sendable {
             await deliver(order.n, nil)
             return
         }
-        let place = try? request.get().endpoint.description
-        let host = hosts.host(place ?? "")
-        host.orders += 1
-        waiting.append(
-            OneURL(
-                order, request, host: host, destination: BodySink.Destination(order, settings),
-                context: context))
+        let one = OneURL(
+            order, request, destination: BodySink.Destination(order, settings), context: context)
+        // What cannot be fetched has no host to wait for.
+        waiting.add(one, host: try? request.get().endpoint.description, now: .now)
     }
 
     private func isDone(
@@ -167,89 +164,73 @@ final class Run: @unchecked Sendable {
 
     private func startDue(_ group: inout TaskGroup<Happening>) async {
         while active < settings.jobs && !isStopping {
-            let now = Deadline.now
-            var soonest = Deadline.never
-            let index = waiting.firstIndex { one in
-                if one.refusal(now) != nil { return true }
-                guard one.host.running < settings.jobsPerHost else { return false }
-                let due = max(one.notBefore, one.host.notBefore, notBefore)
-                if due > now { soonest = min(soonest, due) }
-                return due <= now
-            }
-            if let index {
-                let one = waiting.remove(at: index)
-                if let error = one.refusal(now) {
-                    await complete(one, .failure(error))
-                } else {
-                    start(one, &group)
+            switch waiting.next(.now) {
+            case .start(let entry):
+                active += 1
+                group.addTask { .attempted(entry, await entry.item.attempt()) }
+            case .refuse(let one, let pauseSeconds):
+                await complete(one, .failure(one.problem ?? Self.refusal(pauseSeconds)))
+            case .wait(let soonest):
+                if soonest < alarm {
+                    alarm = soonest
+                    let loop = context.loop
+                    group.addTask {
+                        await loop.sleep(until: soonest)
+                        return .due
+                    }
                 }
-                continue
+                return
             }
-            if soonest < alarm {
-                alarm = soonest
-                let loop = context.loop
-                group.addTask {
-                    await loop.sleep(until: soonest)
-                    return .due
-                }
-            }
-            return
         }
     }
 
-    private func start(_ one: OneURL, _ group: inout TaskGroup<Happening>) {
-        active += 1
-        one.host.running += 1
-        let now = Deadline.now
-        if settings.startSeconds > 0 {
-            // A start that was a little late does not make all later ones late.
-            notBefore = max(notBefore, now.advanced(seconds: -Self.lateSecondsMax))
-                .advanced(seconds: settings.startSeconds)
-        }
-        if settings.hostSeconds > 0 {
-            one.host.notBefore = now.advanced(seconds: settings.hostSeconds)
-        }
-        group.addTask { .attempted(one, await one.attempt()) }
+    private static func refusal(_ pauseSeconds: Double?) -> FetchError {
+        FetchError(
+            .temporaryFailure, .connect,
+            "the host asked to be left alone for \(Int(min(pauseSeconds ?? 0, 1e9))) seconds",
+            hint: "fetch it again later, or allow longer waits with --retry-max-time")
     }
 
     // MARK: After an attempt
 
-    private func settle(_ one: OneURL, _ result: Result<Ending, FetchError>) async {
+    private func settle(
+        _ entry: StartQueue<OneURL>.Entry, _ result: Result<Ending, FetchError>
+    ) async {
+        let one = entry.item
         if case .success(let ending) = result, let seconds = ending.head?.retryAfter, seconds > 0 {
-            one.host.pause(seconds: seconds, longest: pauseSecondsMax)
+            waiting.pause(entry, seconds: seconds, now: .now)
         }
-        if !isStopping, failure == nil, let delay = retryDelay(one, result) {
-            one.notBefore = Deadline.now.advanced(seconds: delay)
+        if !isStopping, failure == nil, let delay = retryDelay(entry, result) {
             do throws(FetchError) {
                 try one.note(Note("retry", "attempt \(one.attempts) failed, trying again"))
             } catch {
                 failure = error
             }
             // It has waited longer than those that have not been started.
-            waiting.insert(one, at: 0)
+            let now = Deadline.now
+            waiting.putBack(entry, notBefore: now.advanced(seconds: delay), now: now)
         } else {
             await complete(one, result)
         }
     }
 
-    private var pauseSecondsMax: Double {
-        settings.retrySecondsMax > 0 ? settings.retrySecondsMax : Self.pauseSecondsMax
-    }
-
     /// Seconds until the next attempt; `nil` when there is none.
-    private func retryDelay(_ one: OneURL, _ result: Result<Ending, FetchError>) -> Double? {
+    private func retryDelay(
+        _ entry: StartQueue<OneURL>.Entry, _ result: Result<Ending, FetchError>
+    ) -> Double? {
+        let one = entry.item
         let isRetryable =
             switch result {
             case .success(let ending): ending.outcome.isRetryable
             case .failure(let error): error.isRetryable
             }
         guard isRetryable, one.attempts <= settings.retriesMax, one.canBeRepeated,
-            one.host.refusal(.now) == nil
+            let opening = waiting.opening(for: entry, now: .now)
         else { return nil }
         // Half of the growing wait is chance, so that many clients do not come back at once.
         let grown = min(600, Double(1 << min(one.attempts - 1, 20)))
         let delay = settings.retryDelaySeconds ?? grown * .random(in: 0.5...1)
-        let end = max(Deadline.now.advanced(seconds: delay), one.host.notBefore)
+        let end = max(Deadline.now.advanced(seconds: delay), opening)
         if settings.retrySecondsMax > 0, let started = one.started,
             end.seconds(since: started) > settings.retrySecondsMax
         {
@@ -259,7 +240,6 @@ final class Run: @unchecked Sendable {
     }
 
     private func complete(_ one: OneURL, _ result: Result<Ending, FetchError>) async {
-        one.host.orders -= 1
         do throws(FetchError) {
             let outcome = try await one.finish(result)
             self.tally.count(outcome, one.order.n, bytes: (try? result.get())?.bodyBytes ?? 0)
@@ -320,12 +300,10 @@ final class Run: @unchecked Sendable {
         let rest = source.rest().map { order in
             taken += 1
             return OneURL(
-                order, .failure(.cancelled), host: hosts.host(""), destination: .nowhere,
-                context: context)
+                order, .failure(.cancelled), destination: .nowhere, context: context)
         }
-        for one in waiting + rest {
+        for one in waiting.removeAll() + rest {
             await complete(one, .failure(.cancelled))
         }
-        waiting = []
     }
 }

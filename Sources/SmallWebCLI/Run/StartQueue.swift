@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Says which of many waiting items starts next. Pure: the caller brings the time.
+///
+/// Items start in the order in which they were added, except those whose host has as many under way
+/// as it may have, or must not be asked yet. What is put back goes before all that wait. A start
+/// costs O(log h) for h hosts with waiting items.
+final class StartQueue<Item> {
+    struct Limits {
+        /// Items of one host under way at a time, 1 or more.
+        var perHost = 1
+        /// Least time between the starts of a host.
+        var hostSeconds = 0.0
+        /// Least time between any two starts.
+        var startSeconds = 0.0
+        /// Longest pause of a host that its items wait for.
+        var pauseSecondsMax = Double.infinity
+    }
+
+    enum Turn {
+        /// This one starts now: call ``end(_:)`` when it is over.
+        case start(Entry)
+        /// This one does not start: it has no host, or the host wants to be left alone for
+        /// `pauseSeconds`, longer than items wait.
+        case refuse(Item, pauseSeconds: Double?)
+        /// Nothing starts before this moment, unless something is added or ends.
+        case wait(until: Deadline)
+    }
+
+    /// An item that was started.
+    struct Entry {
+        let item: Item
+        fileprivate let host: Host
+    }
+
+    /// An item in its place.
+    fileprivate struct Waiting {
+        let item: Item
+        /// Lowest first. Places below 0 are of items that were put back.
+        let place: Int
+    }
+
+    /// How late a start may be and still count for the pace of the next ones.
+    private static var lateSecondsMax: Double { 0.01 }
+
+    private let limits: Limits
+    private var hosts: [String: Host] = [:]
+    private var sweepCount = 4096
+    /// Holds the items without a host; it refuses always.
+    private let hostless = Host()
+    /// Hosts with an item that may start now, as far as the host is concerned.
+    private var ready = IndexedHeap<Host>()
+    /// Hosts with an item whose start the host delays.
+    private var paused = IndexedHeap<Host>()
+    /// Hosts with an item that is refused.
+    private var refusing = IndexedHeap<Host>()
+    /// Items that were put back and are not due, the soonest last.
+    private var delayed: [(notBefore: Deadline, host: Host, waiting: Waiting)] = []
+    /// When the next item of all may start.
+    private var notBefore = Deadline(nanoseconds: 0)
+    private var nextPlace = 0
+    private var lastPlaceBack = 0
+    /// Items that wait.
+    private(set) var count = 0
+
+    init(_ limits: Limits) {
+        self.limits = limits
+        hostless.refusesUntil = .never
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Hosts that are known; those that do not matter any more are forgotten in time.
+    var hostCount: Int { hosts.count }
+
+    // MARK: In
+
+    /// Puts an item behind all others. One without a host waits for those before it alone.
+    func add(_ item: Item, host name: String?, now: Deadline) {
+        let host = name.map { self.host($0, now) } ?? hostless
+        count += 1
+        host.waitingCount += 1
+        host.append(Waiting(item: item, place: nextPlace))
+        nextPlace += 1
+        if host.rank == nil { rank(host, now) }
+    }
+
+    /// Puts an item that has ended before all others, to start again, but not before `notBefore`.
+    func putBack(_ entry: Entry, notBefore: Deadline, now: Deadline) {
+        lastPlaceBack -= 1
+        let (host, waiting) = (entry.host, Waiting(item: entry.item, place: lastPlaceBack))
+        count += 1
+        host.waitingCount += 1
+        if notBefore > now && !host.isRefusing(now) {
+            let index = delayed.firstIndex { $0.notBefore <= notBefore } ?? delayed.endIndex
+            delayed.insert((notBefore, host, waiting), at: index)
+        } else {
+            insert(waiting, host, now)
+        }
+    }
+
+    // MARK: Out
+
+    /// The item whose turn it is. One that starts counts as under way.
+    func next(_ now: Deadline) -> Turn {
+        wake(now)
+        let opening = now >= notBefore ? ready.first : nil
+        if let host = refusing.first, opening.map(host.comes(before:)) ?? true {
+            return .refuse(take(from: host, now), pauseSeconds: host.pauseSeconds)
+        }
+        if let host = opening {
+            start(host, now)
+            return .start(Entry(item: take(from: host, now), host: host))
+        }
+        if ready.first != nil { return .wait(until: notBefore) }
+        let soonest = min(paused.first?.notBefore ?? .never, delayed.last?.notBefore ?? .never)
+        return .wait(until: max(soonest, notBefore))
+    }
+
+    /// What was started is over.
+    func end(_ entry: Entry, now: Deadline) {
+        entry.host.running -= 1
+        rank(entry.host, now)
+    }
+
+    /// All that wait, in their order.
+    func removeAll() -> [Item] {
+        var all = delayed.map(\.waiting)
+        delayed = []
+        for host in [hostless] + hosts.values {
+            remove(host)
+            while let waiting = host.popFirst() { all.append(waiting) }
+            host.waitingCount = 0
+        }
+        count = 0
+        return all.sorted { $0.place < $1.place }.map(\.item)
+    }
+
+    // MARK: Hosts
+
+    /// The host of `entry` asks for `seconds` without a request.
+    func pause(_ entry: Entry, seconds: Double, now: Deadline) {
+        let host = entry.host
+        remove(host)
+        host.notBefore = max(host.notBefore, now.advanced(seconds: seconds))
+        if seconds > limits.pauseSecondsMax {
+            host.refusesUntil = host.notBefore
+            host.pauseSeconds = seconds
+            // These need not wait to be refused.
+            for (_, _, waiting) in delayed.filter({ $0.host === host }) { host.insert(waiting) }
+            delayed.removeAll { $0.host === host }
+        }
+        rank(host, now)
+    }
+
+    /// When the host of `entry` may be asked next; `nil` while it refuses.
+    func opening(for entry: Entry, now: Deadline) -> Deadline? {
+        entry.host.isRefusing(now) ? nil : entry.host.notBefore
+    }
+
+    private func host(_ name: String, _ now: Deadline) -> Host {
+        if let host = hosts[name] { return host }
+        if hosts.count >= sweepCount {
+            // A list may name a million of them.
+            hosts = hosts.filter { !$0.value.isIdle(now) }
+            sweepCount = max(4096, 2 * hosts.count)
+        }
+        let host = Host()
+        hosts[name] = host
+        return host
+    }
+
+    // MARK: Order
+
+    /// Does what the time has brought.
+    private func wake(_ now: Deadline) {
+        while let (notBefore, host, waiting) = delayed.last, notBefore <= now {
+            delayed.removeLast()
+            insert(waiting, host, now)
+        }
+        while let host = paused.first, host.notBefore <= now { rank(host, now) }
+        while let host = refusing.first, !host.isRefusing(now) { rank(host, now) }
+    }
+
+    private func insert(_ waiting: Waiting, _ host: Host, _ now: Deadline) {
+        remove(host)
+        host.insert(waiting)
+        rank(host, now)
+    }
+
+    private func start(_ host: Host, _ now: Deadline) {
+        host.running += 1
+        if limits.startSeconds > 0 {
+            // A start that was a little late does not make all later ones late.
+            notBefore = max(notBefore, now.advanced(seconds: -Self.lateSecondsMax))
+                .advanced(seconds: limits.startSeconds)
+        }
+        if limits.hostSeconds > 0 {
+            host.notBefore = now.advanced(seconds: limits.hostSeconds)
+        }
+    }
+
+    /// Puts a host into the heap where its first item has its turn, if there is one.
+    private func rank(_ host: Host, _ now: Deadline) {
+        remove(host)
+        guard host.hasItems else { return }
+        if host.isRefusing(now) {
+            host.rank = .refusing
+            refusing.insert(host)
+        } else if host.running < limits.perHost {
+            host.rank = host.notBefore > now ? .paused : .ready
+            if host.notBefore > now { paused.insert(host) } else { ready.insert(host) }
+        }
+    }
+
+    /// Takes a host out of its heap, which must not hold it while its order there changes.
+    private func remove(_ host: Host) {
+        switch host.rank {
+        case .ready: ready.remove(host)
+        case .paused: paused.remove(host)
+        case .refusing: refusing.remove(host)
+        case nil: break
+        }
+        host.rank = nil
+    }
+
+    private func take(from host: Host, _ now: Deadline) -> Item {
+        remove(host)
+        guard let waiting = host.popFirst() else {
+            preconditionFailure("only hosts with waiting items have a rank")
+        }
+        count -= 1
+        host.waitingCount -= 1
+        rank(host, now)
+        return waiting.item
+    }
+}
+
+// @unchecked: an item may be sent on; its host is touched by the queue alone, which is not.
+extension StartQueue.Entry: @unchecked Sendable where Item: Sendable {}
+
+extension StartQueue {
+    /// What the queue owes one host: not too many requests at a time, nor too soon.
+    fileprivate final class Host: IndexedHeapElement {
+        /// The heap that has it.
+        enum Rank { case ready, paused, refusing }
+
+        var rank: Rank?
+        var heapIndex: Int?
+        /// Items under way.
+        var running = 0
+        /// Items that wait, with those that were put back and are not due.
+        var waitingCount = 0
+        /// When the next item may start.
+        var notBefore = Deadline(nanoseconds: 0)
+        var refusesUntil = Deadline(nanoseconds: 0)
+        /// The pause for which it refuses.
+        var pauseSeconds: Double?
+        /// The first items, the very first of all last.
+        private var front: [Waiting] = []
+        /// The other items in their order.
+        private var back: [Waiting] = []
+        private(set) var firstPlace = Int.max
+
+        var hasItems: Bool { firstPlace < .max }
+
+        func isRefusing(_ now: Deadline) -> Bool { refusesUntil > now }
+
+        func isIdle(_ now: Deadline) -> Bool {
+            running == 0 && waitingCount == 0 && notBefore <= now
+        }
+
+        func comes(before other: Host) -> Bool {
+            rank == .paused ? notBefore < other.notBefore : firstPlace < other.firstPlace
+        }
+
+        /// Adds an item whose place is behind all others.
+        func append(_ waiting: Waiting) {
+            back.append(waiting)
+            firstPlace = min(firstPlace, waiting.place)
+        }
+
+        /// Adds an item that was put back: its place is before all that never were.
+        func insert(_ waiting: Waiting) {
+            let index = front.lastIndex { $0.place > waiting.place }.map { $0 + 1 } ?? 0
+            front.insert(waiting, at: index)
+            firstPlace = min(firstPlace, waiting.place)
+        }
+
+        func popFirst() -> Waiting? {
+            if front.isEmpty {
+                swap(&front, &back)
+                front.reverse()
+            }
+            let first = front.popLast()
+            firstPlace = front.last?.place ?? back.first?.place ?? .max
+            return first
+        }
+    }
+}
