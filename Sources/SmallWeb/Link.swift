@@ -1,35 +1,43 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
-internal import SmallWebFormats
+public import SmallWebCore
+package import SmallWebFormats
 
-/// A link of a page, or a line of a menu that is none.
-struct Link {
-    /// Absolute; `nil` when it leads nowhere, or its target is no URL.
-    let uri: URI?
+/// A link of a page, or a line of a menu that leads nowhere.
+public struct Link: Sendable {
+    /// What it leads to, as far as its URL or its menu says.
+    public let kind: Item.Kind
+    /// Absolute; `nil` when it leads nowhere, or its target cannot be a URL.
+    package let uri: URI?
     /// The target as written.
-    let raw: [UInt8]
+    package let raw: [UInt8]
     /// For people, as it came.
-    let text: [UInt8]
-    let kind: Item.Kind
+    package let text: [UInt8]
     /// In the page, from 1.
-    let line: Int
+    package let line: Int
     /// What the page's protocol alone knows of it.
-    var facts = Facts()
+    package var facts = Facts()
+
+    /// Absolute, with an ASCII host; empty for a line that leads nowhere, which ``Page/links``
+    /// leaves out.
+    public var url: String { uri?.description ?? "" }
+
+    /// For people; may be empty, and may hold control characters.
+    public var label: String { String(decoding: text, as: UTF8.self) }
 
     /// A gemtext link.
     ///
     /// - Parameter base: The page's own URI, after redirects.
-    init(_ line: GemtextLine, base: URI) {
+    package init(_ line: GemtextLine, base: URI, registry: Registry) {
         raw = line.target
-        uri = Self.resolve(line.target, base: base)
+        uri = Self.resolve(line.target, base: base, registry)
         text = line.text
-        kind = Self.kind(of: uri)
+        kind = Self.kind(of: uri, registry)
         self.line = line.number
     }
 
     /// A line of a menu or listing.
-    init(_ item: Item, line: Int) {
-        uri = item.url.flatMap { Self.resolve(Array($0.utf8), base: nil) }
+    package init(_ item: Item, line: Int) {
+        uri = item.url.flatMap { try? URI(parsing: $0).whereItLeads }
         raw = item.target ?? Array(item.text.utf8)
         text = Array(item.text.utf8)
         kind = item.kind
@@ -38,34 +46,20 @@ struct Link {
     }
 
     /// Whether it is meant to lead somewhere.
-    var isLink: Bool { kind != .info && kind != .error }
+    package var isLink: Bool { kind != .info && kind != .error }
 
-    private static func resolve(_ target: [UInt8], base: URI?) -> URI? {
+    private static func resolve(_ target: [UInt8], base: URI, _ registry: Registry) -> URI? {
         guard let text = String(validating: target, as: UTF8.self) else { return nil }
-        do throws(FetchError) {
-            let uri: URI
-            if let base {
-                uri = try base.resolving(text) { Settings.plugins[$0]?.scheme.pathForm == .opaque }
-            } else {
-                uri = try URI(parsing: text)
-            }
-            do throws(FetchError) {
-                return try uri.withASCIIHost()
-            } catch {
-                // Without libidn2 nobody can tell; whoever fetches it will be told.
-                return error.outcome == .notBuiltIn ? uri : nil
-            }
-        } catch {
-            return nil
-        }
+        let uri = try? base.resolving(text) { registry[$0]?.scheme.pathForm == .opaque }
+        return uri?.whereItLeads
     }
 
     /// What a gemtext link leads to, as far as its URL says: the scheme if it is not one of ours,
     /// otherwise the end of the name.
-    private static func kind(of uri: URI?) -> Item.Kind {
+    private static func kind(of uri: URI?, _ registry: Registry) -> Item.Kind {
         guard let uri else { return .link }
         if ["telnet", "tn3270", "ssh"].contains(uri.scheme) { return .telnet }
-        guard Settings.plugins[uri.scheme] != nil else { return .external }
+        guard registry[uri.scheme] != nil else { return .external }
         let name = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return .link }
         return kinds[name[name.index(after: dot)...].lowercased()] ?? .link
@@ -84,17 +78,31 @@ struct Link {
     }()
 }
 
+extension URI {
+    /// With an ASCII host; `nil` for a host that cannot be one.
+    fileprivate var whereItLeads: URI? {
+        do throws(FetchError) {
+            return try withASCIIHost()
+        } catch {
+            // Without libidn2 this cannot be decided here; the fetch will report it.
+            return error.outcome == .notBuiltIn ? self : nil
+        }
+    }
+}
+
 /// Finds the links of one page while it arrives: in gemtext, and among the lines of whatever its
 /// plugin gives the lines of.
-struct LinkReader {
+package struct LinkReader {
     private var gemtext: GemtextReader?
     private let charset: CharsetConverter?
     private let base: URI
+    private let registry: Registry
     private var itemsCount = 0
 
     /// - Parameter base: The page's own URI, after redirects.
-    init(_ head: Head, base: URI) {
+    package init(_ head: Head, base: URI, registry: Registry) {
         self.base = base
+        self.registry = registry
         let isGemtext = head.mediaType?.essence == "text/gemini"
         gemtext = isGemtext ? GemtextReader() : nil
         charset = isGemtext ? head.mediaType?.charset.flatMap(CharsetConverter.init(from:)) : nil
@@ -102,23 +110,23 @@ struct LinkReader {
     }
 
     /// False while the page is of a kind that has no links, as far as we read it.
-    private(set) var isOfUse: Bool
+    package private(set) var isOfUse: Bool
 
-    mutating func links(in bytes: ArraySlice<UInt8>) -> [Link] {
+    package mutating func links(in bytes: ArraySlice<UInt8>) -> [Link] {
         let text = charset.map { $0.convert(bytes)[...] } ?? bytes
         return (gemtext?.add(text) ?? []).compactMap(link)
     }
 
-    mutating func link(_ item: Item) -> Link {
+    package mutating func link(_ item: Item) -> Link {
         isOfUse = true
         itemsCount += 1
         return Link(item, line: itemsCount)
     }
 
     /// The last line's, when no line feed ended it.
-    mutating func finish() -> Link? { gemtext?.finish().flatMap(link) }
+    package mutating func finish() -> Link? { gemtext?.finish().flatMap(link) }
 
     private func link(_ line: GemtextLine) -> Link? {
-        line.kind == .link ? Link(line, base: base) : nil
+        line.kind == .link ? Link(line, base: base, registry: registry) : nil
     }
 }
