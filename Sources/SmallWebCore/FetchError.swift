@@ -25,6 +25,8 @@ public struct FetchError: Error, Sendable, Hashable {
     public var actual: String?
     /// What went over the wire until then, of all hops; `nil` when the fetcher did not get so far.
     public var traffic: Traffic?
+    /// What was fetched, as it was asked for; `nil` when the error is about no single URL.
+    public var url: String?
     /// Whether the same request may succeed later.
     public var isRetryable: Bool { outcome.isRetryable }
 
@@ -48,6 +50,22 @@ public struct FetchError: Error, Sendable, Hashable {
             hint: "allow more with --max-filesize", expected: String(limit))
     }
 
+    /// The same error of a fetch of `url`.
+    package func of(_ url: String) -> FetchError {
+        var copy = self
+        copy.url = url
+        return copy
+    }
+
     /// The fetch's task was cancelled.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
+}
+
+extension FetchError: CustomStringConvertible {
+    /// What failed and why, on one line that is safe to print: without passwords, with control
+    /// characters as visible escapes.
+    public var description: String {
+        let place = url.map { URI.display($0) + ": " } ?? ""
+        return TerminalText.escapeLine(place + message)
+    }
 }

@@ -92,17 +92,28 @@ public struct Limits: Sendable, Hashable {
     /// Largest body, counted as it is delivered; `nil` for none.
     public var bodyBytesMax: Int?
     /// Resolving, connecting and the TLS handshake together.
-    public var connectSeconds: Double = 15
+    public var connectSeconds: Double
     /// Longest silence while sending or receiving; 0 for none.
-    public var idleSeconds: Double = 60
+    public var idleSeconds: Double
     /// The whole fetch, redirects included; 0 for none.
-    public var totalSeconds: Double = 0
+    public var totalSeconds: Double
     /// Longest line of a menu or listing.
     public var lineBytesMax = 65_536
     /// What may be held back in memory before it goes to a temporary file.
     public var heldBytesMax = 1 << 20
 
-    public init(bodyBytesMax: Int? = 256 << 20) {
+    /// - Parameters:
+    ///   - total: The whole fetch, redirects included; `nil` for no limit.
+    ///   - connect: Resolving, connecting and the TLS handshake together; `nil` for no limit.
+    ///   - idle: Longest silence while sending or receiving; `nil` for no limit.
+    ///   - bodyBytesMax: Largest body; `nil` for no limit.
+    public init(
+        total: Duration? = nil, connect: Duration? = .seconds(15), idle: Duration? = .seconds(60),
+        bodyBytesMax: Int? = 256 << 20
+    ) {
+        totalSeconds = total?.inSeconds ?? 0
+        connectSeconds = connect?.inSeconds ?? 0
+        idleSeconds = idle?.inSeconds ?? 0
         self.bodyBytesMax = bodyBytesMax
     }
 }
