@@ -32,7 +32,7 @@ package struct Fetcher: Sendable {
 
     package let registry: Registry
     package var options: Options
-    let loop: EventLoop
+    package let loop: EventLoop
     let sessions = TLSSessionCache()
     /// Keeps the loop's thread running, where the loop has one of its own.
     let thread: LoopThread?

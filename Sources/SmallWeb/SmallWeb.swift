@@ -60,6 +60,23 @@ public struct SmallWeb: Sendable {
         fetcher = Fetcher(registry: plugins, options: settings, thread: try LoopThread())
     }
 
+    /// A request for `url`, to be changed and then fetched: other methods, uploads, raw bodies.
+    ///
+    /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`; `usage` for input that the scheme
+    ///   has no use for.
+    public func request(
+        _ url: String, input: String? = nil, limits: Limits = .page
+    ) throws(FetchError) -> Request {
+        var request = try fetcher.request(url)
+        request.limits = limits
+        guard let input else { return request }
+        guard request.scheme.input != nil else {
+            throw FetchError(.usage, .input, "the scheme \(request.scheme.name) takes no input")
+        }
+        request.input = Array(input.utf8)
+        return request
+    }
+
     /// Fetches `url` and collects what comes.
     ///
     /// - Parameters:
@@ -78,6 +95,22 @@ public struct SmallWeb: Sendable {
         }
     }
 
+    /// Fetches what ``request(_:input:limits:)`` has made.
+    ///
+    /// - Throws: Why there is no whole reply.
+    public func fetch(_ request: Request) async throws(FetchError) -> Page {
+        do throws(FetchError) {
+            return try await page(request)
+        } catch {
+            throw error.of(request.uri.description)
+        }
+    }
+
+    /// The events of what ``request(_:input:limits:)`` has made.
+    public func events(_ request: Request) -> FetchEvents {
+        FetchEvents(fetcher: fetcher, url: request.uri.description, request: .success(request))
+    }
+
     /// A fetch as an async sequence of events, the last of which is ``Event/end(_:)``.
     ///
     /// What is wrong with the URL is thrown by the first `next()`, as are all errors.
@@ -89,21 +122,6 @@ public struct SmallWeb: Sendable {
             request: Result { () throws(FetchError) in
                 try request(url, input: input, limits: limits)
             })
-    }
-
-    /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`; `usage` for input that the scheme
-    ///   has no use for.
-    func request(
-        _ url: String, input: String? = nil, limits: Limits
-    ) throws(FetchError) -> Request {
-        var request = try fetcher.request(url)
-        request.limits = limits
-        guard let input else { return request }
-        guard request.scheme.input != nil else {
-            throw FetchError(.usage, .input, "the scheme \(request.scheme.name) takes no input")
-        }
-        request.input = Array(input.utf8)
-        return request
     }
 
     func page(_ request: Request) async throws(FetchError) -> Page {
