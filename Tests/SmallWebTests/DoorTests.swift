@@ -115,7 +115,7 @@ struct DoorTests {
                 return error
             }
         }
-        server.waitForClient()
+        await eventually { server.clientSockets > 0 }
         task.cancel()
         #expect(await task.value?.outcome == .interrupted)
         #expect(server.waitForConnections(1).count == 1)
