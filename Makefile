@@ -132,10 +132,10 @@ sanitize: test-deps
 		--scratch-path .build/address --sanitize=address --disable-xctest -Xswiftc -enable-testing
 
 format:
-	$(SWIFT) format -i -r Package.swift Sources Plugins Tests
+	$(SWIFT) format -i -r Package.swift Sources Plugins Tests docs/examples
 
 lint:
-	$(SWIFT) format lint -s -r Package.swift Sources Plugins Tests
+	$(SWIFT) format lint -s -r Package.swift Sources Plugins Tests docs/examples
 
 clean:
 	rm -rf .build

@@ -5,8 +5,9 @@ public import SmallWebCore
 public struct RunOptions: Sendable {
     /// Fetches of one host and port at a time, 1 or more.
     public var perHost: Int
-    /// Least time between any two starts, and between those of one host and port.
+    /// Least time between any two starts.
     public var startInterval: Duration
+    /// Least time between two starts of one host and port.
     public var hostInterval: Duration
     /// Further attempts after the first, where the next one may succeed.
     public var retries: Int

@@ -6,6 +6,7 @@ public struct Deadline: Sendable, Hashable, Comparable {
     /// Nanoseconds of `CLOCK_MONOTONIC`.
     public let nanoseconds: UInt64
 
+    /// A moment by its ``nanoseconds``.
     public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
     /// No deadline.

@@ -13,6 +13,7 @@ public struct FetchError: Error, Sendable, Hashable {
 
     /// Classified where the failure happened, never later from the message.
     public let outcome: Outcome
+    /// What was being done.
     public let phase: Phase
     /// One line without a full stop, without the URL, which the caller knows.
     public let message: String
@@ -22,6 +23,7 @@ public struct FetchError: Error, Sendable, Hashable {
     public var hint: String?
     /// For trust and limits: what was expected, and what came instead.
     public var expected: String?
+    /// What came instead.
     public var actual: String?
     /// What went over the wire until then, of all hops; `nil` when the fetcher did not get so far.
     public var traffic: Traffic?
@@ -30,6 +32,7 @@ public struct FetchError: Error, Sendable, Hashable {
     /// Whether the same request may succeed later.
     public var isRetryable: Bool { outcome.isRetryable }
 
+    /// An error of one place and kind, which never changes once it is classified.
     public init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
         hint: String? = nil, expected: String? = nil, actual: String? = nil

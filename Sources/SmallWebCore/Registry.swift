@@ -4,12 +4,15 @@
 public struct Registry: Sendable {
     /// A handler and the facts of one of its schemes.
     public struct Entry: Sendable {
+        /// The facts of the scheme.
         public let scheme: Scheme
+        /// The plugin.
         public let handler: any ProtocolHandler
     }
 
     private var entries: [String: Entry] = [:]
 
+    /// Without any handler.
     public init() {}
 
     /// Adds a handler for all its schemes.
