@@ -72,7 +72,8 @@ package struct Fetcher: Sendable {
         }
         if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {
             throw FetchError(
-                .unsupportedScheme, .input, "--proto does not allow the scheme \"\(uri.scheme)\"")
+                .unsupportedScheme, .input, "the scheme \"\(uri.scheme)\" is not allowed",
+                hint: "allow it with --proto")
         }
         let ascii = try InternationalHostName.toASCII(uri)
         return Request(

@@ -5,10 +5,10 @@ public import SmallWebTransport
 
 /// Fetches from the small web: Gemini, Gopher, Finger, Git and HTTP, and what plugins add.
 ///
-/// Three ways in, all with the same rules for redirects, trust and limits: ``fetch(_:input:limits:)``
-/// collects a page, ``events(_:input:limits:)`` is the fetch as it happens, and
-/// ``run(_:parallel:options:limits:)`` fetches many. All may be called from
-/// any task, and at the same time; cancelling the task ends the fetch and closes its connection.
+/// Three ways in, all with the same rules for redirects, trust and limits:
+/// ``fetch(_:input:limits:)`` collects a page, ``events(_:input:limits:)`` is the fetch as it
+/// happens, and ``run(_:parallel:options:limits:)`` fetches many. All may be called from any task,
+/// and at the same time; cancelling the task ends the fetch and closes its connection.
 ///
 /// A value has a thread of its own, which ends with its last copy and the last fetch.
 public struct SmallWeb: Sendable {
@@ -38,8 +38,8 @@ public struct SmallWeb: Sendable {
 
     /// - Parameter plugins: `.builtIn`, or that with plugins of your own: see
     ///   ``Registry/adding(_:)``.
-    /// - Throws: `usage` when there is no home directory to find the trust store by; `internal` when
-    ///   the system has no descriptor or thread left.
+    /// - Throws: `usage` when there is no home directory to find the trust store by; `internal`
+    ///   when the system has no descriptor or thread left.
     public init(
         plugins: Registry = .builtIn, options: Options = Options()
     ) throws(FetchError) {
@@ -48,7 +48,7 @@ public struct SmallWeb: Sendable {
                 ?? UserFiles.knownHosts.map({ TrustStore(path: $0, policy: .tofu) })
         else {
             throw FetchError(
-                .usage, .input, "there is no home directory for the trust store, and HOME is not set")
+                .usage, .input, "no home directory for the trust store: HOME is not set")
         }
         var settings = Fetcher.Options(trustStore: store)
         settings.identities = options.identities

@@ -87,7 +87,7 @@ struct TrustVisit {
             guard digest == certificate.spkiSHA256 || digest == certificate.sha256 else {
                 throw FetchError(
                     .trustChanged, .tls,
-                    "the key of \(endpoint) is not the one of --pin: it is \(key), the "
+                    "the key of \(endpoint) is not the one that must be there: it is \(key), the "
                         + "certificate sha256:\(certificate.sha256.hex)",
                     expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
             }

@@ -45,7 +45,8 @@ struct DoorTests {
 
     @Test func leavingTheSequenceClosesTheConnection() async throws {
         let web = try bench.web()
-        for try await event in web.events(server.url("/endless"), limits: .init(bodyBytesMax: nil)) {
+        for try await event in web.events(server.url("/endless"), limits: .init(bodyBytesMax: nil))
+        {
             if case .body = event { break }
         }
         #expect(server.waitForConnections(1).count == 1)

@@ -77,8 +77,8 @@ import Testing
         }
     }
 
-    /// What a program can name has a promise in words. Left out for now: a protocol's options, which
-    /// are about to become data of its plugin.
+    /// What a program can name has a promise in words. Left out for now: a protocol's options,
+    /// which are about to become data of its plugin.
     @Test(
         arguments: sources.filter { source in
             let folders = ["Sources/SmallWeb/", "Sources/SmallWebCore/"]
