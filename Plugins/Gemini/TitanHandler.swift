@@ -19,6 +19,38 @@ public struct TitanHandler: ProtocolHandler {
         }
     ]
 
+    public let options = [
+        RequestOption(
+            "mime", .text("TYPE"), for: .uploads, group: group,
+            .init(
+                "put: the media type",
+                manual: "The media type of an upload. Without it the file's name decides.",
+                example: "smallweb put --mime text/plain titan://example.org/notes notes")
+        ) { text throws(FetchError) in
+            let isSafe = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3F }
+            guard isSafe, text.contains("/"), !text.contains("#") else {
+                throw FetchError(.usage, .input, "invalid media type \"\(text)\"")
+            }
+        },
+        RequestOption(
+            "token", .secret, for: .uploads, group: group,
+            .init(
+                "the token", manual: "the token that an upload may need",
+                example: "titan://example.org/a.gmi a.gmi")),
+    ]
+
+    private static let group = "Uploads (put)"
+
+    /// The token is a parameter of the request line, which is all that is masked.
+    public func redacted(_ sent: [UInt8]) -> [UInt8] {
+        let line = sent.prefix { $0 != ASCII.carriageReturn }
+        let mark = Array(";token=".utf8)
+        guard
+            let start = line.indices.first(where: { line[$0...].starts(with: mark) })
+        else { return sent }
+        return line[..<(start + mark.count)] + Array("***".utf8) + sent[line.endIndex...]
+    }
+
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
@@ -26,7 +58,7 @@ public struct TitanHandler: ProtocolHandler {
             throw FetchError(
                 .usage, .input, "titan:// is for uploads", hint: "smallweb put URL FILE")
         }
-        let line = try Self.requestLine(request.uri, upload, port: request.scheme.defaultPort)
+        let line = try Self.requestLine(request, upload)
         let stream = try await dialer.dial(request.endpoint)
         defer { stream.close() }
 
@@ -40,11 +72,11 @@ public struct TitanHandler: ProtocolHandler {
     }
 
     /// - Throws: `bad-url` for a path that is empty or has parameters already, and for user@.
-    static func requestLine(_ uri: URI, _ upload: Upload, port: UInt16) throws(FetchError)
-        -> [UInt8]
-    {
-        var uri = uri.withoutFragment
-        if uri.port == port { uri.port = nil }
+    static func requestLine(
+        _ request: Request, _ upload: Upload
+    ) throws(FetchError) -> [UInt8] {
+        var uri = request.uri.withoutFragment
+        if uri.port == request.scheme.defaultPort { uri.port = nil }
         guard uri.userinfo == nil else { throw badURL("Titan does not allow user@ in a URL") }
         guard !uri.path.isEmpty, uri.path != "/" else { throw badURL("Titan needs a path") }
         // Parameters found in a link are not the user's.
@@ -52,9 +84,12 @@ public struct TitanHandler: ProtocolHandler {
             throw badURL("leave ;size, ;mime and ;token to smallweb")
         }
         // A `;` in a value would begin another parameter.
-        let mediaType = PercentEncoding.encode(upload.mediaType.utf8, also: "/+")
+        let mediaType = PercentEncoding.encode(
+            (request.options.text("mime") ?? upload.mediaType).utf8, also: "/+")
         uri.path += ";size=\(upload.byteCount);mime=\(mediaType)"
-        if let token = upload.token { uri.path += ";token=" + PercentEncoding.encode(token) }
+        if let token = request.options.secret("token") {
+            uri.path += ";token=" + PercentEncoding.encode(token)
+        }
         let text = uri.description
         guard text.utf8.count <= GeminiPlugin.uriBytesMax else {
             throw badURL("longer than \(GeminiPlugin.uriBytesMax) bytes with its parameters")

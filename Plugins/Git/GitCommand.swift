@@ -68,6 +68,11 @@ enum GitCommand {
 struct FetchReply {
     private let version: Int
     private var isPack = false
+    private var emptyInARow = 0
+
+    /// Servers send empty packets while they make the pack, one every five seconds by default: so
+    /// many are days, or a server that will never come to an end.
+    static let emptyInARowMax = 65_536
 
     enum Step {
         case more
@@ -82,6 +87,13 @@ struct FetchReply {
     mutating func take(_ packet: PktLine) throws(FetchError) -> Step {
         guard isPack else { return try takeSection(packet) }
         guard case .data(let payload) = packet else { return .end }
+        // The side band's own byte is all that there is.
+        emptyInARow = payload.count > 1 ? 0 : emptyInARow + 1
+        guard emptyInARow <= Self.emptyInARowMax else {
+            throw FetchError(
+                .protocolError, .body,
+                "the server sent more than \(Self.emptyInARowMax) empty packets in a row")
+        }
         return switch try Sideband(payload) {
         case .data(let bytes): .pack(bytes)
         case .progress: .more

@@ -109,7 +109,7 @@ final class HTTPConversation: GitConversation {
     private func perform(
         _ uri: URI, body: [UInt8]?, _ kind: String, _ take: Take
     ) async throws(FetchError) {
-        var options = request.http
+        var options = HTTPOptions(request)
         let type = "application/x-git-upload-pack-"
         if version > 0 { options.fields.append(HTTPField("Git-Protocol", "version=\(version)")) }
         options.fields.append(HTTPField("Accept", type + kind))

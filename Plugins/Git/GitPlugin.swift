@@ -39,15 +39,29 @@ public struct GitPlugin: ProtocolHandler {
         scheme.factNames = ["git", "http"]
     }
 
+    public let options =
+        RefQuery.options
+        + [HTTPOptions.header, HTTPOptions.userAgent, HTTPOptions.referer].map {
+            $0.limited(to: ["git+http", "git+https"])
+        }
+
+    public func carried(
+        from request: Request, status: Int?, isSameOrigin: Bool
+    ) -> CarriedOptions {
+        HTTPOptions.carried(from: request, status: status, isSameOrigin: isSameOrigin)
+    }
+
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
         let address = try GitAddress(request.uri)
-        let http = request.http
-        guard http.method == nil, http.body == nil, http.resumeOffset == nil else {
+        let query = RefQuery(request)
+        guard request.options.text("request") == nil, request.input == nil,
+            request.resumeOffset == nil
+        else {
             throw FetchError(.usage, .input, "Git makes its own requests: no method, body or range")
         }
-        if address.path != nil && !request.refs.isEmpty {
+        if address.path != nil && !query.isEmpty {
             throw FetchError(
                 .usage, .input, "a path in the repository where references are wanted")
         }
@@ -63,7 +77,8 @@ public struct GitPlugin: ProtocolHandler {
         }
         var hasHead = false
         do throws(FetchError) {
-            try await read(address, request, conversation) { event async throws(FetchError) in
+            try await read(address, request, query, conversation) {
+                event async throws(FetchError) in
                 if case .head = event { hasHead = true }
                 try await emit(event)
             }
@@ -78,8 +93,8 @@ public struct GitPlugin: ProtocolHandler {
     }
 
     private func read(
-        _ address: GitAddress, _ request: Request, _ conversation: any GitConversation,
-        _ emit: Emit
+        _ address: GitAddress, _ request: Request, _ query: RefQuery,
+        _ conversation: any GitConversation, _ emit: Emit
     ) async throws(FetchError) {
         var server = Advertisement()
         // Before version 2 the greeting is the list, which need not be held to be passed on.
@@ -100,7 +115,7 @@ public struct GitPlugin: ProtocolHandler {
         }
         func begin() async throws(FetchError) {
             guard address.path == nil && list == nil else { return }
-            list = RefList(request.refs, wantsRefs: request.wantsItems, server)
+            list = RefList(query, wantsRefs: request.wantsItems, server)
             var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
             head.suggestedName = "refs"
             head.facts = server.facts
@@ -108,9 +123,9 @@ public struct GitPlugin: ProtocolHandler {
         }
         // A list of everything is there sooner the old way: it comes with the greeting, but for
         // what the names stand for.
-        let wantsSymrefs = request.refs.showsSymrefs || request.wantsItems
+        let wantsSymrefs = query.showsSymrefs || request.wantsItems
         let isWholeList =
-            address.path == nil && RefList.prefixes(request.refs).isEmpty && !wantsSymrefs
+            address.path == nil && RefList.prefixes(query).isEmpty && !wantsSymrefs
         try await conversation.greet(isWholeList ? 0 : 2) { decoder async throws(FetchError) in
             while let packet = try decoder.nextOfReply() {
                 try overhead.add(packet)
@@ -139,7 +154,7 @@ public struct GitPlugin: ProtocolHandler {
         }
         try await begin()
         if server.version == 2 {
-            let prefixes = RefList.prefixes(request.refs)
+            let prefixes = RefList.prefixes(query)
             let command = try RefList.request(prefixes: prefixes, symrefs: wantsSymrefs, server)
             try await conversation.exchange(command) { decoder async throws(FetchError) in
                 while let packet = try decoder.nextOfReply() {

@@ -59,29 +59,21 @@ struct GopherItemType: Hashable {
         case UInt8(ascii: "x"): MediaType("application/xml")
         case UInt8(ascii: "g"): MediaType("image/gif")
         case UInt8(ascii: "p"): MediaType("image/png")
-        default: Self.mediaTypes[Self.fileExtension(path)] ?? MediaType("application/octet-stream")
+        default: Self.binaryType(path) ?? MediaType("application/octet-stream")
         }
     }
 
     /// Whether ``mediaType(path:)`` found the type by the name rather than by the item type.
     func isNamed(by path: String) -> Bool {
         let isVague = form == .binary && !"gp".utf8.contains(character)
-        return isVague && Self.mediaTypes[Self.fileExtension(path)] != nil
+        return isVague && Self.binaryType(path) != nil
     }
 
-    private static func fileExtension(_ path: String) -> String {
-        let name = path.split(separator: "/").last ?? ""
-        guard let dot = name.lastIndex(of: ".") else { return "" }
-        return name[name.index(after: dot)...].lowercased()
+    /// What the name says, unless that is text: an item type for text would have said so.
+    private static func binaryType(_ path: String) -> MediaType? {
+        MediaType(ofFile: path).flatMap { type in
+            let isText = type.isText && !type.essence.hasPrefix("image/")
+            return isText ? nil : type
+        }
     }
-
-    private static let mediaTypes: [String: MediaType] = [
-        "flac": MediaType("audio/flac"), "gif": MediaType("image/gif"),
-        "jpeg": MediaType("image/jpeg"), "jpg": MediaType("image/jpeg"),
-        "mp3": MediaType("audio/mpeg"), "mp4": MediaType("video/mp4"),
-        "ogg": MediaType("audio/ogg"), "pdf": MediaType("application/pdf"),
-        "png": MediaType("image/png"), "svg": MediaType("image/svg+xml"),
-        "wav": MediaType("audio/wav"), "webm": MediaType("video/webm"),
-        "webp": MediaType("image/webp"), "zip": MediaType("application/zip"),
-    ]
 }

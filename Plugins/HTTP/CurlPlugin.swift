@@ -23,6 +23,7 @@ public struct CurlPlugin: ProtocolHandler {
             ) {
                 $0.pathForm = .opaque
                 $0.trust = transfer.trust
+                $0.canResume = true
             }
         }
     }
@@ -30,7 +31,7 @@ public struct CurlPlugin: ProtocolHandler {
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        let exchange = try HTTPRequest(request, options: request.http)
+        let exchange = try HTTPRequest(request, options: HTTPOptions(request))
         return try await dialer.httpClient().exchange(exchange) {
             reply async throws(FetchError) in
             try await emit(.head(Head(.success)))

@@ -26,16 +26,26 @@ public struct HTTPPlugin: ProtocolHandler {
 
     private static func shared(_ scheme: inout Scheme) {
         scheme.input = .body
-        scheme.hasHeadMethod = true
+        scheme.canResume = true
         scheme.factNames = ["http"]
+    }
+
+    public let options = [
+        HTTPOptions.header, HTTPOptions.request, HTTPOptions.userAgent, HTTPOptions.referer,
+    ]
+
+    public func carried(
+        from request: Request, status: Int?, isSameOrigin: Bool
+    ) -> CarriedOptions {
+        HTTPOptions.carried(from: request, status: status, isSameOrigin: isSameOrigin)
     }
 
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        var exchange = try HTTPRequest(request, options: request.http)
-        if let input = request.input, exchange.options.body == nil {
-            exchange.options.body = input
+        var exchange = try HTTPRequest(request, options: HTTPOptions(request))
+        if request.wantsHeadAlone && exchange.options.method == nil {
+            exchange.options.method = "HEAD"
         }
         for field in exchange.options.fields {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
@@ -50,7 +60,8 @@ public struct HTTPPlugin: ProtocolHandler {
         var bodyBytes = 0
         let completeness = try await dialer.httpClient().exchange(exchange) {
             reply async throws(FetchError) in
-            let head = try Self.head(reply, method: method, resumeOffset: options.resumeOffset)
+            var head = try Self.head(reply, method: method, resumeOffset: options.resumeOffset)
+            head.hasNoBody = method == "HEAD"
             range = try Self.range(of: reply, options)
             isWanted = reply.status != 416 || head.replyClass != .success
             try await emit(.head(head))

@@ -6,10 +6,24 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t pending_signal;
 static volatile sig_atomic_t pending_event_fd = -1;
+
+static int argument_count;
+static char **arguments;
+
+// The GNU C library gives these functions what main() will get.
+__attribute__((constructor)) static void keep_arguments(int count, char **words) {
+    argument_count = count;
+    arguments = words;
+}
+
+int swposix_argument_count(void) { return argument_count; }
+
+const char *const *swposix_arguments(void) { return (const char *const *)arguments; }
 
 const char *swposix_error_name(int number) { return strerrorname_np(number); }
 
@@ -26,41 +40,84 @@ static void note_signal(int signal_number) {
     errno = saved;
 }
 
-int swposix_signal_to_event(int signal_number, int event_fd) {
-    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction inherited;
+static int unblock(int signal_number) {
     sigset_t set;
-    if (sigaction(signal_number, NULL, &inherited) != 0) return -1;
-    if (inherited.sa_handler == SIG_IGN) return 0;
-    pending_event_fd = event_fd;
-    if (sigaction(signal_number, &action, NULL) != 0) return -1;
     sigemptyset(&set);
     sigaddset(&set, signal_number);
     return sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+int swposix_signal_to_event(int signal_number, int event_fd) {
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction inherited;
+    if (sigaction(signal_number, NULL, &inherited) != 0) return -1;
+    if (inherited.sa_handler == SIG_IGN) return 0;
+    pending_event_fd = event_fd;
+    if (sigaction(signal_number, &action, NULL) != 0) return -1;
+    return unblock(signal_number);
+}
+
 int swposix_note_signal(int signal_number) {
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
     struct sigaction inherited;
-    if (sigaction(signal_number, NULL, &inherited) != 0 || inherited.sa_handler != SIG_DFL)
+    if (sigaction(signal_number, NULL, &inherited) != 0 || inherited.sa_handler == SIG_IGN
+        || inherited.sa_handler == note_signal)
         return 0;
-    return sigaction(signal_number, &action, NULL) == 0;
+    // On a terminal, Swift's runtime has a handler of its own for SIGQUIT, which ends the process.
+    if (sigaction(signal_number, &action, NULL) != 0) return 0;
+    unblock(signal_number);
+    return 1;
 }
 
 void swposix_forget_signal(int signal_number) {
     struct sigaction current;
     if (sigaction(signal_number, NULL, &current) == 0 && current.sa_handler == note_signal)
         signal(signal_number, SIG_DFL);
-    pending_event_fd = -1;
 }
+
+void swposix_forget_event(void) { pending_event_fd = -1; }
 
 int swposix_pending_signal(void) { return pending_signal; }
 
+static volatile sig_atomic_t continuations;
+
+static void count_continuation(int signal_number) {
+    (void)signal_number;
+    continuations = continuations + 1;
+}
+
+void swposix_count_continuations(void) {
+    struct sigaction action = {.sa_handler = count_continuation, .sa_flags = SA_RESTART};
+    struct sigaction inherited;
+    if (sigaction(SIGCONT, NULL, &inherited) != 0 || inherited.sa_handler != SIG_DFL) return;
+    sigaction(SIGCONT, &action, NULL);
+    unblock(SIGCONT);
+}
+
+int swposix_continuations(void) { return continuations; }
+
+static void interrupt(int signal_number) { (void)signal_number; }
+
+void swposix_begin_alarm(long milliseconds) {
+    struct sigaction action = {.sa_handler = interrupt};
+    struct itimerval timer = {
+        .it_value = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000},
+        .it_interval = {.tv_usec = 100000},
+    };
+    sigaction(SIGALRM, &action, NULL);
+    unblock(SIGALRM);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void swposix_end_alarm(void) {
+    struct itimerval none = {.it_value = {.tv_sec = 0}};
+    int saved = errno;
+    setitimer(ITIMER_REAL, &none, NULL);
+    errno = saved;
+}
+
 void swposix_die_of(int signal_number) {
-    sigset_t set;
     signal(signal_number, SIG_DFL);
-    sigemptyset(&set);
-    sigaddset(&set, signal_number);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    unblock(signal_number);
     raise(signal_number);
 }

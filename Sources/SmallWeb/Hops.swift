@@ -5,42 +5,35 @@ internal import SmallWebTransport
 /// One fetch: an exchange, and another for each redirect that is followed.
 struct Hops {
     private let fetcher: Fetcher
+    private let log: FetchLog
     private let emit: Emit
     private let deadline: Deadline
     private var request: Request
     /// What was asked for.
     private let origin: URI
-    private var timings = Timings()
-    private var traffic = Traffic()
     /// Where the redirects have led so far; empty before the first.
     private var seen: Set<URI> = []
 
     /// Largest body of a redirect that is followed; nobody gets it.
     private static let redirectBytesMax = 1 << 20
 
-    init(fetcher: Fetcher, request: Request, emit: @escaping Emit) {
+    init(fetcher: Fetcher, request: Request, log: FetchLog, emit: @escaping Emit) {
         self.fetcher = fetcher
-        self.emit = emit
+        self.log = log
+        self.emit = { event async throws(FetchError) in
+            log.note(event)
+            try await emit(event)
+        }
         self.request = request
         origin = request.uri
         deadline = .after(seconds: request.limits.totalSeconds)
     }
 
-    /// - Throws: Errors that know what has gone over the wire.
     mutating func run() async throws(FetchError) -> Ending {
-        do throws(FetchError) {
-            return try await follow()
-        } catch {
-            var error = error
-            error.traffic = traffic
-            throw error
-        }
-    }
-
-    private mutating func follow() async throws(FetchError) -> Ending {
+        log.begin(origin)
         var hops = 0
         while true {
-            let ending: Ending
+            var ending: Ending
             do throws(FetchError) {
                 ending = try await exchange()
             } catch  where hops > 0 && error.outcome == .badURL {
@@ -49,6 +42,8 @@ struct Hops {
                     .protocolError, .header,
                     "bad redirect to \(request.uri.display): \(error.message)")
             }
+            ending.connection = log.connection
+            ending.traffic = log.traffic ?? Traffic()
             guard let head = ending.head, head.replyClass == .redirect,
                 let target = head.redirectTarget, fetcher.options.redirects.follows
             else { return ending }
@@ -62,12 +57,10 @@ struct Hops {
                 try await emit(.head(head))
                 return ending.refused(error)
             }
-            let redirect = Event.redirect(
-                Redirect(
-                    status: head.status, from: request.uri, to: next.uri,
-                    isPermanent: head.isPermanentRedirect))
-            timings.note(redirect)
-            try await emit(redirect)
+            let redirect = Redirect(
+                status: head.status, from: request.uri, to: next.uri,
+                isPermanent: head.isPermanentRedirect)
+            try await emit(.redirect(redirect))
             if let note = leftOut(by: next, status: head.status) { try await emit(.note(note)) }
             request = next
         }
@@ -81,10 +74,10 @@ struct Hops {
         let wire = Wire()
         defer {
             wire.close()
-            traffic.sent += wire.traffic.sent
-            traffic.received += wire.traffic.received
+            log.traffic?.sent += wire.traffic.sent
+            log.traffic?.received += wire.traffic.received
         }
-        let (emit, limit) = (emit, request.limits.bodyBytesMax)
+        let (log, emit, limit) = (log, emit, request.limits.bodyBytesMax)
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = NetworkDialer(
             loop: fetcher.loop,
@@ -94,22 +87,18 @@ struct Hops {
             identity: try fetcher.options.identities.identity(
                 for: request.uri, origin: origin, in: fetcher.registry)
         ) { event async throws(FetchError) in
-            if case .connected(let connection) = event { wire.connection = connection }
-            try await emit(event)
+            guard case .sent(let bytes, let method) = event else { return try await emit(event) }
+            try await emit(.sent(entry.handler.redacted(bytes), method: method))
         }
         var head: Head?
-        var timings = timings
         var (isHeld, heldBytes) = (false, 0)
-        var bodyBytes = 0
         var isEnough = false
-        let stopsAtHead =
-            request.wantsHeadAlone
-            && !(request.scheme.hasHeadMethod && request.http.method == "HEAD")
+        let wantsHeadAlone = request.wantsHeadAlone
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
                 head = reply
-                timings.note(event)
+                log.timings.note(event)
                 isHeld = holdsRedirects && reply.redirectTarget != nil
                 if isHeld { return }
             case .body(let bytes) where isHeld:
@@ -122,12 +111,11 @@ struct Hops {
                 }
                 return
             case .body(let bytes):
-                bodyBytes += bytes.count
-                if let limit, bodyBytes > limit { throw .tooLarge(limit) }
+                if let limit, log.bodyBytes + bytes.count > limit { throw .tooLarge(limit) }
             default: break
             }
             try await emit(event)
-            if stopsAtHead, case .head = event {
+            if wantsHeadAlone, case .head(let reply) = event, !reply.hasNoBody {
                 isEnough = true
                 // Nobody sees this error: it is how the plugin learns that it may stop.
                 throw .cancelled
@@ -140,18 +128,12 @@ struct Hops {
             guard isEnough else { throw error }
         }
         wire.close()
-        if let connection = wire.connection { timings.note(.connected(connection)) }
-        timings.end()
-        self.timings = timings
-        var ending = Ending(request.uri, head, completeness, bodyBytes: bodyBytes, timings)
-        ending.connection = wire.connection
-        ending.traffic = Traffic(
-            sent: traffic.sent + wire.traffic.sent,
-            received: traffic.received + wire.traffic.received)
-        return ending
+        log.timings.end()
+        return Ending(
+            request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
     }
 
-    /// The next request, resolved against the present URI. Input is not carried over.
+    /// The next request, resolved against the present URI.
     private func target(
         _ reference: String, status: Int?
     ) throws(FetchError) -> Request {
@@ -180,14 +162,12 @@ struct Hops {
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
-            next.http = request.http
-            if next.http.body == nil { next.http.body = request.input }
-            next.http = next.http.redirected(status: status, isSameOrigin: isSameOrigin(next))
-            if next.wantsHeadAlone {
-                // Each protocol has its own way to be asked for no more.
-                let other = next.http.method == "HEAD" ? nil : next.http.method
-                next.http.method = next.scheme.hasHeadMethod ? other ?? "HEAD" : other
-            }
+            next.wantsItems = request.wantsItems
+            next.referencePatterns = request.referencePatterns
+            if next.scheme.canResume { next.resumeOffset = request.resumeOffset }
+            let carried = carried(to: next, status: status)
+            next.options = carried.options
+            next.input = carried.input
             return next
         } catch {
             if error.outcome == .redirectRefused { throw error }
@@ -205,20 +185,19 @@ struct Hops {
             && port(next) == port(request)
     }
 
+    private func carried(to next: Request, status: Int?) -> CarriedOptions {
+        guard let entry = fetcher.registry[request.scheme.name] else {
+            return CarriedOptions(RequestOptions())
+        }
+        return entry.handler.carried(
+            from: request, status: status, isSameOrigin: isSameOrigin(next))
+    }
+
     /// What another origin does not get, though the one before has got it.
     private func leftOut(by next: Request, status: Int?) -> Note? {
-        guard !isSameOrigin(next) else { return nil }
-        var before = request.http
-        if before.body == nil { before.body = request.input }
-        before = before.redirected(status: status, isSameOrigin: true)
-        var parts = before.body != nil && next.http.body == nil ? ["the body"] : []
-        // A field without a value only keeps one of ours from being sent.
-        for field in before.fields where !field.value.isEmpty {
-            guard !next.http.fields.contains(field), !parts.contains(field.name) else { continue }
-            parts.append(field.name)
-        }
-        guard !parts.isEmpty, let place = next.uri.hostAndPort else { return nil }
-        return Note("other-origin", "not sent on to \(place): \(parts.joined(separator: ", "))")
+        let names = carried(to: next, status: status).leftOut
+        guard !names.isEmpty, let place = next.uri.hostAndPort else { return nil }
+        return Note("other-origin", "not sent on to \(place): \(names.joined(separator: ", "))")
     }
 
     private mutating func check(_ uri: URI, hops: Int) throws(FetchError) {

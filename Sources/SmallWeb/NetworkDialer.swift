@@ -4,8 +4,6 @@ internal import SmallWebTransport
 
 /// What one hop uses, and has used.
 final class Wire {
-    /// The last one.
-    var connection: Connection?
     private(set) var traffic = Traffic()
     private var streams: [ByteStream] = []
 

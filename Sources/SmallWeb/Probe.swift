@@ -12,18 +12,17 @@ extension Fetcher {
         _ endpoint: Endpoint, limits: Limits = Limits()
     ) async -> (Connection?, FetchError?) {
         let wire = Wire()
+        var connection: Connection?
         defer { wire.close() }
         let dialer = NetworkDialer(
             loop: loop, options: options, limits: limits, deadline: .never, wire: wire
-        ) { event throws(FetchError) in
-            if case .connected(let connection) = event { wire.connection = connection }
-        }
+        ) { event in if case .connected(let made) = event { connection = made } }
         do throws(FetchError) {
             _ = try await dialer.dial(endpoint)
         } catch {
-            return (wire.connection, error)
+            return (connection, error)
         }
-        return (wire.connection, nil)
+        return (connection, nil)
     }
 
     /// The URI with its host as DNS and the trust store have it.

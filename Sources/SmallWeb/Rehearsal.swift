@@ -7,8 +7,11 @@ internal import SmallWebTransport
 package struct Rehearsal: Sendable {
     /// Where it would connect; `nil` when it needs no server.
     package fileprivate(set) var endpoint: Endpoint?
-    /// What it writes before it waits for a reply: of what is longer, the first 64 KiB.
+    /// What it writes before it waits for a reply, without secrets: of what is longer, the first
+    /// 64 KiB.
     package fileprivate(set) var request: [UInt8] = []
+    /// How many bytes that are, secrets included.
+    package fileprivate(set) var requestBytes = 0
     /// The reply that needs no server: a link of a gopher menu to the web.
     package fileprivate(set) var head: Head?
 
@@ -40,7 +43,10 @@ extension Fetcher {
         } catch {
             guard stage.isOver else { throw error }
         }
-        return stage.rehearsal
+        var rehearsal = stage.rehearsal
+        rehearsal.requestBytes = rehearsal.request.count
+        rehearsal.request = entry.handler.redacted(rehearsal.request)
+        return rehearsal
     }
 
     /// The addresses of `endpoint`, in the order in which they would be tried.

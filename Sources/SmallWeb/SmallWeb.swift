@@ -130,9 +130,7 @@ public struct SmallWeb: Sendable {
             collected.withLock { $0.take(event) }
         }
         guard ending.outcome != .truncated else {
-            var error = FetchError(.truncated, .body, ending.message ?? "the reply was cut off")
-            error.traffic = ending.traffic
-            throw error
+            throw FetchError(.truncated, .body, ending.message ?? "the reply was cut off")
         }
         return Page(ending, collected.withLock { $0 }, plugins)
     }

@@ -131,7 +131,7 @@ package final class StartQueue<Item> {
     /// What was started is over.
     package func end(_ entry: Entry, now: Deadline) {
         entry.host.running -= 1
-        rank(entry.host, now)
+        if entry.host.rank == nil { rank(entry.host, now) }
     }
 
     /// All that wait, in their order.

@@ -144,7 +144,7 @@ package struct StoreFile: Sendable {
             } catch {
                 unlink(new)
                 // A file that is mounted by itself, as in a container, keeps its place.
-                guard error.number == EBUSY else { throw error }
+                guard error.number == EBUSY, access(final, F_OK) == 0 else { throw error }
                 return false
             }
         }
@@ -167,6 +167,9 @@ package struct StoreFile: Sendable {
     private func rewrite(_ final: String, _ bytes: [UInt8]) throws(FetchError) {
         let saved = final + ".saved"
         let old = try read()
+        let file = try attempt(.write, "cannot write") { () throws(SystemError) in
+            Descriptor(owning: try systemCall { open(final, O_WRONLY | O_CLOEXEC) })
+        }
         try attempt(.write, "cannot write \(saved), a copy of") { () throws(SystemError) in
             do throws(SystemError) {
                 let copy = Descriptor(
@@ -182,7 +185,6 @@ package struct StoreFile: Sendable {
         }
         try attempt(.write, "what it held is in \(saved); cannot write") {
             () throws(SystemError) in
-            let file = Descriptor(owning: try systemCall { open(final, O_WRONLY | O_CLOEXEC) })
             try writeAll(bytes[...], to: file.borrowed)
             _ = try systemCall { ftruncate(file.borrowed, off_t(bytes.count)) }
             _ = try systemCall { fsync(file.borrowed) }

@@ -20,7 +20,7 @@ package enum UserFiles {
     /// Of the environment; `nil` when unset or empty.
     private static func variable(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(cString: value)
+        return String(systemName: value)
     }
 
     /// The trust store's default place: SMALLWEB_KNOWN_HOSTS, or a file of the user's data.
@@ -44,25 +44,6 @@ package enum UserFiles {
         guard file >= 0 else { return nil }
         defer { close(file) }
         return read(file, limit: limit)
-    }
-
-    /// All of it, for those who must not do without: a pipe is waited for.
-    ///
-    /// - Parameter what: `the history`, for the message.
-    /// - Throws: `read`.
-    package static func content(of path: String, _ what: String) throws(FetchError) -> [UInt8] {
-        let bytesMax = 4 << 20
-        do throws(SystemError) {
-            let file = try systemCall { open(path, O_RDONLY | O_CLOEXEC) }
-            defer { close(file) }
-            let bytes = try readAll(file, limit: bytesMax)
-            guard bytes.count <= bytesMax else { throw SystemError(number: EFBIG) }
-            return bytes
-        } catch {
-            throw FetchError(
-                .read, .input, "cannot read \(what) \(path): \(error.sentence)",
-                errnoName: error.name)
-        }
     }
 
     /// Whether there is such a file, readable or not.

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-exit(Tool.run(Array(CommandLine.arguments.dropFirst())))
+exit(Tool.run(Arguments.words))

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import Synchronization
 
-/// A moment on the monotonic clock.
+/// A moment on the clock of this process: the monotonic clock, less the time in which the process
+/// was stopped (``ProcessClock``).
 public struct Deadline: Sendable, Hashable, Comparable {
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    /// Nanoseconds of that clock.
     public let nanoseconds: UInt64
 
     /// A moment by its ``nanoseconds``.
@@ -14,10 +16,7 @@ public struct Deadline: Sendable, Hashable, Comparable {
 
     /// The present moment.
     public static var now: Deadline {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Deadline(
-            nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+        Deadline(nanoseconds: ProcessClock.monotonic &- ProcessClock.stoppedNanoseconds)
     }
 
     /// `seconds` from now; never when `seconds` is 0 or less.
@@ -29,6 +28,45 @@ public struct Deadline: Sendable, Hashable, Comparable {
 
     public static func < (left: Deadline, right: Deadline) -> Bool {
         left.nanoseconds < right.nanoseconds
+    }
+}
+
+/// Keeps the time in which the process was stopped, by Ctrl-Z or SIGSTOP, out of every deadline: a
+/// server must not pay for it. The system does not tell a process how long it was stopped, but a
+/// wait that took longer than asked for does.
+package enum ProcessClock {
+    private static let stopped = Atomic<UInt64>(0)
+    /// Until when that has been counted: several event loops see the same stop.
+    private static let countedUntil = Locked<UInt64>(0)
+
+    /// A busy machine makes waits longer, too.
+    private static let slackNanoseconds: UInt64 = 500_000_000
+
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    package static var monotonic: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    static var stoppedNanoseconds: UInt64 { stopped.load(ordering: .relaxed) }
+
+    /// Notes that a wait for at most `longest` nanoseconds has just ended.
+    ///
+    /// - Parameter began: By ``monotonic``.
+    /// - Returns: For how many nanoseconds the process was stopped meanwhile; 0 if it was not.
+    @discardableResult
+    package static func noteWait(began: UInt64, longest: UInt64) -> UInt64 {
+        let end = monotonic
+        let due = began + longest
+        guard end > due, end - due > slackNanoseconds else { return 0 }
+        return countedUntil.withLock { until in
+            let start = max(due, until)
+            guard start < end else { return 0 }
+            until = end
+            stopped.add(end - start, ordering: .relaxed)
+            return end - start
+        }
     }
 }
 

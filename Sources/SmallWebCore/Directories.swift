@@ -27,14 +27,14 @@ package func resolvingLinks(_ path: String) -> String {
     for _ in 0..<40 {
         if let resolved = realpath(path, nil) {
             defer { free(resolved) }
-            return String(cString: resolved)
+            return String(systemName: resolved)
         }
         // /dev/stdout may be a pipe, which is there and has no path.
         if access(path, F_OK) == 0 { break }
-        var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)
         guard count > 0 else { break }
-        let text = String(decoding: target[..<count], as: UTF8.self)
+        let text = String(systemBytes: target[..<count].map { UInt8(bitPattern: $0) })
         path = text.hasPrefix("/") ? text : directory(of: path) + "/" + text
     }
     return path

@@ -58,6 +58,8 @@ public struct Head: Sendable, Hashable {
     public var isPermanentRedirect = false
     /// For ``ReplyClass/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput = false
+    /// Whether the request asked for no body, so that none follows whatever the header says.
+    public var hasNoBody = false
     /// How long the body will be, if the protocol says so before.
     public var bodyBytes: Int?
     /// A file name that the protocol knows better than the URL's path says; not yet safe to use.

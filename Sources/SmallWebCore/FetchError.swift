@@ -25,8 +25,6 @@ public struct FetchError: Error, Sendable, Hashable {
     public var expected: String?
     /// What came instead.
     public var actual: String?
-    /// What went over the wire until then, of all hops; `nil` when the fetcher did not get so far.
-    public var traffic: Traffic?
     /// What was fetched, as it was asked for; `nil` when the error is about no single URL.
     public var url: String?
     /// Whether the same request may succeed later.

@@ -1,70 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// What a request adds for HTTP; other schemes have no use for it.
-public struct HTTPOptions: Sendable, Hashable {
-    /// `nil` for GET, or POST when there is a body.
-    public var method: String?
-    /// In order, in addition to those that the client makes itself; an empty value removes one.
-    public var fields: [HTTPField] = []
-    public var body: [UInt8]?
-    /// Bytes that are there already: asks for the rest; `nil` for everything.
-    public var resumeOffset: Int?
-
-    public init() {}
-
-    public var isEmpty: Bool { self == HTTPOptions() }
-
-    /// What may follow a redirect with `status` (RFC 9110 §15.4).
-    ///
-    /// - Parameter isSameOrigin: Whether scheme, host and port stay. No other origin gets the body,
-    ///   or a field that may be a secret.
-    public func redirected(status: Int?, isSameOrigin: Bool) -> HTTPOptions {
-        var options = self
-        let keepsMethod = status == 307 || status == 308 || method == "HEAD"
-        if !keepsMethod && (body != nil || status == 303) {
-            options.method = nil
-            options.body = nil
-            options.fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
-        }
-        if !isSameOrigin {
-            // A PUT without its body would empty a file.
-            if options.body != nil && method != "HEAD" { options.method = nil }
-            options.body = nil
-            options.fields.removeAll { !Self.fieldsForAnyOrigin.contains($0.name.lowercased()) }
-        }
-        return options
-    }
-
-    /// What says nothing about the user. Secrets go by too many names to list those.
-    private static let fieldsForAnyOrigin: Set<String> = [
-        "accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "range",
-        "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
-    ]
-}
-
-/// A header field as written: repeated names are repeated fields.
-public struct HTTPField: Sendable, Hashable {
-    public let name: String
-    public let value: String
-
-    /// - Parameter name: Blanks around it go, which many servers do not see either: a secret must
-    ///   be known as one.
-    public init(_ name: String, _ value: String) {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        let end = name.lastIndex { !isBlank($0) }.map(name.index(after:)) ?? name.startIndex
-        self.name = String(name[..<end].drop(while: isBlank))
-        self.value = value
-    }
-}
-
 /// One HTTP request, as a plugin hands it to the host side.
 public struct HTTPRequest: Sendable {
+    /// Where to send it.
     public var uri: URI
     /// The server that it is for.
     public let endpoint: Endpoint
+    /// What it has beside that.
     public var options: HTTPOptions
     /// Whether the body shall stay as it was encoded for the transfer.
     public let wantsRawBody: Bool
+    /// Those of the fetch.
     public let limits: Limits
 
     /// - Parameter uri: Where it goes; `nil` for the URI of `request`.
@@ -91,6 +37,7 @@ public struct HeaderFields: Sendable, Hashable {
         let start, colon, end: Int
     }
 
+    /// No fields.
     public init() {}
 
     /// Takes the next line. What is not a field is kept in ``bytes`` alone.
@@ -139,8 +86,10 @@ public struct HTTPReply: Sendable, Hashable {
     public private(set) var version = ""
     /// What follows the status.
     public private(set) var reason: ArraySlice<UInt8> = []
+    /// The fields so far.
     public private(set) var fields = HeaderFields()
 
+    /// A header of which nothing has come.
     public init() {}
 
     /// Takes the next line of the header, the first of which is the status line.

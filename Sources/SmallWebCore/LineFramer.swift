@@ -54,20 +54,20 @@ public struct LineFramer: Sendable {
     /// A line with its end, ready to send.
     ///
     /// - Throws: `bad-url` when the line holds CR, LF or NUL, which would end it early.
-    public static func frame(
+    @inlinable public static func frame(
         _ line: some Collection<UInt8>, end: [UInt8] = ASCII.crlf
     ) throws(FetchError) -> [UInt8] {
         for byte in line {
             guard
                 byte != ASCII.carriageReturn && byte != ASCII.lineFeed && byte != ASCII.nul
-            else {
-                throw .badURL(
-                    "the request would contain a line break or NUL",
-                    hint: "remove %0D, %0A and %00 from the URL")
-            }
+            else { throw unsafeLine }
         }
         return Array(line) + end
     }
+
+    @usableFromInline static let unsafeLine = FetchError.badURL(
+        "the request would contain a line break or NUL",
+        hint: "remove %0D, %0A and %00 from the URL")
 
     private func check(_ count: Int) throws(FetchError) {
         guard count <= lineBytesMax else {

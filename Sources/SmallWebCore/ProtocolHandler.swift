@@ -12,6 +12,21 @@ public typealias Emit = (Event) async throws(FetchError) -> Void
 public protocol ProtocolHandler: Sendable {
     var schemes: [Scheme] { get }
 
+    /// The options that its requests know, none by default.
+    var options: [RequestOption] { get }
+
+    /// What of `request` goes on to where a redirect leads: by default all options, which other
+    /// protocols leave alone, and no input.
+    ///
+    /// - Parameter isSameOrigin: Whether scheme, host and port stay.
+    func carried(
+        from request: Request, status: Int?, isSameOrigin: Bool
+    ) -> CarriedOptions
+
+    /// Request bytes as they may be shown to others: without what is secret in them, by default the
+    /// values of header fields such as Authorization.
+    func redacted(_ sent: [UInt8]) -> [UInt8]
+
     /// Runs one exchange.
     ///
     /// Every URL byte that reaches the wire has been checked *before* `dialer` is called. At most
@@ -23,6 +38,32 @@ public protocol ProtocolHandler: Sendable {
     func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness
+}
+
+extension ProtocolHandler {
+    /// None.
+    public var options: [RequestOption] { [] }
+
+    /// All options, and no input.
+    public func carried(
+        from request: Request, status: Int?, isSameOrigin: Bool
+    ) -> CarriedOptions { CarriedOptions(request.options) }
+
+    /// Without the values of header fields that hold secrets.
+    public func redacted(_ sent: [UInt8]) -> [UInt8] { SecretFields.masked(sent) }
+}
+
+/// What of a request follows a redirect.
+public struct CarriedOptions: Sendable {
+    /// The options of the next request.
+    public var options: RequestOptions
+    /// The input of the next request.
+    public var input: [UInt8]?
+    /// What does not, though another place of the same origin would get it: names, for people.
+    public var leftOut: [String] = []
+
+    /// These options, and no input.
+    public init(_ options: RequestOptions) { self.options = options }
 }
 
 /// Hands out connected streams: resolved, encrypted and trusted by the host side.

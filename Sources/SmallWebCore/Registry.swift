@@ -11,6 +11,8 @@ public struct Registry: Sendable {
     }
 
     private var entries: [String: Entry] = [:]
+    /// In the order in which they were registered.
+    public private(set) var handlers: [any ProtocolHandler] = []
 
     /// Without any handler.
     public init() {}
@@ -26,6 +28,7 @@ public struct Registry: Sendable {
             throw FetchError(
                 .usage, .plugin, "the scheme \(scheme.name) already has a handler")
         }
+        handlers.append(handler)
         for scheme in handler.schemes {
             entries[scheme.name] = Entry(scheme: scheme, handler: handler)
         }

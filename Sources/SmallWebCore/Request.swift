@@ -13,17 +13,22 @@ public struct Request: Sendable {
     /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there,
     /// unless the protocol has been asked for no more.
     public var wantsHeadAlone = false
-    /// For HTTP alone.
-    public var http = HTTPOptions()
-    /// What is sent to be stored, for Titan alone.
+    /// The values of the options that the plugin declares; others mean nothing to it.
+    public var options = RequestOptions()
+    /// Bytes of the body that are there already: asks for the rest; `nil` for everything.
+    public var resumeOffset: Int?
+    /// What is sent to be stored.
     public var upload: Upload?
-    /// For Git alone.
-    public var refs = RefQuery()
-    /// Whether the consumer has a use for ``Event/item(_:)`` and ``Event/ref(_:)``, which cost time
+    /// Patterns of the references to list, none for all; `nil` when it is not references that are
+    /// asked for. For a scheme that has references.
+    public var referencePatterns: [String]?
+    /// Whether the consumer has a use for ``Event/item(_:)``, which cost time
     /// where a reply has a hundred thousand of them. Bodies have the same as text.
     public var wantsItems = true
+    /// How long the fetch may take, and how large its body may be.
     public var limits: Limits
 
+    /// A request without options.
     public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = Limits()) {
         self.uri = uri
         self.scheme = scheme
@@ -46,35 +51,39 @@ public struct Request: Sendable {
 
 /// A body to be stored. It is read once: a redirect never sends it again.
 public struct Upload: Sendable {
+    /// How long the body is.
     public let byteCount: Int
+    /// What the body is.
     public let mediaType: String
-    /// What the server knows the writer by, unencoded.
-    public var token: [UInt8]?
     /// The next piece, at most 64 KiB; empty at the end.
     public let next: @Sendable () throws(FetchError) -> [UInt8]
 
+    /// A body that is read piece by piece.
     public init(
-        byteCount: Int, mediaType: String, token: [UInt8]? = nil,
+        byteCount: Int, mediaType: String,
         next: @escaping @Sendable () throws(FetchError) -> [UInt8]
     ) {
         self.byteCount = byteCount
         self.mediaType = mediaType
-        self.token = token
         self.next = next
     }
 }
 
 /// A place to connect to, not yet resolved.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+    /// Whether the connection is encrypted.
     public enum Security: Sendable, Hashable {
         case none, tls
     }
 
     /// An ASCII name, or an IP literal without brackets.
     public let host: String
+    /// The port to connect to.
     public let port: UInt16
+    /// Whether the connection is encrypted.
     public let security: Security
 
+    /// A place by its parts.
     public init(host: String, port: UInt16, security: Security) {
         self.host = host
         self.port = port

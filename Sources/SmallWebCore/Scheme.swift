@@ -77,8 +77,8 @@ public struct Scheme: Sendable, Hashable {
     /// The scheme whose client certificates are shown to its servers: its own name, or that of a
     /// scheme with the same servers. `nil` when none are shown.
     public var identityScheme: String?
-    /// Whether it can be asked for the head of a reply alone.
-    public var hasHeadMethod = false
+    /// Whether it can be asked for the rest of a body.
+    public var canResume = false
     /// Whether its URLs name repositories, whose references can be listed.
     public var hasReferences = false
     /// The scheme under which people know the same place: an `https` URL for a repository that is

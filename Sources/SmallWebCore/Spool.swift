@@ -68,8 +68,8 @@ package final class Spool {
     }
 
     private static func openTemporary() throws(FetchError) -> Int32 {
-        let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp"
-        var template = Array((directory + "/smallweb-XXXXXX").utf8CString)
+        let directory = getenv("TMPDIR").map { String(systemName: $0) } ?? "/var/tmp"
+        var template = (directory + "/smallweb-XXXXXX").systemName
         do throws(SystemError) {
             let file = try systemCall { mkstemp(&template) }
             unlink(template)

@@ -15,6 +15,12 @@ public struct SystemError: Error, Sendable, Hashable {
         swposix_error_name(number).map { String(cString: $0) } ?? "errno \(number)"
     }
 
+    /// What to do when a limit of the process is the reason.
+    package var limitHint: String? {
+        number == EMFILE
+            ? "use fewer --jobs, or allow more open files with 'ulimit -n'" : nil
+    }
+
     /// The system's sentence, beginning in lower case.
     public var sentence: String {
         let text = String(cString: strerror(number))

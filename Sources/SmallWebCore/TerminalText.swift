@@ -7,9 +7,17 @@
 public enum TerminalText {
     /// For messages: everything on one line.
     public static func escapeLine(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isDangerous) else { return text }
+        guard text.hasSystemEscapes || text.unicodeScalars.contains(where: isDangerous) else {
+            return text
+        }
         var safe = ""
-        for scalar in text.unicodeScalars { append(scalar, to: &safe) }
+        for scalar in text.unicodeScalars {
+            if scalar.isSystemEscape {
+                safe += "\\x" + [UInt8(truncatingIfNeeded: scalar.value)].hex.uppercased()
+            } else {
+                append(scalar, to: &safe)
+            }
+        }
         return safe
     }
 

@@ -30,6 +30,9 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `bad-url` with a message that says which rule is broken.
     public init(parsing text: String) throws(FetchError) {
+        guard !text.hasSystemEscapes else {
+            throw .badURL("the URL is not UTF-8", hint: "write its bytes as %XX")
+        }
         let reference = try Reference(parsing: text)
         guard let scheme = reference.scheme else {
             throw .badURL(

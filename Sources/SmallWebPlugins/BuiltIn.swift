@@ -4,6 +4,7 @@ internal import GeminiPlugin
 internal import GitPlugin
 internal import GopherPlugin
 internal import HTTPPlugin
+internal import NexPlugin
 public import SmallWebCore
 internal import SmallWebTransport
 
@@ -17,6 +18,7 @@ extension Registry {
             GitPlugin(),
             GopherPlugin(),
             HTTPPlugin(),
+            NexPlugin(),
             TitanHandler(),
         ]
         for handler in handlers {

@@ -57,11 +57,18 @@ public final class ClientIdentity: @unchecked Sendable {
                 Self.isEncrypted(key)
                     ? "the password does not open its key" : "its key cannot be read")
         }
+        // A class that throws before all is set runs no deinit.
+        do throws(FetchError) {
+            facts = try CertificateReader(library: library, certificate: x509).facts(host: "")
+        } catch {
+            for certificate in certificates { functions.X509_free(certificate) }
+            functions.EVP_PKEY_free(pair)
+            throw error
+        }
         self.library = library
         self.certificate = x509
         chain = Array(certificates.dropFirst())
         self.key = pair
-        facts = try CertificateReader(library: library, certificate: x509).facts(host: "")
         guard functions.X509_check_private_key(x509, pair) == 1 else {
             throw Self.unusable("the key does not belong to the certificate")
         }

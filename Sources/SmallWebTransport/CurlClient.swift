@@ -133,7 +133,8 @@ package struct CurlClient: HTTPClient {
                 end = .after(seconds: seconds)
                 return true
             }
-            let past = Double(Deadline.now.nanoseconds - began.nanoseconds) / 1e9
+            let now = Deadline.now
+            let past = now > began ? Double(now.nanoseconds - began.nanoseconds) / 1e9 : 0
             guard past < seconds else { return false }
             end = .after(seconds: seconds - past)
             return true
@@ -185,8 +186,8 @@ package struct CurlClient: HTTPClient {
         transfer.set(CURLOPT_PIPEWAIT, endpoint.security == .tls ? 1 : 0)
         transfer.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         if request.limits.connectSeconds > 0 {
-            let milliseconds = max(1, Int(request.limits.connectSeconds * 1000))
-            transfer.set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
+            transfer.limitConnecting(
+                milliseconds: max(1, Int(request.limits.connectSeconds * 1000)))
         }
         if settings.reportsRequests { transfer.set(CURLOPT_VERBOSE, 1) }
         configureRequest(transfer, request)

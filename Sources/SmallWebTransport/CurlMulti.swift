@@ -13,6 +13,7 @@ final class CurlMulti: @unchecked Sendable {
     private unowned let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
     private var timer: Waiter?
+    private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
     private static let sparesMax = 64
@@ -57,6 +58,7 @@ final class CurlMulti: @unchecked Sendable {
 
     /// - Throws: `connect` when there is not enough memory.
     func add(_ transfer: CurlTransfer) throws(FetchError) {
+        transfers[ObjectIdentifier(transfer)] = transfer
         guard library.functions.pointee.curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
         else { throw Self.shortage }
     }
@@ -65,6 +67,7 @@ final class CurlMulti: @unchecked Sendable {
     /// of no use afterwards.
     func remove(_ transfer: CurlTransfer) {
         handlesInUse -= 1
+        transfers[ObjectIdentifier(transfer)] = nil
         _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
         // No reset makes a handle forget the number of a system call that failed.
         let isClean = transfer.result == CURLE_OK && transfer.errorNumber == 0
@@ -88,6 +91,11 @@ final class CurlMulti: @unchecked Sendable {
         }
     }
 
+    /// The process was stopped for so long: libcurl's own clock knows nothing of that.
+    func noteStop(nanoseconds: UInt64) {
+        for transfer in transfers.values { transfer.extendConnecting(nanoseconds: nanoseconds) }
+    }
+
     fileprivate func setTimer(milliseconds: Int) {
         if let timer { loop.finish(timer, .cancelled) }
         timer = nil
@@ -104,23 +112,27 @@ final class CurlMulti: @unchecked Sendable {
         loop.schedule(waiter)
     }
 
-    fileprivate func watch(_ socket: Int32, _ what: Int32) {
-        switch Int(what) {
-        case swcurl_poll_in: watch(socket, readable: true, writable: false)
-        case swcurl_poll_out: watch(socket, readable: false, writable: true)
-        case swcurl_poll_inout: watch(socket, readable: true, writable: true)
-        case swcurl_poll_remove: loop.unwatch(socket)
-        default: break
-        }
-    }
-
-    private func watch(_ socket: Int32, readable: Bool, writable: Bool) {
-        loop.watch(socket, readable: readable, writable: writable) {
-            [unowned self] readable, writable, failed in
-            let events =
-                (readable ? swcurl_select_in : 0) | (writable ? swcurl_select_out : 0)
-                | (failed ? swcurl_select_error : 0)
-            act(socket, Int32(events))
+    fileprivate func watch(_ socket: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
+        let events = Int(what)
+        if events == swcurl_poll_remove { return loop.unwatch(socket) }
+        let isBoth = events == swcurl_poll_inout
+        guard isBoth || events == swcurl_poll_in || events == swcurl_poll_out else { return }
+        do throws(SystemError) {
+            try loop.watch(
+                socket, readable: isBoth || events == swcurl_poll_in,
+                writable: isBoth || events == swcurl_poll_out
+            ) { [unowned self] readable, writable, failed in
+                let events =
+                    (readable ? swcurl_select_in : 0) | (writable ? swcurl_select_out : 0)
+                    | (failed ? swcurl_select_error : 0)
+                act(socket, Int32(events))
+            }
+        } catch {
+            guard let easy else { return }
+            CurlTransfer.of(easy, library)?.fail(
+                FetchError(
+                    .connect, .connect, "cannot wait for the network: \(error.sentence)",
+                    errnoName: error.name, hint: error.limitHint))
         }
     }
 }
@@ -133,7 +145,7 @@ private func socketCallback(
     _ easy: UnsafeMutableRawPointer?, _ socket: curl_socket_t, _ what: Int32,
     _ context: UnsafeMutableRawPointer?, _ socketContext: UnsafeMutableRawPointer?
 ) -> Int32 {
-    multi(context)?.watch(socket, what)
+    multi(context)?.watch(socket, what, for: easy)
     return 0
 }
 

@@ -38,6 +38,8 @@ final class CurlTransfer {
     /// Of all headers and trailers so far, as they came: libcurl keeps them until the end.
     private var headerBytes = 0
     private var headerLines = 0
+    /// Of libcurl's own clock, from `began`; 0 for no limit.
+    private var connectMilliseconds = 0
 
     /// What may wait for the consumer.
     private static let arrivedBytesMax = 262_144
@@ -101,6 +103,18 @@ final class CurlTransfer {
     @discardableResult
     func set(_ option: CURLoption, _ value: String?) -> Bool {
         swcurl_set_string(library.functions, easy, option, value) == CURLE_OK
+    }
+
+    /// The most milliseconds for resolving, connecting and TLS; 0 for no limit.
+    func limitConnecting(milliseconds: Int) {
+        connectMilliseconds = milliseconds
+        set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
+    }
+
+    /// Allows so much more; libcurl looks at the limit whenever it works on the transfer.
+    func extendConnecting(nanoseconds: UInt64) {
+        guard connectMilliseconds > 0, requestBegan == nil else { return }
+        limitConnecting(milliseconds: connectMilliseconds + Int(nanoseconds / 1_000_000))
     }
 
     /// Bytes in libcurl's own memory.
@@ -201,6 +215,12 @@ final class CurlTransfer {
         wake()
     }
 
+    /// Ends the transfer from within a callback.
+    func fail(_ error: FetchError) {
+        failure = failure ?? error
+        finish(CURLE_ABORTED_BY_CALLBACK)
+    }
+
     private func wake() {
         if let waiter { loop.finish(waiter, .ready) }
     }
@@ -265,7 +285,9 @@ final class CurlTransfer {
         func moment(_ info: CURLINFO) -> Deadline? {
             let microseconds = count(info)
             guard microseconds > 0 else { return nil }
-            return Deadline(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000)
+            // libcurl counts the time in which the process was stopped.
+            return min(
+                .now, Deadline(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000))
         }
         var moments = ConnectionMoments()
         moments.resolved = moment(CURLINFO_NAMELOOKUP_TIME_T)

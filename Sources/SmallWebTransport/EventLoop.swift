@@ -36,11 +36,17 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private var slots: [Slot] = []
     private var timers = IndexedHeap<Waiter>()
     private var curlMulti: CurlMulti?
+    /// When the thread last came back from waiting, and how often the process had been continued.
+    private var turnBegan = ProcessClock.monotonic
+    private var continuations = swposix_continuations()
 
     /// Kept by us for ourselves, never a generation of a slot.
     private static let wakeUpData: UInt64 = .max
+    /// While a deadline is awaited: of a wait that a stop of the process made longer, no more than
+    /// this counts as time in which it ran.
+    private static let pollMillisecondsMax: Int32 = 1000
 
-    /// - Throws: `internal` when the process has no descriptor left.
+    /// - Throws: `connect` when the process has no descriptor left.
     package init() throws(FetchError) {
         do throws(SystemError) {
             epoll = Descriptor(
@@ -49,14 +55,18 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
                 owning: try systemCall {
                     eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
                 })
+            var event = epoll_event()
+            event.events = EPOLLIN.rawValue
+            event.data.u64 = Self.wakeUpData
+            // Without it no other thread could ever end a wait.
+            _ = try systemCall {
+                epoll_ctl(epoll.borrowed, EPOLL_CTL_ADD, wakeUp.borrowed, &event)
+            }
         } catch {
             throw FetchError(
-                .internal, .input, "no event loop: \(error.sentence)", errnoName: error.name)
+                .connect, .connect, "cannot wait for the network: \(error.sentence)",
+                errnoName: error.name, hint: error.limitHint)
         }
-        var event = epoll_event()
-        event.events = EPOLLIN.rawValue
-        event.data.u64 = Self.wakeUpData
-        epoll_ctl(epoll.borrowed, EPOLL_CTL_ADD, wakeUp.borrowed, &event)
     }
 
     /// A loop on a detached thread that runs as long as the process.
@@ -83,6 +93,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             if !jobs.isEmpty { continue }
             if isStopping { break }
             poll()
+            // What other threads have found counts before a deadline does, like what is ready.
+            isStopping = takeInbox()
             fireTimers()
         }
         runner.store(0, ordering: .relaxed)
@@ -156,12 +168,42 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         return taken.isStopping
     }
 
+    /// Waits for descriptors and takes all that are ready, so that no deadline is judged while the
+    /// data it waits for is there.
     private func poll() {
-        withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 64) { events in
-            let count = epoll_wait(epoll.borrowed, events.baseAddress, 64, pollMilliseconds)
-            // EINTR counts as nothing ready: a signal's own descriptor says more.
+        noteTurn()
+        let capacity = max(64, slots.count)
+        withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { events in
+            let milliseconds = pollMilliseconds
+            let began = ProcessClock.monotonic
+            var count = epoll_wait(
+                epoll.borrowed, events.baseAddress, Int32(capacity), milliseconds)
+            if milliseconds > 0 {
+                let isContinued = swposix_continuations() != continuations
+                noteWait(
+                    began: began, longest: isContinued ? 0 : UInt64(milliseconds) * 1_000_000)
+            }
+            continuations = swposix_continuations()
+            // EINTR: by a signal, or by the end of a stop.
+            if count < 0 {
+                count = epoll_wait(epoll.borrowed, events.baseAddress, Int32(capacity), 0)
+            }
+            turnBegan = ProcessClock.monotonic
             for event in events.prefix(Int(max(count, 0))) { dispatch(event) }
         }
+    }
+
+    /// A process that was continued during a turn was stopped in it, for as long as matters.
+    private func noteTurn() {
+        let number = swposix_continuations()
+        guard number != continuations else { return }
+        continuations = number
+        noteWait(began: turnBegan, longest: 0)
+    }
+
+    private func noteWait(began: UInt64, longest: UInt64) {
+        let stopped = ProcessClock.noteWait(began: began, longest: longest)
+        if stopped > 0 { curlMulti?.noteStop(nanoseconds: stopped) }
     }
 
     /// Until the soonest deadline, rounded up so that it has passed; -1 for ever.
@@ -170,7 +212,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         let now = Deadline.now.nanoseconds
         guard soonest.deadline.nanoseconds > now else { return 0 }
         let milliseconds = (soonest.deadline.nanoseconds - now + 999_999) / 1_000_000
-        return Int32(clamping: milliseconds)
+        return min(Int32(clamping: milliseconds), Self.pollMillisecondsMax)
     }
 
     private func dispatch(_ event: epoll_event) {
@@ -207,10 +249,12 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     // MARK: Watching for a library that owns its sockets
 
     /// Calls `action` whenever `descriptor` is ready, until ``unwatch(_:)``. Level-triggered.
+    ///
+    /// - Throws: What epoll refuses: `action` will never be called.
     func watch(
         _ descriptor: Int32, readable: Bool, writable: Bool,
         _ action: @escaping @Sendable (_ readable: Bool, _ writable: Bool, _ failed: Bool) -> Void
-    ) {
+    ) throws(SystemError) {
         precondition(isCurrent)
         let number = Int(descriptor)
         while slots.count <= number { slots.append(Slot()) }
@@ -221,11 +265,18 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         event.events =
             (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
         event.data.u64 = UInt64(slots[number].generation) << 32 | UInt64(number)
-        // A number that was closed and opened again without our being told is no longer there.
         let change = isKnown ? EPOLL_CTL_MOD : EPOLL_CTL_ADD
-        if epoll_ctl(epoll.borrowed, change, descriptor, &event) != 0 {
-            let other = isKnown ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
-            epoll_ctl(epoll.borrowed, other, descriptor, &event)
+        do throws(SystemError) {
+            do throws(SystemError) {
+                _ = try systemCall { epoll_ctl(epoll.borrowed, change, descriptor, &event) }
+            } catch  where error.number == ENOENT || error.number == EEXIST {
+                // A number that was closed and opened again without our being told.
+                let other = isKnown ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+                _ = try systemCall { epoll_ctl(epoll.borrowed, other, descriptor, &event) }
+            }
+        } catch {
+            slots[number] = Slot(generation: nextGeneration(number))
+            throw error
         }
     }
 
@@ -315,8 +366,13 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard Glibc.poll(&event, 1, 0) == 0 else { return }
         let waiter = Waiter(deadline: .never)
-        watch(descriptor, readable: true, writable: false) { _, _, _ in
-            self.finish(waiter, .ready)
+        do throws(SystemError) {
+            try watch(descriptor, readable: true, writable: false) { _, _, _ in
+                self.finish(waiter, .ready)
+            }
+        } catch {
+            // Reading it blocks, or says what is wrong with it.
+            return
         }
         _ = await wait(waiter)
         unwatch(descriptor)

@@ -15,7 +15,10 @@ extension EventLoop {
         guard (try? attach(event.borrowed)) != nil else { return 0 }
         for signal in signals { swposix_signal_to_event(signal, event.borrowed) }
         // The descriptor goes with this function; nobody may write to its number afterwards.
-        defer { for signal in signals { swposix_forget_signal(signal) } }
+        defer {
+            for signal in signals { swposix_forget_signal(signal) }
+            swposix_forget_event()
+        }
         let interest = Interest(descriptor: event.borrowed, readiness: .readable)
         while swposix_pending_signal() == 0 {
             if await wait(for: [interest], by: .never) == .cancelled { break }

@@ -37,11 +37,13 @@ struct SocketAddress: Sendable, Hashable {
     /// The address without port, IPv6 without brackets.
     var host: String {
         withSocketAddress { address, length in
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            getnameinfo(
-                address, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-            return String(
-                decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { text in
+                guard let start = text.baseAddress,
+                    getnameinfo(
+                        address, length, start, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
+                else { return "" }
+                return String(cString: start)
+            }
         }
     }
 

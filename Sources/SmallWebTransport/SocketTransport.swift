@@ -60,7 +60,8 @@ package final class SocketTransport: StreamTransport {
         do throws(SystemError) {
             socket = try TCPSocket(adopting: descriptor, on: loop)
         } catch {
-            throw FetchError(.internal, .connect, error.sentence, errnoName: error.name)
+            throw FetchError(
+                .connect, .connect, error.sentence, errnoName: error.name, hint: error.limitHint)
         }
     }
 

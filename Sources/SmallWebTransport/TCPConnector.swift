@@ -87,6 +87,6 @@ struct TCPConnector {
         return FetchError(
             .connect, .connect, "cannot connect to \(name): \(reason)",
             errnoName: lastFailure?.name,
-            hint: "check the port, and that the server is running")
+            hint: lastFailure?.limitHint ?? "check the port, and that the server is running")
     }
 }

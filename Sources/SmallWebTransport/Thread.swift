@@ -9,7 +9,7 @@ enum Thread {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// - Throws: `internal` when the system refuses another thread.
+    /// - Throws: `resolve` when the system refuses another thread: that is what they are for.
     static func detach(_ run: @escaping @Sendable () -> Void) throws(FetchError) {
         let body = Unmanaged.passRetained(Body(run))
         var thread = pthread_t()
@@ -24,7 +24,9 @@ enum Thread {
             body.release()
             let error = SystemError(number: status)
             throw FetchError(
-                .internal, .resolve, "no thread: \(error.sentence)", errnoName: error.name)
+                .resolve, .resolve, "no thread to resolve with: \(error.sentence)",
+                errnoName: error.name,
+                hint: "use fewer --jobs, or allow more processes with 'ulimit -u'")
         }
         pthread_detach(thread)
     }

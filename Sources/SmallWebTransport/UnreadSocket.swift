@@ -32,8 +32,8 @@ struct UnreadSocket: ~Copyable {
             name = String(decoding: bytes[1..<count], as: UTF8.self)
         } catch {
             throw FetchError(
-                .internal, .connect, "no socket to rehearse with: \(error.sentence)",
-                errnoName: error.name)
+                .connect, .connect, "no socket to rehearse with: \(error.sentence)",
+                errnoName: error.name, hint: error.limitHint)
         }
     }
 

@@ -25,6 +25,7 @@ struct ExplainTests {
         "gopher": [("/1/x", []), ("/7/search", ["-d", "small web"])],
         "gophers": [("/0/y", [])],
         "finger": [("/bob", [])],
+        "nex": [("", []), ("/info/a%20b", [])],
         "git": [("/r.git", []), ("/r.git//docs?ref=v1", [])],
         "git+http": [("/r.git", []), ("/r.git//docs", ["-A", "me"])],
         "git+https": [("/r.git", [])],
@@ -126,6 +127,15 @@ struct ExplainTests {
             #expect(result.status == status, "\(url): \(result.errors)")
             #expect(result.errors.hasPrefix("smallweb: ") && result.errors.hasSuffix("\n"))
         }
+        // With --json there is a record for each, and the same message.
+        let urls = ["nope://x/", "gemini://127.0.0.1/", "gemini://"]
+        let text = try smallweb.run(["explain"] + urls)
+        let told = try smallweb.run(["explain", "--json"] + urls)
+        let records = try Records(told.output)
+        #expect(told.status == 1 && told.errors == text.errors, "\(told.errors)")
+        #expect(records.exits == [1, 3] && records["explanation"].count == 1)
+        #expect(records["error"].map { $0["url"]?.string } == [urls[0], urls[2]])
+        #expect(records["error"].map { $0["n"]?.int } == [0, 2])
         // What is known is said all the same.
         let result = try smallweb.run(["explain", "gemini://no-such-host.invalid/"])
         #expect(result.text.contains("gemini://no-such-host.invalid/\\r\\n"))

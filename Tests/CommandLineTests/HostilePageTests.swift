@@ -63,35 +63,46 @@ import Testing
         let spool = Spool(memoryMax: 1 << 20)
         var head = Head(.success)
         head.mediaType = MediaType("text/plain")
-        let body = try TerminalBody(
-            head, base: try URI(parsing: "gemini://example.org/"), style: style(),
-            isLaidOut: true, target: .held(spool))
+        let uri = try URI(parsing: "gemini://example.org/")
+        let body = TerminalBody(
+            to: .held(spool), log: FetchLog(uri), style: style(), isLaidOut: true)
+        try body.take(.head(head))
         let text = String(repeating: "é", count: 100_000)
-        try body.write(Array(text.utf8)[...])
+        try body.take(.body(Array(text.utf8)[...]))
         #expect(spool.count > 190_000, "held no more than a piece of it")
-        try body.finish()
+        _ = try body.finish(
+            Ending(outcome: .ok, completeness: .complete, uri: uri, head: head, bodyBytes: 0))
         #expect(spool.count == 200_000 + (32_768 / 80 + 1) * 3 + (100_000 - 3 * 32_768) / 80 + 1)
     }
 
     @Test func theRecordsOfLinksAreBounded() throws {
-        var settings = Settings()
-        settings.writesJSON = true
-        settings.listing = .links
         let base = try URI(parsing: "gemini://example.org/")
-        let recorder = Recorder(
-            Order(url: base.description), settings: settings, request: nil, plugin: nil,
-            target: nil, attempts: 1, queueSeconds: 0, linksBytesMax: 5_000)
+        let records = LinkRecords(
+            RecordStream(order: Order(url: base.description), target: nil), bytesMax: 5_000)
         var reader = GemtextReader()
         let line = try #require(reader.add(Array("=> a\n".utf8)[...]).first)
         var outcome: Outcome?
         for _ in 0..<100 where outcome == nil {
             do throws(FetchError) {
-                try recorder.add(Link(line, base: base), base: base)
+                try records.add(Link(line, base: base), base: base)
             } catch {
                 outcome = error.outcome
             }
         }
         #expect(outcome == .tooLarge)
+    }
+
+    @Test func aHeaderBesideAFileIsHarmlessToATerminal() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("HTTP/1.1 200 OK\r\nX-Title: \u{1B}]0;a\u{07}\r\nContent-Length: 1\r\n\r\nb")
+        }
+        var smallweb = smallweb
+        smallweb.environment["SMALLWEB_FORCE_TTY"] = "80"
+        let url = "http://127.0.0.1:\(server.port)/"
+        let result = try smallweb.run(["get", "-i", "-o", smallweb.home.file("f"), url])
+        #expect(result.status == 0 && result.text.contains("X-Title"), "\(result.errors)")
+        #expect(!result.text.contains("\u{1B}"))
     }
 
     @Test func aPagerOfBlanksIsNone() throws {

@@ -29,6 +29,24 @@ struct PutTests {
         #expect(try put(server, ["--retry", "3"], stdin: "").status == 2)
     }
 
+    @Test func withJSONThereIsARecordOfWhatCannotBeSent() throws {
+        for (url, file, status, word) in [
+            ("titan://127.0.0.1/a", "nosuch", 26, "read"), ("titan://127.0.0.1/a", "-", 2, "usage"),
+            ("gemini://127.0.0.1/a", "-", 2, "usage"), ("127.0.0.1/a", "-", 2, "usage"),
+        ] as [(String, String, Int32, String)] {
+            let result = try smallweb.run(["put", "--json", url, file], stdin: "")
+            #expect(result.status == status, "\(url): \(result.errors)")
+            let records = try Records(result.output)
+            #expect(records.all.count == 1 && records.exits == [Int(status)])
+            #expect(records["error"].first?["url"]?.string == url)
+            let error = records["error"].first?["error"]
+            #expect(error?["code"]?.string == word)
+            #expect(result.errors == "smallweb: \(url): \(error?["message"]?.string ?? "?")\n")
+            let plain = try smallweb.run(["put", url, file], stdin: "")
+            #expect(plain.status == status && plain.output.isEmpty)
+        }
+    }
+
     /// Takes an upload and says so.
     private static func accepting(_ count: Int) throws -> LoopbackServer {
         try LoopbackServer(tls: .make()) { peer in

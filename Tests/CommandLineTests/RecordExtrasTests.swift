@@ -49,6 +49,55 @@ import Testing
         #expect(records[3]["bytes"] == .null)
     }
 
+    /// A capsule that redirects to `target`.
+    private func redirecting(to target: String) throws -> LoopbackServer {
+        try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write("30 \(target)\r\n")
+        }
+    }
+
+    @Test func aFailureAfterARedirectHasTheFactsOfItsOwnHop() throws {
+        let hole = try Hole()
+        hole.server.stop()
+        let server = try redirecting(to: hole.place + "/0/a")
+        let url = "gemini://127.0.0.1:\(server.port)/"
+        let (records, result) = try smallweb.records(["--proto-redir", "gopher", url])
+        let record = try #require(records["error"].first)
+        #expect(record["final_url"]?.string == hole.place + "/0/a")
+        #expect(record["scheme"]?.string == "gopher")
+        #expect(record["plugin"]?.string == "builtin:gopher")
+        for name in ["remote", "tls", "trust"] { #expect(record[name] == .null, "\(name)") }
+        #expect(record["redirects"]?.array.count == 1 && record["bytes"]?["received"]?.int ?? 0 > 0)
+        let place = "smallweb: \(url): redirected to \(hole.place)/0/a: "
+        #expect(result.errors.hasPrefix(place), "\(result.errors)")
+    }
+
+    @Test func aRefusalAfterARedirectNamesThePlaceThatRefused() throws {
+        let capsule = try Capsule()
+        let server = try redirecting(to: capsule.place + "/nosuch")
+        let url = "gemini://127.0.0.1:\(server.port)/"
+        let result = try smallweb.run(["get", "-k", url])
+        #expect(result.status == 22)
+        let place = "smallweb: \(url): redirected to \(capsule.place)/nosuch: "
+        #expect(result.errors.hasPrefix(place), "\(result.errors)")
+        // A file that cannot be written has nothing to do with that place.
+        let full = try redirecting(to: capsule.place + "/")
+        let there = "gemini://127.0.0.1:\(full.port)/"
+        let unwritable = try smallweb.run(["get", "-k", "-o", "/nosuch/directory/f", there])
+        #expect(unwritable.status == 23)
+        #expect(unwritable.errors.hasPrefix("smallweb: \(there): cannot create"))
+    }
+
+    @Test func thePluginIsThatOfTheFinalURL() throws {
+        let hole = try Hole()
+        let server = try redirecting(to: hole.place + "/0/about.txt")
+        let url = "gemini://127.0.0.1:\(server.port)/"
+        let record = try smallweb.records(["--proto-redir", "gopher", url]).records.terminal[0]
+        #expect(record["scheme"]?.string == "gopher" && record["tls"] == .null)
+        #expect(record["plugin"]?.string == "builtin:gopher")
+    }
+
     @Test func theHandshakeIsDescribed() throws {
         let capsule = try Capsule()
         let tls = try smallweb.records([capsule.place + "/"]).records.terminal[0]["tls"]

@@ -59,13 +59,14 @@ final class Screen {
 }
 
 extension Smallweb {
-    /// Runs to the end with standard error on `screen`, and with the others there or nowhere.
+    /// Runs to the end with standard error on `screen`, and with standard output and input there or
+    /// nowhere.
     ///
     /// - Parameter look: Called while it runs.
     /// - Returns: The exit status.
     func run(
-        _ arguments: [String], on screen: Screen, input: Bool = false,
-        output: Bool = false, look: (Screen) throws -> Void
+        _ arguments: [String], on screen: Screen, input: Bool = false, output: Bool = false,
+        look: (Screen, _ process: Int32) throws -> Void
     ) throws -> Int32 {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Self.binary)
@@ -78,9 +79,18 @@ extension Smallweb {
         try process.run()
         // Only the program holds it now, so reading ends with it.
         try screen.writer.close()
-        try look(screen)
+        try look(screen, process.processIdentifier)
         screen.readToEnd()
         process.waitUntilExit()
-        return process.terminationStatus
+        let status = process.terminationStatus
+        return process.terminationReason == .uncaughtSignal ? -status : status
+    }
+
+    /// The same for who only looks at the screen.
+    func run(
+        _ arguments: [String], on screen: Screen, output: Bool = false,
+        look: (Screen) throws -> Void
+    ) throws -> Int32 {
+        try run(arguments, on: screen, output: output) { screen, _ in try look(screen) }
     }
 }

@@ -69,7 +69,7 @@ import Testing
             ["trust", "show", "a.test"],
         ] {
             let screen = try Screen(isTerminal: true, columns: 200)
-            #expect(try smallweb.run(arguments, on: screen, output: true) { _ in } == 0)
+            #expect(try smallweb.run(arguments, on: screen, output: true) { _, _ in } == 0)
             for character in ["\u{1B}", "\u{07}", "\u{202E}"] {
                 #expect(!screen.shown.contains(character), "\(arguments) \(screen.shown)")
             }
@@ -96,9 +96,10 @@ import Testing
             let screen = try Screen(isTerminal: true)
             let arguments = ["head", "-k", url]
             let status = try smallweb.run(arguments, on: screen, input: true, output: true) {
+                screen, _ in
                 // What an earlier version would have taken for an answer.
                 let answer = Array("words\n".utf8)
-                _ = Glibc.write($0.reader.fileDescriptor, answer, answer.count)
+                _ = Glibc.write(screen.reader.fileDescriptor, answer, answer.count)
             }
             #expect(status == 101)
             #expect(screen.shown.contains("class        input"))

@@ -59,6 +59,13 @@ struct Smallweb {
         return directory.appendingPathComponent("smallweb").path
     }()
 
+    /// Whether a process waits in one of these functions of the kernel, or has ended.
+    static func waits(_ process: Int32, in functions: String...) -> Bool {
+        guard let file = FileHandle(forReadingAtPath: "/proc/\(process)/wchan") else { return true }
+        let place = String(decoding: file.readDataToEndOfFile(), as: UTF8.self)
+        return functions.contains { place.contains($0) }
+    }
+
     let home = Home()
     var environment: [String: String] = [:]
     /// Whether even root gets no more than the permissions of files give their owner.
@@ -66,14 +73,18 @@ struct Smallweb {
 
     /// Runs to the end.
     ///
-    /// - Parameter started: Called with the process id while it runs.
+    /// - Parameters:
+    ///   - shell: Run by sh instead, with the binary's path and then the arguments as `"$@"`: for
+    ///     limits, and for bytes that no String holds.
+    ///   - started: Called with the process id while it runs.
     func run(
-        _ arguments: [String], stdin: String? = nil, output: String? = nil,
+        _ arguments: [String], stdin: String? = nil, output: String? = nil, shell: String? = nil,
         started: (Int32) -> Void = { _ in }
     ) throws -> Result {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: Self.binary)
-        process.arguments = arguments
+        process.executableURL = URL(fileURLWithPath: shell == nil ? Self.binary : "/bin/sh")
+        process.arguments =
+            shell.map { ["-c", $0, "sh", Self.binary] + arguments } ?? arguments
         if isUnprivileged && geteuid() == 0 {
             process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
             process.arguments = ["--bounding-set=-all", "--inh-caps=-all", Self.binary] + arguments

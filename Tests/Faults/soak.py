@@ -45,6 +45,7 @@ def honest_urls(place):
         "gopher": ["/", "/0/about.txt", "/9/1k", "/9/big/100000"],
         "gophers": ["/0/about.txt", "/9/1k"],
         "finger": ["/ada", "/1k"],
+        "nex": ["/", "/notes/", "/1k"],
         "git": ["/demo.git//docs/guide.md?ref=v1", "/demo.git//"],
         "http": ["/", "/1k", "/chunked", "/gzip", "/redirect/2", "/big/100000", "/status/404"],
     }
@@ -61,6 +62,7 @@ def rude_urls(place):
         "gopher": ["/1/reset", "/0/silent", "/1/endless-line"],
         "gophers": ["/0/silent"],
         "finger": ["/silent", "/reset"],
+        "nex": ["/silent", "/reset"],
         "http": ["/truncated", "/truncated-chunks", "/reset", "/reset-header", "/silent",
                  "/silent-body", "/endless", "/garbage", "/bad-chunk", "/bad-gzip",
                  "/endless-header", "/endless-headers", "/many-headers", "/endless-1xx",

@@ -37,7 +37,7 @@ show() {
 }
 
 gemini=$(place gemini) gopher=$(place gopher) gophers=$(place gophers) finger=$(place finger)
-git=$(place git) http=$(place http)
+nex=$(place nex) git=$(place git) http=$(place http)
 show 0 schemes
 show 0 get "gemini://$gemini/"
 show 0 get -v "gemini://$gemini/redirect/2"
@@ -48,6 +48,8 @@ show 0 get "gopher://$gopher/0/dots.txt"
 show 0 get -d 'small web' "gopher://$gopher/7/search"
 show 0 get "gophers://$gophers/0/about.txt"
 show 0 get "finger://$finger/ada"
+show 0 get "nex://$nex/"
+show 0 links "nex://$nex/notes/"
 show 0 get -i "http://$http/about"
 show 75 get "http://$http/status/503"
 show 0 refs "git://$git/demo.git"

@@ -93,6 +93,19 @@ internal import Testing
 
     static func data(_ text: String) -> PktLine { .data(Array(text.utf8)[...]) }
 
+    /// Servers send `0005\1` while they have nothing else to say.
+    @Test(arguments: ["\u{1}", "\u{2}"])
+    func emptyPacketsKeepAConnectionAliveButNotForEver(_ empty: String) throws {
+        let most = [PktLine](repeating: Self.data(empty), count: FetchReply.emptyInARowMax)
+        let begin = [Self.data("packfile\n")]
+        let packets = begin + most + [Self.data("\u{1}PA")] + most + [Self.data("\u{1}CK"), .flush]
+        #expect(try Self.read(2, packets).pack == "PACK")
+        let error = #expect(throws: FetchError.self) {
+            try Self.read(2, begin + most + [Self.data(empty)])
+        }
+        #expect(error?.outcome == .protocolError)
+    }
+
     static let pack: [PktLine] = [
         data("packfile\n"), data("\u{2}Counting objects\r"), data("\u{1}PA"), data("\u{1}"),
         data("\u{2}"), data("\u{1}CK"), .flush,

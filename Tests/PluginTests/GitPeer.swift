@@ -166,7 +166,10 @@ func playGit(
             throw FetchError(.unsupportedScheme, .input, "not Git")
         }
         var request = Request(uri: uri, scheme: scheme, limits: limits)
-        request.refs = refs
+        request.options["heads"] = refs.onlyHeads ? .flag(true) : nil
+        request.options["tags"] = refs.onlyTags ? .flag(true) : nil
+        request.options["symref"] = refs.showsSymrefs ? .flag(true) : nil
+        if refs.isRequired || !refs.patterns.isEmpty { request.referencePatterns = refs.patterns }
         request.wantsItems = wantsItems
         played.completeness = try await plugin.fetch(request, dialer: dialer) {
             (event) async throws(FetchError) in

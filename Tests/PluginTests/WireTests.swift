@@ -3,6 +3,7 @@ internal import FingerPlugin
 internal import GeminiPlugin
 internal import GitPlugin
 internal import GopherPlugin
+internal import NexPlugin
 internal import SmallWebCore
 internal import SmallWebTestSupport
 internal import Testing
@@ -16,7 +17,7 @@ internal import Testing
     /// By the folder of their fixtures.
     static let handlers: [Substring: any ProtocolHandler] = [
         "finger": FingerPlugin(), "gemini": GeminiPlugin(), "git": GitPlugin(),
-        "gopher": GopherPlugin(),
+        "gopher": GopherPlugin(), "nex": NexPlugin(),
     ]
 
     static func handler(of wire: WireCase) -> any ProtocolHandler {

@@ -17,6 +17,7 @@ if [ -z "${JETFORCE:-}" ] && [ -x "$here/../../.build/jetforce/bin/jetforce" ]; 
     JETFORCE=$(realpath "$here/../../.build/jetforce")/bin/jetforce
 fi
 JETFORCE=${JETFORCE:-jetforce}
+SMOLSERVE=${SMOLSERVE:-$(dirname "$JETFORCE")/smolserve}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-real.XXXXXX")
 # gophernicus serves only what everybody may read.
@@ -52,7 +53,7 @@ mkdir "$work/files/a b"
 printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
-for part in gophernicus pygopherd efingerd jetforce molly-brown tls streams files terminal reading progress trust nginx git; do
+for part in gophernicus pygopherd efingerd nex jetforce molly-brown tls streams files terminal reading progress trust nginx git; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

@@ -69,6 +69,22 @@ public enum DemoSites {
         }
     }
 
+    // MARK: Nex
+
+    /// Nex: a directory with a directory and a page in it.
+    public static func nex(_ peer: Peer) {
+        guard let line = peer.readLine() else { return }
+        switch String(decoding: line.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self) {
+        case "/", "": peer.write("A nex station.\n=> notes/ Notes\n=> about.txt\n")
+        case "/notes/": peer.write("=> today.txt Today\n=> ../about.txt About\n")
+        case "/about.txt": peer.write("About this station.\n")
+        case "/1k": peer.write(page)
+        case "/silent": peer.hang()
+        case "/reset": peer.reset()
+        default: peer.write("document not found\n")
+        }
+    }
+
     // MARK: Gopher
 
     /// Gopher; over TLS it is gophers.

@@ -57,12 +57,14 @@ public final class LoopbackServer: Sendable {
     ///   - versions: TLS versions that are spoken, in OpenSSL's numbers.
     ///   - identity: Whether clients are asked for a certificate.
     ///   - address: Any of 127.0.0.0/8.
+    ///   - beforeHandshake: Called on the thread of a connection before TLS.
     ///   - handler: Serves one connection, on a thread of its own. It must not call ``stop()``.
     public init(
         tls: TestCertificate? = nil,
         versions: ClosedRange<Int32> = TLSVersion.two...TLSVersion.three,
         identity: IdentityDemand = .none,
-        address: String = "127.0.0.1", handler: @escaping @Sendable (Peer) -> Void
+        address: String = "127.0.0.1", beforeHandshake: (@Sendable () -> Void)? = nil,
+        handler: @escaping @Sendable (Peer) -> Void
     ) throws(SystemError) {
         let context = tls.map { ServerContext($0, versions: versions, identity: identity) }
         let (listener, port) = try boundSocket(address, port: 0)
@@ -76,6 +78,7 @@ public final class LoopbackServer: Sendable {
             Self.accept(on: listener, state) { descriptor, number in
                 blockBrokenPipeSignal()
                 let peer = Peer(descriptor: descriptor, context: context?.pointer)
+                beforeHandshake?()
                 if peer.handshake() { handler(peer) }
                 peer.finish()
                 let connection = Connection(

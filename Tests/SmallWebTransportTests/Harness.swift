@@ -35,9 +35,9 @@ func failure(_ body: () async throws(FetchError) -> Void) async -> FetchError? {
 
 /// Seconds that `body` takes.
 func elapsed(_ body: () async throws -> Void) async rethrows -> Double {
-    let start = Deadline.now.nanoseconds
+    let start = ProcessClock.monotonic
     try await body()
-    return Double(Deadline.now.nanoseconds - start) / 1e9
+    return Double(ProcessClock.monotonic - start) / 1e9
 }
 
 typealias Trust = SocketTransport.TrustCheck

@@ -21,19 +21,35 @@ int swposix_columns(int fd);
 // unblocked, because some parents block all of them by accident. Returns 0, or -1 with errno.
 int swposix_signal_to_event(int signal_number, int event_fd);
 
-// Makes `signal_number`, if nobody handles or ignores it, only be noted the first time. Returns
-// whether it does.
+// Makes `signal_number`, unless it is ignored or noted already, only be noted the first time.
+// Returns whether it does.
 int swposix_note_signal(int signal_number);
 
-// Gives the signal its default action back, unless it was inherited as ignored; the eventfd is
-// not used any more.
+// Gives the signal its default action back, unless it was inherited as ignored.
 void swposix_forget_signal(int signal_number);
+
+// From now on no signal uses the eventfd.
+void swposix_forget_event(void);
 
 // The signal that came first, or 0. Async-signal-safe to read at any time.
 int swposix_pending_signal(void);
 
+// Begins to count how often the process is continued after a stop, unless SIGCONT is handled.
+void swposix_count_continuations(void);
+int swposix_continuations(void);
+
+// Makes a blocking call fail with EINTR once `milliseconds` have passed, and again and again from
+// then on: until swposix_end_alarm() there is no moment at which that could be missed.
+void swposix_begin_alarm(long milliseconds);
+void swposix_end_alarm(void);
+
 // Gives `signal_number` back its default action and raises it.
 void swposix_die_of(int signal_number);
+
+// The words that main() was called with, as bytes: /proc, where Swift looks for them, may be
+// missing, and Swift has no String for every one. Static.
+int swposix_argument_count(void);
+const char *_Nonnull const *_Nullable swposix_arguments(void);
 
 // For socket(): a stream that is closed on exec. Swift does not find SOCK_STREAM where it has seen
 // libcurl's header first, which includes the same one.

@@ -39,8 +39,7 @@ struct Command: Sendable {
         examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
         mainOptions: [String] = [],
         takes: @escaping @Sendable (Option) -> Bool = {
-            ![.links, .refs].contains($0.group) && $0.isForFetches
-                && !Option.ofUploads.contains($0.long)
+            $0.group != .links && $0.isForFetches && !$0.isForReferences && !$0.isForUploads
         },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
@@ -111,16 +110,15 @@ struct Command: Sendable {
         ],
         operands: [.url, .text], mainOptions: ["heads", "tags", "symref", "exit-code"],
         takes: {
-            $0.group != .links && $0.isForFetches
-                && !Option.ofUploads.union(["head", "render", "hyperlink"]).contains($0.long)
+            $0.group != .links && $0.isForFetches && !$0.isForUploads
+                && !["head", "render", "hyperlink", "request", "continue-at"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
         }
         var settings = settings
-        settings.refs.patterns = Array(operands.dropFirst())
-        settings.refs.isRequired = true
+        settings.referencePatterns = Array(operands.dropFirst())
         settings.listing = .refs
         // The records have all that the body would say.
         if settings.writesJSON { settings.bodyForm = .none }
@@ -145,9 +143,7 @@ struct Command: Sendable {
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
         for scheme in try settings.registry().schemes {
             if settings.writesJSON {
-                var writer = JSONWriter()
-                writer.object { $0.members(of: scheme) }
-                try StandardStream.output.write(writer.line[...])
+                try writeRecord { $0.members(of: scheme) }
                 continue
             }
             let isBuiltIn = Settings.plugins[scheme.name] != nil
@@ -223,13 +219,11 @@ enum Tool {
             let list = found.isEmpty ? "" : " (\(found.joined(separator: " ")))"
             return Array("smallweb \(Help.version)\(list)\n".utf8)
         }
-        var writer = JSONWriter()
-        writer.object { writer in
+        return JSONWriter.line { writer in
             writer.begin("version")
             writer.member("version", Help.version)
             for (name, version) in libraries { writer.member(name.lowercased(), version) }
         }
-        return writer.line
     }
 
     private static func run(

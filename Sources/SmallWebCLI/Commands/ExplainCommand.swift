@@ -22,7 +22,7 @@ extension Command {
         ],
         visits: false,
         takes: {
-            $0.group != .bulk && get.takes($0) || Option.ofUploads.contains($0.long)
+            $0.group != .bulk && get.takes($0) || $0.isForUploads
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
@@ -52,41 +52,41 @@ struct ExplainCommand: Sendable {
         var status: Int32 = 0
         var isFirst = true
         for (n, url) in urls.enumerated() {
+            var order = Order(url: url)
+            order.n = n
+            var (explanation, problem) = (Explanation?.none, FetchError?.none)
             do throws(FetchError) {
-                let (explanation, problem) = try await explain(url, n, loop, messages)
-                if let problem {
-                    messages.error(url, problem)
-                    if status == 0 { status = problem.outcome.exitStatus }
-                }
-                var writer = JSONWriter()
-                if settings.writesJSON {
-                    writer.object { $0.members(of: explanation) }
-                } else {
-                    writer.raw((isFirst ? "" : "\n") + explanation.text)
-                }
-                isFirst = false
-                let bytes = settings.writesJSON ? writer.line : writer.bytes
-                do throws(FetchError) {
-                    try StandardStream.output.write(bytes[...], isWhole: true)
-                } catch {
-                    return .failure(error)
-                }
+                (explanation, problem) = try await explain(url, order, loop, messages)
             } catch {
-                messages.error(url, error)
-                if status == 0 { status = error.outcome.exitStatus }
+                problem = error
             }
+            if let problem { messages.error(url, problem) }
+            var bytes: [UInt8] = []
+            if let explanation {
+                bytes =
+                    settings.writesJSON
+                    ? JSONWriter.line { $0.members(of: explanation) }
+                    : Array(((isFirst ? "" : "\n") + explanation.text).utf8)
+                isFirst = false
+            } else if let problem, settings.writesJSON {
+                bytes = Recorder.refusal(order, problem, settings)
+            }
+            do throws(FetchError) {
+                try StandardStream.output.write(bytes[...], isWhole: true)
+            } catch {
+                return .failure(error)
+            }
+            if status == 0, let problem { status = problem.outcome.exitStatus }
         }
         return .success(status)
     }
 
     /// - Returns: The explanation, and why the fetch could not begin all the same.
     private func explain(
-        _ url: String, _ n: Int, _ loop: EventLoop, _ messages: Messages
+        _ url: String, _ order: Order, _ loop: EventLoop, _ messages: Messages
     ) async throws(FetchError) -> (Explanation, FetchError?) {
         let context = try context(for: url, loop, messages)
         let settings = context.settings
-        var order = Order(url: url)
-        order.n = n
         let parsed = try context.fetcher.request(url)
         let one = OneURL(
             order, .success(parsed),
@@ -98,8 +98,8 @@ struct ExplainCommand: Sendable {
         }
         var explanation = Explanation(
             url: request.uri.display, scheme: request.scheme, plugin: OneURL.name(entry))
-        explanation.request = Trace.masked(rehearsal.request)
-        explanation.requestBytes = rehearsal.request.count
+        explanation.request = rehearsal.request
+        explanation.requestBytes = rehearsal.requestBytes
         explanation.endpoint = rehearsal.endpoint
         explanation.redirects = context.fetcher.options.redirects
         explanation.output = Self.output(one.destination, rehearsal.head, request.uri, settings)
@@ -126,7 +126,8 @@ struct ExplainCommand: Sendable {
         let scheme = try settings.registry()[URI.scheme(of: url) ?? ""]?.scheme
         if let scheme, scheme.uploads?.isOnlyUse ?? false {
             settings.upload = try PutCommand.upload(
-                bytes: settings.input ?? [], to: scheme, settings)
+                bytes: settings.input ?? [], to: scheme)
+            try PutCommand.readSecrets(&settings)
             settings.input = nil
         }
         let fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)

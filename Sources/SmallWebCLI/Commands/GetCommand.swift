@@ -25,6 +25,7 @@ struct GetCommand: Sendable {
     /// - Returns: The exit status: the first failing URL's.
     func run() throws(FetchError) -> Int32 {
         try check()
+        swposix_count_continuations()
         let loop = try EventLoop()
         let fetcher = try fetcher(loop)
         let status = loop.runToCompletion { await fetchInterruptibly(fetcher, loop) }
@@ -105,7 +106,7 @@ struct GetCommand: Sendable {
             var settings = settings
             if settings.jobs > 1 { settings.jobs = min(settings.jobs, Self.jobsMax()) }
             let headers = try settings.headerFile.map { name throws(FetchError) in
-                try HeaderFile(name)
+                try HeaderFile(name, Patience(seconds: settings.totalSeconds))
             }
             let context = RunContext(
                 settings: settings, fetcher: fetcher, loop: loop, messages: messages,

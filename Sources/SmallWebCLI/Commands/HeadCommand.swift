@@ -21,8 +21,8 @@ extension Command {
                 "render", "hyperlink", "body", "inline-max", "stream", "continue-at",
                 "fail-with-body", "max-filesize",
             ]
-            return ![.links, .refs].contains(option.group) && option.isForFetches
-                && !Option.ofUploads.union(useless).contains(option.long)
+            return option.group != .links && option.isForFetches && !option.isForReferences
+                && !option.isForUploads && !useless.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
@@ -31,13 +31,36 @@ extension Command {
     }
 }
 
-/// What `head` says of one URL: a block of lines, the last of which is empty.
+/// What `head` says of one URL, and HTTP's reply header below it.
+struct HeadOutput: Output {
+    let url: String
+    let sink: BodySink
+    let log: FetchLog
+    let usesColor: Bool
+
+    func take(_ event: Event) {}
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        let head = ending.head ?? Head(.success)
+        try sink.begin(head)
+        let block = HeadBlock(url, ending, redirects: log.redirects, usesColor: usesColor)
+        try sink.write(Array(block.text.utf8)[...])
+        // It says more than the block, and ends with an empty line too.
+        if head.fields != nil {
+            let isShown = sink.destination == .standardOutput && Environment.isTerminal(1)
+            try sink.write((isShown ? TerminalText.escape(head.header) : head.header)[...])
+        }
+        try sink.commit(ending)
+    }
+}
+
+/// The block: lines, the last of which is empty.
 struct HeadBlock {
     private(set) var text = ""
 
     /// - Parameter url: As the user gave it.
     init(_ url: String, _ ending: Ending, redirects: [Redirect], usesColor: Bool) {
-        let name = Self.safe(URI.display(url))
+        let name = TerminalText.escapeLine(URI.display(url))
         text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
         for redirect in redirects {
             let status = redirect.status.map { "\($0) " } ?? ""
@@ -93,8 +116,7 @@ struct HeadBlock {
     }
 
     private mutating func row(_ name: String, _ value: String) {
-        if !value.isEmpty { text += "  " + Help.padded(name, 12) + " " + Self.safe(value) + "\n" }
+        if value.isEmpty { return }
+        text += "  \(Help.padded(name, 12)) \(TerminalText.escapeLine(value))\n"
     }
-
-    private static func safe(_ text: String) -> String { TerminalText.escapeLine(text) }
 }

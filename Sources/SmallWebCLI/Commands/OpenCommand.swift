@@ -14,12 +14,12 @@ extension Command {
             ("PAGER= smallweb open gopher://gopher.floodgap.com/", "The same without a pager"),
         ],
         takes: { option in
-            let groups: [Option.Group] = [.requests, .http, .limits, .connection, .messages]
+            let groups: [Option.Group] = [.requests, .limits, .connection, .messages]
             let others = [
                 "render", "hyperlink", "identity", "cert", "key", "key-password-file", "fail",
                 "fail-with-body", "retry", "retry-delay", "retry-max-time",
             ]
-            return groups.contains(option.group) && option.long != "continue-at"
+            return groups.contains(option.group) || option.purpose == .fetches
                 || others.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in

@@ -2,6 +2,10 @@
 internal import Glibc
 internal import SmallWeb
 
+/// What has no meaning for an upload.
+private let useless: Set<String> = Set(
+    ["head", "data", "continue-at"] + Option.engine.map(\.long))
+
 extension Command {
     static let put = Command(
         name: "put", synopsis: "put URL [FILE|-]", summary: "upload a file to titan://",
@@ -14,26 +18,23 @@ extension Command {
         ],
         operands: [.url, .file], mainOptions: ["mime", "token-file", "delete", "identity"],
         takes: {
-            ![.links, .refs, .http, .bulk].contains($0.group) && $0.isForFetches
-                && !["head", "data"].contains($0.long)
+            ![.links, .bulk].contains($0.group) && $0.isForFetches && !$0.isForReferences
+                && $0.purpose != .fetches && !useless.contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
         }
-        let registry = try settings.registry()
-        guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
-        else {
-            let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
-            throw usageError(
-                "nothing can be uploaded to \(url)",
-                hint: "uploads are for \(names.joined(separator: ", "))")
-        }
         var settings = settings
-        settings.upload = try PutCommand.upload(
-            operands.dropFirst().first ?? "-", to: scheme, settings)
-        // The usual reply is a redirect to the page.
-        settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
+        do throws(FetchError) {
+            try PutCommand.prepare(&settings, for: url, operands.dropFirst().first ?? "-")
+        } catch {
+            guard settings.writesJSON else { throw error }
+            Messages(settings: settings).error(url, error)
+            let record = Recorder.refusal(Order(url: url), error, settings)
+            try StandardStream.output.write(record[...], isWhole: true)
+            return error.outcome.exitStatus
+        }
         // An answer to a prompt, or another attempt, would need the body once more.
         settings.promptsAllowed = false
         settings.retriesMax = 0
@@ -43,6 +44,24 @@ extension Command {
 
 /// `smallweb put`: what is sent.
 enum PutCommand {
+    /// Reads what is uploaded to `url`, and the secrets that go with it.
+    static func prepare(
+        _ settings: inout Settings, for url: String, _ name: String
+    ) throws(FetchError) {
+        let registry = try settings.registry()
+        guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
+        else {
+            let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
+            throw usageError(
+                "nothing can be uploaded to \(url)",
+                hint: "uploads are for \(names.joined(separator: ", "))")
+        }
+        settings.upload = try upload(name, to: scheme, settings)
+        try readSecrets(&settings)
+        // The usual reply is a redirect to the page.
+        settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
+    }
+
     static func upload(
         _ name: String, to scheme: Scheme, _ settings: Settings
     ) throws(FetchError) -> Upload {
@@ -52,24 +71,21 @@ enum PutCommand {
                 "\(InputSource.name(of: name)) is empty, which would delete the page",
                 hint: "say so with --delete")
         }
-        let token = try token(settings)
         return Upload(
             byteCount: bytes.count,
-            mediaType: settings.mime ?? mediaType(of: name) ?? scheme.uploads?.mediaType
-                ?? "application/octet-stream",
-            token: token
+            mediaType: mediaType(of: name) ?? scheme.uploads?.mediaType
+                ?? "application/octet-stream"
         ) { () throws(FetchError) in try bytes.next() }
     }
 
     /// The same for what is in memory already.
     static func upload(
-        bytes: [UInt8], to scheme: Scheme, _ settings: Settings
+        bytes: [UInt8], to scheme: Scheme
     ) throws(FetchError) -> Upload {
         let rest = Locked(bytes)
         return Upload(
             byteCount: bytes.count,
-            mediaType: settings.mime ?? scheme.uploads?.mediaType ?? "application/octet-stream",
-            token: try token(settings)
+            mediaType: scheme.uploads?.mediaType ?? "application/octet-stream"
         ) { () throws(FetchError) in
             rest.withLock { rest in
                 defer { rest.removeFirst(min(rest.count, 65_536)) }
@@ -78,43 +94,31 @@ enum PutCommand {
         }
     }
 
-    private static func token(_ settings: Settings) throws(FetchError) -> [UInt8]? {
-        if let path = settings.tokenFile {
-            return InputSource.withoutLineEnd(try InputSource.read("@" + path))
+    /// Reads the secrets that options name, and asks for the others.
+    static func readSecrets(_ settings: inout Settings) throws(FetchError) {
+        for (key, path) in settings.secretFiles {
+            let bytes = InputSource.withoutLineEnd(try InputSource.read("@" + path))
+            settings.requestOptions[key] = .secret(bytes)
         }
-        guard settings.asksForToken else { return nil }
-        guard settings.promptsAllowed, Prompt.isPossible else {
-            throw FetchError(
-                .needsInput, .input, "nobody is there to ask for the token",
-                hint: "put it into a file, for --token-file")
+        for key in settings.secretsToAsk.subtracting(settings.secretFiles.keys).sorted() {
+            guard settings.promptsAllowed, Prompt.isPossible else {
+                throw FetchError(
+                    .needsInput, .input, "no terminal to ask for the \(key) on",
+                    hint: "put it into a file, for --\(key)-file")
+            }
+            let messages = Messages(settings: settings)
+            guard let secret = Prompt.read("\(key):", isSensitive: true, messages: messages) else {
+                throw .cancelled
+            }
+            settings.requestOptions[key] = .secret(secret)
         }
-        let messages = Messages(settings: settings)
-        guard let token = Prompt.read("token:", isSensitive: true, messages: messages) else {
-            throw .cancelled
-        }
-        return token
     }
 
     /// By the end of the name; `nil` when there is none.
     private static func mediaType(of name: String) -> String? {
-        guard name != "-", let dot = name.lastIndex(of: ".") else { return nil }
-        return mediaTypes[name[name.index(after: dot)...].lowercased()]
-            ?? "application/octet-stream"
+        guard name != "-", name.contains(".") else { return nil }
+        return MediaType(ofFile: name)?.essence ?? "application/octet-stream"
     }
-
-    private static let mediaTypes: [String: String] = {
-        let types = [
-            "text/gemini": "gmi gemini", "text/plain": "txt", "text/markdown": "md",
-            "text/html": "html", "text/css": "css", "text/csv": "csv", "application/json": "json",
-            "application/xml": "xml", "application/pdf": "pdf", "image/png": "png",
-            "image/jpeg": "jpg jpeg", "image/gif": "gif", "image/svg+xml": "svg",
-            "image/webp": "webp", "audio/mpeg": "mp3", "audio/ogg": "ogg",
-            "application/zip": "zip", "application/gzip": "gz",
-        ]
-        return types.reduce(into: [:]) { types, entry in
-            for end in entry.value.split(separator: " ") { types[String(end)] = entry.key }
-        }
-    }()
 }
 
 /// A file whose size is known before it is read: what is no regular file is spooled first.
@@ -127,26 +131,16 @@ private final class FileHandleBytes: @unchecked Sendable {
 
     init(_ name: String) throws(FetchError) {
         do throws(SystemError) {
-            var file = try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) }
+            let source = try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) }
             var status = stat()
-            fstat(file, &status)
-            if status.st_mode & S_IFMT != S_IFREG {
-                let folder = Environment.variable("TMPDIR") ?? "/var/tmp"
-                var template = Array((folder + "/smallweb-XXXXXX").utf8CString)
-                let copy = try systemCall { mkstemp(&template) }
-                unlink(template)
-                var piece = [UInt8](repeating: 0, count: 65_536)
-                while true {
-                    let count = try systemCall { read(file, &piece, piece.count) }
-                    if count == 0 { break }
-                    try writeAll(piece[..<count], to: copy)
-                }
-                close(file)
-                file = copy
-                lseek(file, 0, SEEK_SET)
+            fstat(source, &status)
+            if status.st_mode & S_IFMT == S_IFREG {
+                file = source
+            } else {
+                defer { close(source) }
+                file = try Self.copy(of: source)
                 fstat(file, &status)
             }
-            self.file = file
             count = Int(status.st_size) - Int(lseek(file, 0, SEEK_CUR))
             left = count
         } catch {
@@ -155,6 +149,28 @@ private final class FileHandleBytes: @unchecked Sendable {
     }
 
     deinit { close(file) }
+
+    /// A file without a name, to be read from its beginning.
+    private static func copy(of file: Int32) throws(SystemError) -> Int32 {
+        let folder = Environment.variable("TMPDIR") ?? "/var/tmp"
+        var template = (folder + "/smallweb-XXXXXX").systemName
+        let copy = try systemCall { mkstemp(&template) }
+        unlink(template)
+        _ = fcntl(copy, F_SETFD, FD_CLOEXEC)
+        do throws(SystemError) {
+            var piece = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = try systemCall { read(file, &piece, piece.count) }
+                if count == 0 { break }
+                try writeAll(piece[..<count], to: copy)
+            }
+            _ = try systemCall { lseek(copy, 0, SEEK_SET) }
+            return copy
+        } catch {
+            close(copy)
+            throw error
+        }
+    }
 
     func next() throws(FetchError) -> [UInt8] {
         guard left > 0 else { return [] }

@@ -56,10 +56,10 @@ enum Help {
     /// All options of a command.
     static func text(of command: Command) -> String {
         var text = "usage: smallweb \(command.synopsis)\n\n\(command.summary)\n"
-        for group in Option.Group.allCases {
+        for group in Option.Group.all {
             let options = command.options.filter { $0.group == group }
             if options.isEmpty { continue }
-            text += "\n\(group.rawValue):\n"
+            text += "\n\(group.title):\n"
             for option in options { text += row(syntax(option), option.summary) }
         }
         for (line, use) in command.examples { text += "\n\(use):\n    \(line)\n" }

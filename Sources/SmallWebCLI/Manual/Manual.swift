@@ -90,10 +90,10 @@ enum Manual {
         let operands = command.synopsis.dropFirst(command.name.count).drop { $0 == " " }
         if !operands.isEmpty { text += ".Ar \(escaped(String(operands)))\n" }
         text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n"
-        for group in Option.Group.allCases {
+        for group in Option.Group.all {
             let options = command.options.filter { $0.group == group }
             if options.isEmpty { continue }
-            text += ".Ss \(group.rawValue)\n.Bl -tag -width Ds\n"
+            text += ".Ss \(group.title)\n.Bl -tag -width Ds\n"
             for option in options {
                 text += ".It " + flags(of: option) + "\n" + filled(option.manual) + "\n"
                 text += ".Pp\n.Dl \(escaped(option.example))\n"

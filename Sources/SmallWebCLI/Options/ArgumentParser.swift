@@ -81,6 +81,9 @@ struct ArgumentParser {
             if case .files = option.values, value.isEmpty {
                 throw usageError("\(name) names no file")
             }
+            guard !value.hasSystemEscapes || option.takesAnyBytes(value) else {
+                throw usageError("the value of \(name) is not UTF-8")
+            }
             try set(&settings, value)
         }
     }

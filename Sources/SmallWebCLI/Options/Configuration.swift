@@ -56,11 +56,13 @@ struct Configuration: Sendable {
     static func load(_ settings: Settings) throws(FetchError) -> Configuration {
         var configuration = Configuration()
         guard settings.readsConfiguration else { return configuration }
-        if let path = settings.configFile ?? getenv("SMALLWEB_CONFIG").map({ String(cString: $0) })
-        {
+        // Empty is none.
+        let variable = getenv("SMALLWEB_CONFIG").map { String(systemName: $0) }
+        if let path = settings.configFile ?? variable {
             if path.isEmpty { return configuration }
+            let patience = Patience(seconds: settings.totalSeconds)
             try configuration.read(
-                try UserFiles.content(of: path, "the config file"), from: path)
+                try UserFiles.content(of: path, "the config file", patience), from: path)
         } else {
             // One that is there is never passed over: it may be what says whom to trust.
             for path in paths where UserFiles.exists(path) {
@@ -85,7 +87,7 @@ struct Configuration: Sendable {
 
     private mutating func read(_ bytes: [UInt8], from path: String) throws(FetchError) {
         var scope = Scope.all
-        let lines = String(decoding: bytes[...].withoutByteOrderMark, as: UTF8.self).split(
+        let lines = String(systemBytes: Array(bytes[...].withoutByteOrderMark)).split(
             omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         for (index, line) in lines.enumerated() {
             let text = Self.trimmed(line)
@@ -130,6 +132,9 @@ struct Configuration: Sendable {
         var value = text.contains("=") ? trimmed(text.drop { $0 != "=" }.dropFirst()) : "true"
         if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
             value = String(value.dropFirst().dropLast())
+        }
+        guard !value.hasSystemEscapes || option.takesAnyBytes(value) else {
+            throw usageError("the value of \(name) is not UTF-8")
         }
         let entry = Entry(scope: scope, option: option, value: value, origin: origin)
         var unused = Settings()

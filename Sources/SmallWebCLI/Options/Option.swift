@@ -3,19 +3,34 @@ internal import SmallWeb
 
 /// One option: the parser, `--help` and whatever else describes the command line read this record.
 struct Option: Sendable {
-    enum Group: String, Sendable, CaseIterable {
-        case output = "Output"
-        case json = "JSON records"
-        case requests = "Requests"
-        case bulk = "Many URLs"
-        case links = "Links (links)"
-        case refs = "References (refs)"
-        case http = "HTTP"
-        case limits = "Limits"
-        case connection = "Connection and trust"
-        case store = "Keys and identities (trust, identity)"
-        case messages = "Messages"
-        case config = "Configuration (config)"
+    /// A heading of help texts and manual.
+    struct Group: Sendable, Hashable {
+        let title: String
+
+        static let output = Group(title: "Output")
+        static let json = Group(title: "JSON records")
+        static let requests = Group(title: "Requests")
+        static let bulk = Group(title: "Many URLs")
+        static let links = Group(title: "Links (links)")
+        static let refs = Group(title: "References (refs)")
+        static let uploads = Group(title: "Uploads (put)")
+        static let limits = Group(title: "Limits")
+        static let connection = Group(title: "Connection and trust")
+        static let store = Group(title: "Keys and identities (trust, identity)")
+        static let messages = Group(title: "Messages")
+        static let config = Group(title: "Configuration (config)")
+
+        private static let beforeProtocols = [output, json, requests, bulk, links, refs, uploads]
+        private static let afterProtocols = [limits, connection, store, messages, config]
+
+        /// In the order of texts: those that only plugins name stand in the middle.
+        static let all: [Group] = {
+            var groups = beforeProtocols
+            for option in Option.ofPlugins where !(groups + afterProtocols).contains(option.group) {
+                groups.append(option.group)
+            }
+            return groups + afterProtocols
+        }()
     }
 
     enum Action: Sendable {
@@ -47,6 +62,8 @@ struct Option: Sendable {
     let example: String
     let action: Action
     let values: Values
+    /// For an option of a plugin: which requests have a use for it.
+    var purpose: RequestOption.Purpose?
 
     /// - Parameter values: By default what the value's name says: FILE, DIR, WHEN.
     init(
@@ -72,6 +89,14 @@ struct Option: Sendable {
         case "DIR": .directories
         case "WHEN": .oneOf { Settings.When.allCases.map(\.rawValue) }
         default: .none
+        }
+    }
+
+    /// Whether `value` names a file, or is sent as it is, and need not be UTF-8.
+    func takesAnyBytes(_ value: String) -> Bool {
+        switch values {
+        case .files, .directories: true
+        default: long == "data" || value.hasPrefix("@")
         }
     }
 

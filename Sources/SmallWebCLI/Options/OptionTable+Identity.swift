@@ -5,8 +5,12 @@ internal import SmallWebTransport
 extension Option {
     var isForFetches: Bool { group != .config && !Self.ofStores.contains(long) }
 
-    /// Those that other commands have no use for.
-    static let ofUploads: Set<String> = ["mime", "token-file", "ask-token", "delete"]
+    /// Of `put`, and of what explains it.
+    var isForUploads: Bool { group == .uploads || purpose == .uploads }
+
+    /// Of `refs`.
+    var isForReferences: Bool { group == .refs || purpose == .references }
+
     static let ofStores: Set<String> = ["within", "from", "to", "replace", "key-type"]
 
     /// Who we are, and what `put` sends.
@@ -46,30 +50,7 @@ extension Option {
                 settings.keyType = try OptionValue.choice(value, "--key-type")
             }),
         Option(
-            "mime", .store, "put: the media type",
-            manual: "The media type of an upload. Without it the file's name decides.",
-            example: "smallweb put --mime text/plain titan://example.org/notes notes",
-            .value("TYPE") { settings, value throws(FetchError) in
-                let isSafe = value.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3F }
-                guard isSafe, value.contains("/"), !value.contains("#") else {
-                    throw usageError("\"\(value)\" is no media type")
-                }
-                settings.mime = value
-            }),
-        Option(
-            "token-file", .store, "put: where the token is",
-            manual: "A file with the token that an upload may need. It is never an argument, "
-                + "which every user of the machine could read.",
-            example: "smallweb put --token-file token titan://example.org/a.gmi a.gmi",
-            .value("FILE") { settings, value in settings.tokenFile = value }),
-        Option(
-            "ask-token", .store, "put: ask for the token",
-            manual: "Asks at the terminal for the token that an upload may need, and does not show "
-                + "it.",
-            example: "smallweb put --ask-token titan://example.org/a.gmi a.gmi",
-            .flag { settings, isOn in settings.asksForToken = isOn }),
-        Option(
-            "delete", .store, "put: send nothing, which deletes",
+            "delete", .uploads, "put: send nothing, which deletes",
             manual: "Uploads no bytes, which servers take for a request to delete the page.",
             example: "smallweb put --delete titan://example.org/a.gmi",
             .flag { settings, isOn in settings.deletes = isOn }),

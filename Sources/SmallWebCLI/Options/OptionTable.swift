@@ -6,9 +6,8 @@ internal import SmallWebTransport
 extension Option {
     /// All options, in the order in which they are described.
     static let all: [Option] =
-        output + reading + json + requests + bulk + refs + http + limits + connection + trust
-        + identity
-        + messages + daily
+        output + reading + json + requests + bulk + refs + ofPlugins + limits + connection
+        + engine + trust + identity + messages + daily
 
     private static let output: [Option] = [
         Option(
@@ -65,6 +64,17 @@ extension Option {
             manual: "Writes the reply headers to FILE; - is standard output, % standard error.",
             example: "smallweb get -D head.txt gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.headerFile = value }),
+        Option(
+            "continue-at", short: "C", .output, "resume: at OFFSET, or - for what the file has",
+            manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
+                + "--output file, to which the rest is added. A server that cannot resume is an "
+                + "error, never a new start.",
+            example: "smallweb get -C - -o disk.img https://example.org/disk.img",
+            .value("OFFSET") { settings, value throws(FetchError) in
+                settings.resume =
+                    value == "-"
+                    ? .fromFile : .from(try OptionValue.size(value, "--continue-at"))
+            }),
         Option(
             "raw", .output, "the wire's bytes, without un-stuffing text",
             manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "

@@ -59,23 +59,6 @@ enum OptionValue {
         return number * factor
     }
 
-    /// `NAME: VALUE`, or `NAME:` to remove one.
-    static func field(_ text: String) throws(FetchError) -> HTTPField {
-        guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
-            throw usageError("--header wants NAME: VALUE, not \"\(text)\"")
-        }
-        let value = text[text.index(after: colon)...].drop { $0 == " " }
-        return HTTPField(String(text[..<colon]), String(value))
-    }
-
-    static func method(_ text: String) throws(FetchError) -> String {
-        let isToken =
-            !text.isEmpty
-            && text.utf8.allSatisfy { ASCII.isLetter($0) || $0 == UInt8(ascii: "-") }
-        guard isToken else { throw usageError("\"\(text)\" is no HTTP method") }
-        return text
-    }
-
     /// `sha256:` and 64 hexadecimal digits.
     static func sha256(_ text: String, _ option: String) throws(FetchError) -> [UInt8] {
         let digits = Array(text.utf8.dropFirst("sha256:".utf8.count))

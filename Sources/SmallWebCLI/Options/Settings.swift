@@ -110,10 +110,14 @@ struct Settings: Sendable {
     /// For `links`: also the lines of a menu that lead nowhere.
     var listsAll = false
     /// For `refs`.
-    var refs = RefQuery()
+    var referencePatterns: [String]?
     var failsWithoutMatch = false
 
-    var http = HTTPOptions()
+    /// What the plugins declare.
+    var requestOptions = RequestOptions()
+    /// By their keys: the files of secrets, and those to be asked for.
+    var secretFiles: [String: String] = [:]
+    var secretsToAsk: Set<String> = []
     var connection = {
         var settings = HTTPSettings()
         settings.userAgent = "smallweb/\(Help.version)"
@@ -138,9 +142,6 @@ struct Settings: Sendable {
     var keyPasswordFile: String?
     /// For `put`.
     var upload: Upload?
-    var mime: String?
-    var tokenFile: String?
-    var asksForToken = false
     var deletes = false
     /// For `trust`: seconds, and the clients of import and export.
     var within = 14.0 * 86_400

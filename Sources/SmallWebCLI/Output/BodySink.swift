@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Where the body of one URL goes. Opened by the reply's head, so that a refusal creates nothing.
+/// The place for what is delivered of one URL. Opened by the reply's head, so a refusal creates
+/// nothing.
 final class BodySink {
     enum Destination: Hashable {
         case standardOutput
@@ -13,20 +14,6 @@ final class BodySink {
         /// The record has it, or nobody wants it.
         case nowhere
 
-        init(_ order: Order, _ settings: Settings) {
-            if let output = order.output {
-                self = .file(output)
-            } else if order.n < settings.outputs.count {
-                let name = settings.outputs[order.n]
-                self = name == "-" ? .rawStandardOutput : .file(name)
-            } else if settings.usesRemoteName || settings.bodyForm == .file {
-                self = .remoteName(directory: settings.outputDirectory)
-            } else {
-                let hasNobody = settings.writesJSON || settings.bodyForm == .none
-                self = hasNobody ? .nowhere : .standardOutput
-            }
-        }
-
         var isFile: Bool {
             switch self {
             case .standardOutput, .rawStandardOutput, .nowhere: false
@@ -35,118 +22,57 @@ final class BodySink {
         }
     }
 
-    private enum Open {
-        case stream
-        case terminal(TerminalBody)
-        case refs(RefColumns)
-        case file(FileOutput)
-    }
-
-    private let destination: Destination
-    private let target: BodyTarget
+    let destination: Destination
+    /// What standard output means.
+    let target: BodyTarget
+    private let uri: URI
     private let settings: Settings
-    private var open: Open?
+    private let patience: Patience
+    private var file: FileOutput?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
 
-    var isFile: Bool { destination.isFile }
-
-    /// - Parameter target: What standard output means.
-    init(_ destination: Destination, target: BodyTarget, settings: Settings) {
+    /// - Parameter uri: As the user gave it: a redirect does not choose the name of a file.
+    init(_ destination: Destination, target: BodyTarget, uri: URI, settings: Settings) {
+        // With whatever reads the file, if it is a FIFO.
+        patience = Patience(seconds: settings.totalSeconds)
         self.destination = destination
         self.target = target
+        self.uri = uri
         self.settings = settings
     }
 
-    /// Writes to standard output, before the body.
-    func writeHeader(_ bytes: [UInt8]) throws(FetchError) {
-        if destination == .nowhere || settings.writesJSON { return }
-        if case .file(let file) = open { return try file.write(bytes[...]) }
-        let isShown = destination == .standardOutput && Environment.isTerminal(1)
-        try target.write((isShown ? TerminalText.escape(bytes) : bytes)[...])
-    }
-
-    /// - Parameters:
-    ///   - uri: As the user gave it: it makes the name of a file.
-    ///   - base: After redirects: it makes the targets of links.
-    func begin(_ head: Head, uri: URI, base: URI) throws(FetchError) {
+    func begin(_ head: Head) throws(FetchError) {
         switch destination {
-        case .nowhere: break
-        case .rawStandardOutput:
-            open = .stream
-        case .standardOutput:
-            // Links and what is said of heads have a form of their own.
-            let isOurs = settings.listing == .links || settings.wantsHeadAlone
-            let isBinary = head.mediaType.map { !$0.isText } ?? false
-            // A program that wants pages laid out gets what cannot be as it is.
-            let isForNobody = isBinary && !settings.isReading && !Environment.isTerminal(1)
-            guard settings.laysPagesOut && !isOurs && !isForNobody else {
-                open = .stream
-                return
-            }
-            if settings.listing == .refs {
-                open = .refs(
-                    try RefColumns(
-                        target: target, columns: Environment.columns(1),
-                        usesColor: Environment.usesColor(settings.color, on: 1)))
-                return
-            }
-            open = .terminal(
-                try TerminalBody(
-                    head, base: base, style: PageStyle(settings),
-                    isLaidOut: !settings.wantsRawBody, target: target))
+        case .standardOutput, .rawStandardOutput, .nowhere: break
         case .file(let path):
-            open = .file(
-                try FileOutput(
-                    path, clash: settings.resume == .fromStart ? .overwrite : .append,
-                    createsDirectories: settings.createsDirectories))
+            file = try FileOutput(
+                path, clash: settings.resume == .fromStart ? .overwrite : .append,
+                createsDirectories: settings.createsDirectories, patience: patience)
         case .remoteName(let directory):
+            let place =
+                settings.keepsTree
+                ? try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".") : directory
             let name = FileName.name(for: uri, head: head)
-            let path: String
-            if settings.keepsTree {
-                let place = try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".")
-                path = "\(place)/\(name)"
-            } else {
-                path = directory.map { "\($0)/\(name)" } ?? name
-            }
-            open = .file(
-                try FileOutput(
-                    path, clash: .number, createsDirectories: settings.createsDirectories))
+            file = try FileOutput(
+                place.map { "\($0)/\(name)" } ?? name, clash: .number,
+                createsDirectories: settings.createsDirectories)
         }
     }
 
+    /// After ``begin(_:)``.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        switch open {
-        case .stream: try target.write(bytes)
-        case .terminal(let body): try body.write(bytes)
-        case .file(let file): try file.write(bytes)
-        // They come as what they mean, too.
-        case .refs, nil: break
-        }
+        if let file { return try file.write(bytes) }
+        if destination != .nowhere { try target.write(bytes) }
     }
 
-    func write(_ item: Item) throws(FetchError) {
-        switch open {
-        case .terminal(let body): if item.kind != .reference { try body.write(item) }
-        case .refs(let columns): try columns.write(item)
-        case .stream, .file, nil: break
-        }
+    /// Makes a file permanent, unless it was cut off: that never gets its final name.
+    func commit(_ ending: Ending) throws(FetchError) {
+        guard let file, ending.outcome != .truncated else { return }
+        try file.commit()
+        path = FileOutput.absolute(file.path)
     }
 
-    /// Makes the body permanent; without it a file is discarded.
-    func commit() throws(FetchError) {
-        switch open {
-        case .file(let file):
-            try file.commit()
-            path = FileOutput.absolute(file.path)
-        case .terminal(let body): try body.finish()
-        case .stream, .refs, nil: break
-        }
-        open = nil
-    }
-
-    func discard() {
-        if case .file(let file) = open { file.discard() }
-        open = nil
-    }
+    /// Leaves nothing of a file behind that was not made permanent.
+    func discard() { file?.discard() }
 }

@@ -30,7 +30,8 @@ enum FileName {
         for scalar in name.unicodeScalars {
             let isControl = scalar.properties.generalCategory == .control
             let isFormat = scalar.properties.generalCategory == .format
-            if scalar == "/" || isControl || isFormat { continue }
+            // A server's text must not turn into a byte that is not UTF-8.
+            if scalar == "/" || isControl || isFormat || scalar.isSystemEscape { continue }
             // Neither hidden nor an option to whoever uses it next.
             if safe.isEmpty && (scalar == "." || scalar == "-") { continue }
             safe.append(scalar)

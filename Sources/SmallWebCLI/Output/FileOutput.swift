@@ -22,9 +22,14 @@ final class FileOutput {
     private let clash: Clash
     private var part: String?
     private var file: Int32
+    private let patience: Patience
 
-    /// - Throws: `write` when the file cannot be created.
-    init(_ path: String, clash: Clash, createsDirectories: Bool) throws(FetchError) {
+    /// - Parameter patience: With whatever reads it, if it is a FIFO.
+    /// - Throws: `write` when the file cannot be created; `timeout`, `interrupted`.
+    init(
+        _ path: String, clash: Clash, createsDirectories: Bool, patience: Patience = Patience()
+    ) throws(FetchError) {
+        self.patience = patience
         let target = clash == .number ? path : resolvingLinks(path)
         self.path = target
         self.clash = clash
@@ -41,7 +46,7 @@ final class FileOutput {
             if !exists && number != ENOENT { throw SystemError(number: number) }
             if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {
-                file = try systemCall { open(target, O_WRONLY | O_CLOEXEC) }
+                file = try patience.call { open(target, O_WRONLY | O_CLOEXEC) }
             } else if clash == .append {
                 let name = exists ? target : Self.partName(target)
                 part = exists ? nil : name
@@ -51,7 +56,7 @@ final class FileOutput {
             } else {
                 if exists && clash == .overwrite {
                     // Its directory alone would let it be replaced.
-                    _ = try systemCall { faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) }
+                    _ = try systemCall { faccessat(AT_FDCWD, target.systemName, W_OK, AT_EACCESS) }
                 }
                 let replaces = exists && clash == .overwrite
                 let mode = replaces ? status.st_mode & 0o777 : 0o666
@@ -60,6 +65,9 @@ final class FileOutput {
                 if replaces { fchmod(file, mode) }
             }
         } catch {
+            if let failure = Patience.failure(error, "no program opens \(path) to read it") {
+                throw failure
+            }
             throw FetchError(
                 .write, .output,
                 "cannot \(exists ? "write" : "create") \(path): \(error.sentence)",
@@ -73,9 +81,10 @@ final class FileOutput {
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
-            try writeAll(bytes, to: file)
+            try patience.writeAll(bytes, to: file)
         } catch {
-            throw failure("cannot write", error)
+            throw Patience.failure(error, "the program that reads \(path) is too slow")
+                ?? failure("cannot write", error)
         }
     }
 
@@ -215,7 +224,7 @@ final class FileOutput {
     static func absolute(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
-        return String(cString: real)
+        return String(systemName: real)
     }
 
     private func failure(_ what: String, _ error: SystemError) -> FetchError {

@@ -134,30 +134,19 @@ extension JSONWriter {
         member("host", explanation.endpoint?.host)
         member("port", explanation.endpoint.map { Int($0.port) })
         member("tls", explanation.endpoint?.security == .tls)
-        member("addresses") { writer in
-            guard let addresses = explanation.addresses else { return writer.null() }
-            writer.array(addresses) { $0.value($1) }
-        }
+        member("addresses", array: explanation.addresses) { $0.value($1) }
         member("proxy", explanation.proxy)
-        member("trust") { writer in
-            guard let trust = explanation.trust else { return writer.null() }
-            writer.object { writer in
-                writer.member("policy", trust.policy)
-                writer.member("known", trust.isKnown)
-                writer.member("key", trust.key)
-                writer.member("first_seen", trust.firstSeen.map(UTCDate.second))
-                writer.member("expires", trust.expires.map(UTCDate.second))
-            }
+        member("trust", object: explanation.trust) { writer, trust in
+            writer.member("policy", trust.policy)
+            writer.member("known", trust.isKnown)
+            writer.member("key", trust.key)
+            writer.member("first_seen", trust.firstSeen.map(UTCDate.second))
+            writer.member("expires", trust.expires.map(UTCDate.second))
         }
         member("identity", explanation.identity)
-        member("redirects") { writer in
-            writer.object { writer in
-                let redirects = explanation.redirects
-                writer.member("max", redirects.follows ? redirects.limit : 0)
-                writer.member("other_schemes") { writer in
-                    writer.array(redirects.otherSchemes.sorted()) { $0.value($1) }
-                }
-            }
+        member("redirects", object: explanation.redirects) { writer, redirects in
+            writer.member("max", redirects.follows ? redirects.limit : 0)
+            writer.member("other_schemes", array: redirects.otherSchemes.sorted()) { $0.value($1) }
         }
         member("output", explanation.output)
         member("raw", bytes: explanation.request)

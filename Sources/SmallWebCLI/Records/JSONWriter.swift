@@ -10,10 +10,16 @@ struct JSONWriter {
     /// Of the outermost object, the members that are wanted; `nil` for all.
     private let wanted: Set<String>?
 
-    init(wanted: Set<String>? = nil) { self.wanted = wanted }
+    private init(wanted: Set<String>?) { self.wanted = wanted }
 
-    /// The line, with its end.
-    var line: [UInt8] { bytes + [ASCII.lineFeed] }
+    /// One object, with the end of its line.
+    ///
+    /// - Parameter wanted: Of its members; `nil` for all.
+    static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
+        var writer = JSONWriter(wanted: wanted)
+        writer.object(body)
+        return writer.bytes + [ASCII.lineFeed]
+    }
 
     // MARK: Structure
 
@@ -36,7 +42,8 @@ struct JSONWriter {
         // Names are ours: nothing to escape.
         bytes.append(UInt8(ascii: "\""))
         bytes += name.utf8
-        bytes += "\":".utf8
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(ASCII.colon)
         needsComma = false
         body(&self)
         needsComma = true
@@ -58,6 +65,27 @@ struct JSONWriter {
         member(name) { $0.value(seconds: seconds) }
     }
 
+    /// An object about `value`; null when there is none.
+    mutating func member<Value>(
+        _ name: String, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
+    ) {
+        member(name) { writer in
+            guard let value else { return writer.null() }
+            writer.object { body(&$0, value) }
+        }
+    }
+
+    /// An array; null when there is none.
+    mutating func member<Element>(
+        _ name: String, array elements: (some Sequence<Element>)?,
+        _ body: (inout JSONWriter, Element) -> Void
+    ) {
+        member(name) { writer in
+            guard let elements else { return writer.null() }
+            writer.array(elements, body)
+        }
+    }
+
     // MARK: Values
 
     mutating func value(_ text: String?) {
@@ -69,8 +97,8 @@ struct JSONWriter {
     /// Beyond 2^53 a string, since readers keep numbers as doubles.
     mutating func value(_ number: Int?) {
         guard let number else { return null() }
-        if number.magnitude >= 1 << 53 { return value("\(number)") }
-        raw("\(number)")
+        let text = String(number)
+        if number.magnitude >= 1 << 53 { value(text) } else { raw(text) }
     }
 
     mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
@@ -79,8 +107,10 @@ struct JSONWriter {
     mutating func value(seconds: Double?) {
         guard let seconds else { return null() }
         let micros = Int((seconds * 1e6).rounded())
-        let fraction = "\(micros % 1_000_000)"
-        raw("\(micros / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count) + fraction)
+        raw(String(micros / 1_000_000))
+        bytes.append(ASCII.dot)
+        // The digits of the fraction, behind a 1 that keeps their zeros.
+        bytes += String(1_000_000 + micros % 1_000_000).utf8.dropFirst()
     }
 
     mutating func value(base64 bytes: some Sequence<UInt8>) { value(Base64.encode(Array(bytes))) }

@@ -75,14 +75,14 @@ extension JSONWriter {
     }
 
     mutating func members(of warnings: [Note]) {
-        member("warnings") { writer in
-            writer.array(warnings) { writer, note in
-                writer.object { writer in
-                    writer.member("code", note.code)
-                    writer.member("message", note.message)
-                }
-            }
+        member("warnings", array: warnings) { writer, note in
+            writer.object { $0.members(of: note) }
         }
+    }
+
+    mutating func members(of note: Note) {
+        member("code", note.code)
+        member("message", note.message)
     }
 
     /// `headers`: each name once, in lower case, with its values in order.
@@ -94,13 +94,11 @@ extension JSONWriter {
             if values[name] == nil { names.append(name) }
             values[name, default: []].append(field.value)
         }
-        member("headers") { writer in
-            writer.object { writer in
-                for name in names {
-                    // A name, too, can be anything that a server sends.
-                    writer.member(foreign: name) { writer in
-                        writer.array(values[name] ?? []) { $0.value($1) }
-                    }
+        member("headers", object: names) { writer, names in
+            for name in names {
+                // A name, too, can be anything that a server sends.
+                writer.member(foreign: name) { writer in
+                    writer.array(values[name] ?? []) { $0.value($1) }
                 }
             }
         }
@@ -115,41 +113,31 @@ extension JSONWriter {
     mutating func members(
         of connection: Connection?, scheme: Scheme?, ending: Ending?, change: FetchError?
     ) {
-        member("remote") { writer in
-            guard let connection else { return writer.null() }
-            writer.object { writer in
-                writer.member("ip", connection.address)
-                writer.member("port", Int(connection.port))
-                writer.member("proxy", connection.proxy)
-            }
+        member("remote", object: connection) { writer, connection in
+            writer.member("ip", connection.address)
+            writer.member("port", Int(connection.port))
+            writer.member("proxy", connection.proxy)
         }
         let trust = connection?.trust
         let isChange = trust?.verdict == .changed && change != nil
-        member("tls") { writer in
-            guard let facts = connection?.tls else { return writer.null() }
-            writer.object { writer in
-                writer.member("version", facts.version)
-                writer.member("cipher", facts.cipher)
-                writer.member("alpn", facts.applicationProtocol)
-                writer.member("sni", facts.serverName)
-                writer.member("resumed", facts.isResumed)
-                writer.member("close_notify", Self.closeNotify(scheme, ending))
-                writer.member(
-                    "verify",
-                    change != nil ? "failed" : trust.map { Self.verification($0.verdict) })
-                writer.member("cert") { $0.object { $0.members(of: facts.certificate) } }
-                writer.member("chain_length", facts.chainLength)
-                writer.member("client_cert", facts.shownIdentity.map { "sha256:" + $0.hex })
-            }
+        member("tls", object: connection?.tls) { writer, facts in
+            writer.member("version", facts.version)
+            writer.member("cipher", facts.cipher)
+            writer.member("alpn", facts.applicationProtocol)
+            writer.member("sni", facts.serverName)
+            writer.member("resumed", facts.isResumed)
+            writer.member("close_notify", Self.closeNotify(scheme, ending))
+            writer.member(
+                "verify", change != nil ? "failed" : trust.map { Self.verification($0.verdict) })
+            writer.member("cert", object: facts.certificate) { $0.members(of: $1) }
+            writer.member("chain_length", facts.chainLength)
+            writer.member("client_cert", facts.shownIdentity.map { "sha256:" + $0.hex })
         }
-        member("trust") { writer in
-            guard let trust else { return writer.null() }
-            writer.object { writer in
-                writer.member("policy", trust.policy)
-                writer.member("verdict", trust.verdict.rawValue)
-                writer.member("first_seen", trust.firstSeen.map(UTCDate.second))
-                writer.member("previous", isChange ? change?.expected : nil)
-            }
+        member("trust", object: trust) { writer, trust in
+            writer.member("policy", trust.policy)
+            writer.member("verdict", trust.verdict.rawValue)
+            writer.member("first_seen", trust.firstSeen.map(UTCDate.second))
+            writer.member("previous", isChange ? change?.expected : nil)
         }
     }
 
@@ -161,15 +149,10 @@ extension JSONWriter {
         member("serial", certificate.serial?.hex)
         member("not_before", certificate.notBefore.map(UTCDate.second))
         member("not_after", certificate.notAfter.map(UTCDate.second))
-        member("dns_names") { $0.list(certificate.dnsNames) }
-        member("ip_names") { $0.list(certificate.ipNames) }
+        member("dns_names", array: certificate.dnsNames) { $0.value($1) }
+        member("ip_names", array: certificate.ipNames) { $0.value($1) }
         member("self_signed", certificate.subject == certificate.issuer)
         member("key", certificate.keyName)
-    }
-
-    private mutating func list(_ names: [String]?) {
-        guard let names else { return null() }
-        array(names) { $0.value($1) }
     }
 
     /// HTTP has lengths, and does not say.

@@ -2,32 +2,41 @@
 internal import SmallWeb
 internal import SmallWebLibraries
 
-/// The body of one reply, as its record will show it: counted, hashed, and kept as far as it may
-/// go into the record.
-final class RecordedBody {
+/// The body of one reply, as its record will show it: hashed, and kept as far as it may go into the
+/// record, or written as records of its own.
+final class RecordedBody: Output {
     private let settings: Settings
+    private let records: RecordStream
     private let digest: Digest?
-    private(set) var byteCount = 0
+    private var chunks = ChunkWriter()
     /// `nil` when nothing goes into the record, or too much has come.
     private var kept: Spool?
     private var converter: CharsetConverter?
     private var charset: String?
     /// Why the body is not in the record, when it is not.
-    private(set) var omission: String?
+    private var omission: String?
 
-    init(settings: Settings) {
+    init(_ records: RecordStream, settings: Settings) {
+        self.records = records
         self.settings = settings
         // Without libcrypto there is no hash, which a record can say.
         digest = try? Digest(.sha256)
     }
 
-    /// - Parameter isWanted: False for the page of a refusal.
-    func begin(_ head: Head, isWanted: Bool) {
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .head(let head): begin(head)
+        case .body(let bytes): try add(bytes)
+        default: break
+        }
+    }
+
+    private func begin(_ head: Head) {
         if settings.wantsHeadAlone {
             omission = "head"
-        } else if !isWanted {
+        } else if !settings.wantsBody(of: head) {
             omission = "error-status"
-        } else if settings.bodyForm == .none || !settings.writesJSON {
+        } else if settings.bodyForm == .none || records.target == nil {
             omission = "none-requested"
         } else if !settings.streamsBodies && settings.bodyForm != .file {
             kept = Spool(memoryMax: 65_536)
@@ -36,20 +45,36 @@ final class RecordedBody {
         converter = charset.flatMap(CharsetConverter.init(from:))
     }
 
-    /// Whether chunks are to be written.
-    var isStreamed: Bool { settings.streamsBodies && omission == nil }
-    /// Whether the bytes are in a charset other than UTF-8.
-    var isForeign: Bool { converter != nil }
+    private var isStreamed: Bool { settings.streamsBodies && omission == nil }
+    /// Whether a part of it has been written.
+    var hasWritten: Bool { chunks.count > 0 }
 
-    func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        byteCount += bytes.count
+    private func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         digest?.update(bytes)
+        try writeChunks(of: bytes)
         guard let kept else { return }
-        if byteCount > settings.inlineBytesMax && settings.outputDirectory == nil {
+        if kept.count + bytes.count > settings.inlineBytesMax && settings.outputDirectory == nil {
             self.kept = nil
             omission = "inline-limit"
         } else {
             try kept.append(bytes)
+        }
+    }
+
+    /// - Parameter isLast: Whether no more bytes can complete a character that was held back.
+    func writeChunks(of bytes: ArraySlice<UInt8>, isLast: Bool = false) throws(FetchError) {
+        guard isStreamed else { return }
+        try chunks.add(bytes, isLast: isLast) { number, offset, piece throws(FetchError) in
+            try records.write("chunk") { writer in
+                writer.member("seq", number)
+                writer.member("offset", offset)
+                // Bytes in a charset other than UTF-8 are not converted piece by piece.
+                if converter != nil || settings.bodyForm == .base64 {
+                    writer.member("base64") { $0.value(base64: piece) }
+                } else {
+                    writer.member(text: piece, allowsNUL: false)
+                }
+            }
         }
     }
 
@@ -67,17 +92,19 @@ final class RecordedBody {
     ///
     /// - Parameters:
     ///   - path: Where a sink has put it.
-    ///   - name: A file name for what is too large for the record.
-    func form(path: String?, chunks: Int, name: () -> String) async throws(FetchError) -> Form {
+    ///   - log: Of its fetch.
+    func form(path: String?, _ log: FetchLog?) async throws(FetchError) -> Form {
         if let path { return .path(path) }
         if let omission {
-            return omission == "error-status" && byteCount == 0 ? .null : .omitted(omission)
+            let isEmpty = log?.bodyBytes ?? 0 == 0
+            return omission == "error-status" && isEmpty ? .null : .omitted(omission)
         }
-        if isStreamed { return .chunks(chunks) }
+        if isStreamed { return .chunks(chunks.count) }
         guard let kept else { return .omitted("truncated") }
-        if byteCount > settings.inlineBytesMax, let directory = settings.outputDirectory {
+        if kept.count > settings.inlineBytesMax, let directory = settings.outputDirectory {
+            let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"
             let file = try FileOutput(
-                "\(directory)/\(name())", clash: .number,
+                "\(directory)/\(name)", clash: .number,
                 createsDirectories: settings.createsDirectories)
             try await kept.drain { bytes throws(FetchError) in try file.write(bytes) }
             try file.commit()
@@ -95,39 +122,32 @@ final class RecordedBody {
         return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
     }
 
-    /// Lower-case hexadecimal; `nil` when there is no libcrypto, and when no body was asked for.
-    /// Once.
-    func sha256() -> String? { omission == "head" ? nil : digest?.finish().hex }
+    /// Writes the member `body`. Once.
+    ///
+    /// - Parameter isComplete: `nil` when the protocol cannot tell.
+    func write(_ form: Form, isComplete: Bool?, to writer: inout JSONWriter) {
+        if case .null = form { return writer.member("body") { $0.null() } }
+        writer.member("body", object: form) { writer, form in
+            var source: String?
+            switch form {
+            case .null: break
+            case .text(let bytes, let charset):
+                source = charset
+                writer.member(text: bytes[...], allowsNUL: settings.bodyForm == .text)
+            case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
+            case .path(let path): writer.member("path", path.withoutSystemEscapes)
+            case .chunks(let count): writer.member("chunks", count)
+            case .omitted(let reason): writer.member("omitted", reason)
+            }
+            // Without libcrypto there is none, nor when no body was asked for.
+            writer.member("sha256", omission == "head" ? nil : digest?.finish().hex)
+            writer.member("complete", isComplete)
+            if let source { writer.member("transcoded", source) }
+        }
+    }
 }
 
 extension JSONWriter {
-    /// The member `body`.
-    ///
-    /// - Parameter isComplete: `nil` when the protocol cannot tell.
-    mutating func member(
-        body form: RecordedBody.Form, sha256: String?, isComplete: Bool?, forcesText: Bool
-    ) {
-        member("body") { writer in
-            if case .null = form { return writer.null() }
-            writer.object { writer in
-                var charset: String?
-                switch form {
-                case .null: break
-                case .text(let bytes, let source):
-                    charset = source
-                    writer.member(text: bytes[...], allowsNUL: forcesText)
-                case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
-                case .path(let path): writer.member("path", path)
-                case .chunks(let count): writer.member("chunks", count)
-                case .omitted(let reason): writer.member("omitted", reason)
-                }
-                writer.member("sha256", sha256)
-                writer.member("complete", isComplete)
-                if let charset { writer.member("transcoded", charset) }
-            }
-        }
-    }
-
     /// `text` if it is UTF-8, otherwise `base64`.
     mutating func member(text bytes: ArraySlice<UInt8>, allowsNUL: Bool) {
         let before = self

@@ -1,164 +1,57 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Folds the events of one attempt into its terminal record, and writes the records that come
-/// before it. docs/json.md describes them, docs/schema/v1.json defines them.
+/// Makes the terminal record of one attempt. docs/json.md describes it, docs/schema/v1.json defines
+/// it.
 final class Recorder {
     static let version = 1
 
     private let order: Order
     private let settings: Settings
-    private let request: Request?
-    private let plugin: String?
-    /// Where records go before the terminal one; `nil` for nowhere.
-    private let target: BodyTarget?
-    private let attempts: Int
-    private let queueSeconds: Double
-    private var timings = Timings()
-    private var connection: Connection?
-    private var redirects: [Redirect] = []
-    private var head: Head?
-    private var warnings: [Note] = []
-    private var chunks = ChunkWriter()
-    private var refsCount = 0
-    /// The records of links, which go out in one piece.
-    private let links = Spool(memoryMax: Run.heldBytesMax)
-    private var linksCount = 0
-    private let linksBytesMax: Int
-    let body: RecordedBody
+    private let registry: Registry?
+    private let log: FetchLog?
+    private let body: RecordedBody
+    /// Where records go before the terminal one.
+    let records: RecordStream
+    /// For `refs` and `links`: the records of what is listed.
+    private let refs: RefRecords?
+    let links: LinkRecords?
+    /// How often the request was tried, this time included.
+    var attempts = 0
+    var queueSeconds = 0.0
 
     /// - Parameters:
-    ///   - request: `nil` when the order could not become one.
-    ///   - plugin: The handler's name.
-    ///   - attempts: How often the request was tried, this time included.
-    ///   - linksBytesMax: What the records of links may take in all. A few bytes of a page can make
-    ///     a record of a kilobyte.
+    ///   - log: `nil` when the order could not become a request.
+    ///   - registry: Knows who serves a scheme; `nil` when there was nothing to serve.
+    ///   - target: Where records go before the terminal one; `nil` for nowhere.
     init(
-        _ order: Order, settings: Settings, request: Request?, plugin: String?,
-        target: BodyTarget?, attempts: Int, queueSeconds: Double, linksBytesMax: Int = 256 << 20
+        _ order: Order, _ log: FetchLog?, settings: Settings, registry: Registry?,
+        target: BodyTarget?
     ) {
-        self.linksBytesMax = linksBytesMax
         self.order = order
+        self.log = log
         self.settings = settings
-        self.request = request
-        self.plugin = plugin
-        self.target = settings.writesJSON ? target : nil
-        self.attempts = attempts
-        self.queueSeconds = queueSeconds
-        body = RecordedBody(settings: settings)
+        self.registry = registry
+        records = RecordStream(order: order, target: target)
+        body = RecordedBody(records, settings: settings)
+        refs = settings.listing == .refs ? RefRecords(records) : nil
+        links = settings.listing == .links ? LinkRecords(records) : nil
     }
 
-    // MARK: Events
-
-    /// - Parameter isDelivered: Whether a body is wanted, as far as the head tells.
-    func take(_ event: Event, isDelivered: Bool, hidesInput: Bool) throws(FetchError) {
-        timings.note(event)
-        switch event {
-        case .connected(let connection): self.connection = connection
-        case .sent(let bytes, let method):
-            try write(ifEvents: "request") { writer in
-                writer.member("url", url: self.redirects.last?.to ?? self.request?.uri)
-                writer.member("method", method)
-                let hidden = Array("***".utf8)
-                writer.member("raw", bytes: hidesInput ? hidden : Trace.masked(bytes))
-                let identity = self.connection?.tls?.shownIdentity
-                writer.member("identity", identity.map { "sha256:" + $0.hex })
-            }
-        case .redirect(let redirect):
-            redirects.append(redirect)
-            try write(ifEvents: "redirect") { writer in
-                writer.members(of: redirect)
-                writer.member("followed", true)
-                writer.member("reason", String?.none)
-            }
-        case .head(let head):
-            self.head = head
-            body.begin(head, isWanted: isDelivered)
-        case .body(let bytes):
-            try body.add(bytes)
-            if body.isStreamed { try stream(bytes) }
-        case .note(let note):
-            warnings.append(note)
-            try writeNotice(note)
-        case .facts(let facts): head?.facts.merge(facts)
-        case .item(let item):
-            guard item.kind == .reference, settings.listing == .refs else { break }
-            try write("ref") { writer in
-                writer.member("i", self.refsCount)
-                writer.member("name", item.text)
-                writer.members(of: item.facts)
-            }
-            refsCount += 1
-        case .connecting, .end: break
-        }
-    }
-
-    /// The record `link`, which is held until the page is done.
+    /// What gets every event of an exchange.
     ///
-    /// - Parameter base: The page's own URI.
-    func add(_ link: Link, base: URI) throws(FetchError) {
-        var writer = JSONWriter()
-        writer.object { writer in
-            writer.begin("link", order)
-            writer.member("i", linksCount)
-            writer.members(of: link, base: base)
+    /// - Parameter hidesInput: Whether the request line must not be shown.
+    func outputs(hidesInput: Bool) -> [any Output] {
+        var outputs: [any Output] = [body]
+        if settings.writesEvents, let log {
+            outputs.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
         }
-        linksCount += 1
-        let line = writer.line
-        guard links.count + line.count <= linksBytesMax else {
-            throw FetchError(
-                .tooLarge, .body,
-                "the records of the page's links take more than \(linksBytesMax >> 20) MiB",
-                hint: "list them without --json, or set --max-filesize",
-                expected: String(linksBytesMax))
-        }
-        try links.append(line[...])
-    }
-
-    /// A remark that is no warning about the reply.
-    func writeNotice(_ note: Note) throws(FetchError) {
-        try write(ifEvents: "notice") { writer in
-            writer.member("code", note.code)
-            writer.member("message", note.message)
-        }
+        if let refs { outputs.append(refs) }
+        return outputs
     }
 
     /// Whether something has been written that cannot be taken back.
-    var hasWritten: Bool { chunks.count > 0 || refsCount > 0 }
-
-    private func stream(_ bytes: ArraySlice<UInt8>, isLast: Bool = false) throws(FetchError) {
-        try chunks.add(bytes, isLast: isLast) { number, offset, piece throws(FetchError) in
-            try self.write("chunk") { writer in
-                writer.member("seq", number)
-                writer.member("offset", offset)
-                if self.body.isForeign || self.settings.bodyForm == .base64 {
-                    writer.member("base64") { $0.value(base64: piece) }
-                } else {
-                    writer.member(text: piece, allowsNUL: false)
-                }
-            }
-        }
-    }
-
-    private func write(
-        ifEvents type: String, _ members: (inout JSONWriter) -> Void
-    ) throws(FetchError) {
-        if settings.writesEvents { try write(type, members) }
-    }
-
-    private func write(
-        _ type: String, _ members: (inout JSONWriter) -> Void
-    ) throws(FetchError) {
-        guard let target else { return }
-        var writer = JSONWriter()
-        writer.object { writer in
-            writer.begin(type, order)
-            members(&writer)
-        }
-        try target.writeRecord(writer.line)
-    }
-
-    // MARK: The terminal record
+    var hasWritten: Bool { body.hasWritten || refs?.count ?? 0 > 0 }
 
     /// - Parameters:
     ///   - outcome: What the run makes of `result`.
@@ -168,37 +61,64 @@ final class Recorder {
     func finish(
         _ result: Result<Ending, FetchError>, _ outcome: Outcome, path: String?
     ) async throws(FetchError) -> ([UInt8], FetchError?) {
-        if body.isStreamed { try stream([], isLast: true) }
-        try await links.drain { bytes throws(FetchError) in
-            try self.target?.writeRecord(Array(bytes))
-        }
-        var (result, outcome, problem) = (result, outcome, FetchError?.none)
-        var form = RecordedBody.Form.omitted("not-written")
+        try body.writeChunks(of: [], isLast: true)
+        try await links?.drain()
         do throws(FetchError) {
-            form = try await body.form(path: path, chunks: chunks.count) {
-                self.request.map { FileName.name(for: $0.uri, head: self.head) } ?? "index"
-            }
+            return (line(result, outcome, try await body.form(path: path, log)), nil)
         } catch {
-            (result, outcome, problem) = (.failure(error), error.outcome, error)
+            return (line(.failure(error), error.outcome, .omitted("not-written")), error)
         }
-        timings.end()
-        var writer = JSONWriter(wanted: settings.recordFields)
-        writer.object { writer in
-            switch result {
-            case .success(let ending): response(ending, outcome, form, &writer)
-            case .failure(let error): failure(error, outcome, form, &writer)
-            }
-        }
-        return (writer.line, problem)
     }
 
-    private func response(
-        _ ending: Ending, _ outcome: Outcome, _ form: RecordedBody.Form, _ writer: inout JSONWriter
+    /// The `error` record of a URL of which nothing could be asked.
+    static func refusal(_ order: Order, _ error: FetchError, _ settings: Settings) -> [UInt8] {
+        Recorder(order, nil, settings: settings, registry: nil, target: nil)
+            .line(.failure(error), error.outcome, .null)
+    }
+
+    private func line(
+        _ result: Result<Ending, FetchError>, _ outcome: Outcome, _ form: RecordedBody.Form
+    ) -> [UInt8] {
+        JSONWriter.line(wanted: settings.recordFields) { writer in
+            let ending = try? result.get()
+            let error: FetchError? = if case .failure(let error) = result { error } else { nil }
+            writer.begin(error == nil ? "response" : "error", order)
+            writer.member("ok", outcome == .ok)
+            writer.member("exit", Int(outcome.exitStatus))
+            writer.member("outcome", outcome.rawValue)
+            let input = order.url.map(URI.display)
+            let url = log?.origin.display ?? input
+            writer.member("url", url)
+            if let raw = order.rawURL, input == order.url {
+                writer.member("url_base64") { $0.value(base64: raw) }
+            }
+            if let input, input != url { writer.member("url_input", input) }
+            writer.member("final_url", url: log?.uri)
+            let scheme = log?.uri.scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme }
+            writer.member("scheme", scheme)
+            let entry = log.flatMap { registry?[$0.uri.scheme] }
+            writer.member("plugin", entry.map(OneURL.name))
+            if let ending { write(ending, form, &writer) }
+            if let error { write(error, form, &writer) }
+            writer.member("redirects", array: log?.redirects ?? []) { writer, redirect in
+                writer.object { $0.members(of: redirect) }
+            }
+            let isRefusal = error?.outcome == .trustChanged || error?.outcome == .untrusted
+            writer.members(
+                of: log?.connection, scheme: entry?.scheme, ending: ending,
+                change: isRefusal ? error : nil)
+            write(ending?.timings, &writer)
+            if ending != nil, let head = log?.head { writer.members(of: head.facts) }
+            writer.member("retry_after", seconds: log?.head?.retryAfter)
+            writer.members(of: (log?.notes ?? []) + (ending?.warnings ?? []))
+        }
+    }
+
+    /// What there is to say of a reply.
+    private func write(
+        _ ending: Ending, _ form: RecordedBody.Form, _ writer: inout JSONWriter
     ) {
-        begin("response", outcome, &writer)
-        writer.member("final_url", url: ending.uri)
-        writer.member("scheme", ending.uri.scheme)
-        writer.member("plugin", plugin)
+        let head = log?.head
         writer.member("status", head?.status)
         writer.member("class", (head?.replyClass ?? .success).rawValue)
         writeMeta(&writer)
@@ -209,131 +129,79 @@ final class Recorder {
         writer.member("charset", type?.charset)
         writer.member("lang", type?.parameters["lang"])
         if let fields = head?.fields { writer.members(of: fields) }
-        writer.member("size", body.byteCount)
+        writer.member("size", log?.bodyBytes)
         let isComplete: Bool? =
             switch ending.completeness {
             case .complete: settings.wantsHeadAlone ? nil : true
             case .unverified: nil
             case .truncated: false
             }
-        writer.member(
-            body: form, sha256: body.sha256(), isComplete: isComplete,
-            forcesText: settings.bodyForm == .text)
-        writeConnection(ending.connection ?? connection, verdict: nil, ending, &writer)
-        write(ending.timings, ending.traffic, &writer)
-        if let facts = head?.facts { writer.members(of: facts) }
-        writer.member("retry_after", seconds: head?.retryAfter)
-        var warnings = warnings
-        if let message = ending.message,
-            ending.outcome == .truncated || ending.outcome == .redirectRefused
-        {
-            warnings.append(Note(ending.outcome.rawValue, message))
-        }
-        writer.members(of: warnings)
+        body.write(form, isComplete: isComplete, to: &writer)
     }
 
-    private func failure(
-        _ error: FetchError, _ outcome: Outcome, _ form: RecordedBody.Form,
-        _ writer: inout JSONWriter
+    /// What there is to say where none came, or none that can be used.
+    private func write(
+        _ error: FetchError, _ form: RecordedBody.Form, _ writer: inout JSONWriter
     ) {
-        begin("error", outcome, &writer)
-        writer.member("final_url", url: redirects.last?.to ?? request?.uri)
-        let scheme = redirects.last?.to.scheme ?? request?.scheme.name
-        writer.member("scheme", scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme })
-        writer.member("plugin", plugin)
         writer.member("status", Int?.none)
         writer.member("class", String?.none)
-        writer.member("error") { writer in
-            writer.object { writer in
-                writer.member("code", error.outcome.rawValue)
-                writer.member("message", error.message)
-                writer.member("phase", error.phase.rawValue)
-                writer.member("retryable", error.isRetryable)
-                writer.member("errno", error.errnoName)
-                writer.member("hint", error.hint)
-                writer.member("expected", error.expected)
-                writer.member("actual", error.actual)
-                if let line = self.order.line { writer.member("line", line) }
-            }
+        writer.member("error", object: error) { writer, error in
+            writer.member("code", error.outcome.rawValue)
+            writer.member("message", error.message)
+            writer.member("phase", error.phase.rawValue)
+            writer.member("retryable", error.isRetryable)
+            writer.member("errno", error.errnoName)
+            writer.member("hint", error.hint)
+            writer.member("expected", error.expected)
+            writer.member("actual", error.actual)
+            if let line = order.line { writer.member("line", line) }
         }
-        writer.member("partial") { writer in
-            guard let head = self.head else { return writer.null() }
-            writer.object { writer in
-                writer.member("status", head.status)
-                self.writeMeta(&writer)
-                writer.member("mime", head.mediaType?.essence)
-                writer.member("size", self.body.byteCount)
-                writer.member(
-                    body: form, sha256: self.body.sha256(), isComplete: false,
-                    forcesText: self.settings.bodyForm == .text)
-            }
+        writer.member("partial", object: log?.head) { writer, head in
+            writer.member("status", head.status)
+            writeMeta(&writer)
+            writer.member("mime", head.mediaType?.essence)
+            writer.member("size", log?.bodyBytes)
+            body.write(form, isComplete: false, to: &writer)
         }
-        let isRefusal = error.outcome == .trustChanged || error.outcome == .untrusted
-        writeConnection(connection, verdict: isRefusal ? error : nil, nil, &writer)
-        write(timings, error.traffic, &writer)
-        writer.member("retry_after", seconds: head?.retryAfter)
-        writer.members(of: warnings)
-    }
-
-    private func begin(_ type: String, _ outcome: Outcome, _ writer: inout JSONWriter) {
-        writer.begin(type, order)
-        writer.member("ok", outcome == .ok)
-        writer.member("exit", Int(outcome.exitStatus))
-        writer.member("outcome", outcome.rawValue)
-        let input = order.url.map(URI.display)
-        let url = request?.uri.display ?? input
-        writer.member("url", url)
-        if let raw = order.rawURL, input == order.url {
-            writer.member("url_base64") { $0.value(base64: raw) }
-        }
-        if let input, input != url { writer.member("url_input", input) }
     }
 
     /// The protocol's own text; as it came, too, when it is not UTF-8.
     private func writeMeta(_ writer: inout JSONWriter) {
-        writer.member("meta", head?.meta)
-        if let raw = head?.rawMeta { writer.member("meta_base64") { $0.value(base64: raw) } }
+        writer.member("meta", log?.head?.meta)
+        if let raw = log?.head?.rawMeta { writer.member("meta_base64") { $0.value(base64: raw) } }
     }
 
-    private func write(_ timings: Timings, _ traffic: Traffic?, _ writer: inout JSONWriter) {
+    /// - Parameter timings: `nil` when the fetch ends only now.
+    private func write(_ timings: Timings?, _ writer: inout JSONWriter) {
+        var ended = log?.timings ?? Timings()
+        ended.end()
+        let timings = timings ?? ended
         writer.member("date", UTCDate.second(Int(timings.startTime)))
-        writer.member("time") { writer in
-            writer.object { writer in
-                writer.member("start", seconds: timings.startTime)
-                writer.member("queue", seconds: self.queueSeconds)
-                writer.member("namelookup", seconds: timings.nameLookup)
-                writer.member("connect", seconds: timings.connect)
-                writer.member("appconnect", seconds: timings.appConnect)
-                writer.member("pretransfer", seconds: timings.preTransfer)
-                writer.member("starttransfer", seconds: timings.startTransfer)
-                writer.member("redirect", seconds: timings.redirect)
-                writer.member("total", seconds: timings.total)
-            }
+        writer.member("time", object: timings) { writer, timings in
+            writer.member("start", seconds: timings.startTime)
+            writer.member("queue", seconds: queueSeconds)
+            writer.member("namelookup", seconds: timings.nameLookup)
+            writer.member("connect", seconds: timings.connect)
+            writer.member("appconnect", seconds: timings.appConnect)
+            writer.member("pretransfer", seconds: timings.preTransfer)
+            writer.member("starttransfer", seconds: timings.startTransfer)
+            writer.member("redirect", seconds: timings.redirect)
+            writer.member("total", seconds: timings.total)
         }
-        writer.member("bytes") { writer in
-            guard let traffic else { return writer.null() }
-            writer.object { writer in
-                writer.member("sent", traffic.sent)
-                writer.member("received", traffic.received)
-            }
+        writer.member("bytes", object: log?.traffic) { writer, traffic in
+            writer.member("sent", traffic.sent)
+            writer.member("received", traffic.received)
         }
         writer.member("attempts", attempts)
-        switch settings.listing {
-        case .refs: writer.member("refs", refsCount)
-        case .links: writer.member("links", linksCount)
-        case nil: break
-        }
+        if let refs { writer.member("refs", refs.count) }
+        if let links { writer.member("links", links.count) }
     }
+}
 
-    private func writeConnection(
-        _ connection: Connection?, verdict: FetchError?, _ ending: Ending?,
-        _ writer: inout JSONWriter
-    ) {
-        writer.member("redirects") { writer in
-            writer.array(self.redirects) { writer, redirect in
-                writer.object { $0.members(of: redirect) }
-            }
-        }
-        writer.members(of: connection, scheme: request?.scheme, ending: ending, change: verdict)
+extension Ending {
+    /// What a reader of the record should know of a reply that is there.
+    fileprivate var warnings: [Note] {
+        guard let message, outcome == .truncated || outcome == .redirectRefused else { return [] }
+        return [Note(outcome.rawValue, message)]
     }
 }

@@ -37,10 +37,7 @@ extension JSONWriter {
         member("name", identity.name)
         member("used_for") { writer in writer.array(identity.scopes) { $0.value($1) } }
         member("encrypted", identity.isEncrypted)
-        member("cert") { writer in
-            guard let certificate = identity.certificate else { return writer.null() }
-            writer.object { $0.members(of: certificate) }
-        }
+        member("cert", object: identity.certificate) { $0.members(of: $1) }
     }
 }
 
@@ -53,9 +50,7 @@ struct TrustCheck {
 
 /// One record as one line of standard output.
 func writeRecord(_ members: (inout JSONWriter) -> Void) throws(FetchError) {
-    var writer = JSONWriter()
-    writer.object(members)
-    try StandardStream.output.write(writer.line[...])
+    try StandardStream.output.write(JSONWriter.line(members)[...])
 }
 
 extension KnownHosts.Pin {

@@ -29,7 +29,7 @@ enum InputSource {
 
     /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`.
     static func read(_ value: String) throws(FetchError) -> [UInt8] {
-        guard value.hasPrefix("@") else { return Array(value.utf8) }
+        guard value.hasPrefix("@") else { return value.systemBytes }
         return try readFile(String(value.dropFirst()), mayBeStandardInput: true)
     }
 
@@ -40,7 +40,8 @@ enum InputSource {
         _ name: String, mayBeStandardInput: Bool = false
     ) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
-            let file = try systemCall {
+            // Opening may wait for the other end of a FIFO.
+            let file = try Patience().call {
                 name == "-" && mayBeStandardInput ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
             }
             defer { close(file) }
@@ -50,6 +51,9 @@ enum InputSource {
             }
             return bytes
         } catch {
+            if let failure = Patience.failure(error, "no program opens \(name) to write it") {
+                throw failure
+            }
             throw FetchError(
                 .read, .input,
                 "cannot read the input from \(self.name(of: name)): \(error.sentence)",

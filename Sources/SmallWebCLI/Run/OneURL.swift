@@ -46,7 +46,7 @@ final class RunContext: @unchecked Sendable {
 final class OneURL: @unchecked Sendable {
     let order: Order
     /// What standard output means for this URL.
-    private(set) var target = BodyTarget.standardOutput
+    private(set) var target = BodyTarget.standardOutput(Patience())
     private(set) var attempts = 0
     /// After ``finish(_:)``.
     private(set) var outcome = Outcome.ok
@@ -58,6 +58,8 @@ final class OneURL: @unchecked Sendable {
     private var settings: Settings
     private let arrived = Deadline.now
     private(set) var started: Deadline?
+    /// Of the last attempt.
+    private var log: FetchLog?
     private var recorder: Recorder?
     /// The file that holds the body.
     private var path: String?
@@ -87,8 +89,7 @@ final class OneURL: @unchecked Sendable {
     func attempt() async -> Result<Ending, FetchError> {
         attempts += 1
         started = started ?? .now
-        recorder = nil
-        path = nil
+        (log, recorder, path) = (nil, nil, nil)
         openTarget()
         do throws(FetchError) {
             settings = try order.settings(context.settings)
@@ -123,18 +124,22 @@ final class OneURL: @unchecked Sendable {
 
     /// A place for the output, with nothing of an earlier attempt in it.
     private func openTarget() {
-        if context.holdsOutput { target = .held(Spool(memoryMax: Run.heldBytesMax)) }
+        target =
+            context.holdsOutput
+            ? .held(Spool(memoryMax: Run.heldBytesMax))
+            : .standardOutput(Patience(seconds: settings.totalSeconds))
     }
 
     /// A record to be, if one is wanted.
     private func openRecord() {
-        guard settings.writesJSON || context.ledger != nil else { return }
-        let request = try? request.get()
-        recorder = Recorder(
-            order, settings: settings, request: request,
-            plugin: request.flatMap { context.fetcher.registry[$0.scheme.name] }.map(Self.name),
-            target: target, attempts: attempts,
-            queueSeconds: (started ?? .now).seconds(since: arrived))
+        log = log ?? (try? request.get()).map { FetchLog($0.uri) }
+        let target = settings.writesJSON ? target : nil
+        guard target != nil || context.ledger != nil else { return }
+        let recorder = Recorder(
+            order, log, settings: settings, registry: context.fetcher.registry, target: target)
+        recorder.attempts = attempts
+        recorder.queueSeconds = (started ?? .now).seconds(since: arrived)
+        self.recorder = recorder
     }
 
     /// `builtin:` and the plugin's own name.
@@ -148,13 +153,7 @@ final class OneURL: @unchecked Sendable {
 
     private func makeRequest() throws(FetchError) -> Request {
         var request = try request.get()
-        let isHTTP = request.scheme.dialsForItself
-        let hasHTTPOptions =
-            !settings.http.isEmpty || settings.resume != .fromStart
-            || settings.connection.isSpecial
-        if !isHTTP && hasHTTPOptions {
-            throw usageError("the scheme \(request.scheme.name) has no use for HTTP options")
-        }
+        try refuseForeignOptions(of: request.scheme)
         if settings.identityName != nil || settings.certificateFile != nil,
             request.scheme.identityScheme == nil
         {
@@ -162,7 +161,7 @@ final class OneURL: @unchecked Sendable {
                 "no identity can be shown over \(request.scheme.name)",
                 hint: Identities.hint(context.fetcher.registry))
         }
-        if settings.refs.isRequired && !request.scheme.hasReferences {
+        if settings.referencePatterns != nil && !request.scheme.hasReferences {
             let names = context.fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
             throw usageError(
                 "\(request.scheme.name) has no references",
@@ -181,18 +180,30 @@ final class OneURL: @unchecked Sendable {
         return request
     }
 
+    /// Options that were given for this URL and that its protocol does not know.
+    private func refuseForeignOptions(of scheme: Scheme) throws(FetchError) {
+        let known = (context.fetcher.registry[scheme.name]?.handler.options ?? []).filter {
+            $0.schemes?.contains(scheme.name) ?? true
+        }
+        let foreign = settings.requestOptions.keys.subtracting(known.map(\.key))
+        var name = settings.given.first { foreign.contains($0) }
+        if settings.resume != .fromStart && !scheme.canResume { name = "continue-at" }
+        if !scheme.dialsForItself && settings.connection.isSpecial {
+            name = settings.given.first { option in Option.engine.contains { $0.long == option } }
+        }
+        guard let name else { return }
+        throw usageError("the scheme \(scheme.name) has no use for --\(name)")
+    }
+
     private func configure(_ request: inout Request) throws(FetchError) {
         request.wantsRawBody = settings.wantsRawBody
-        request.http = settings.http
-        request.refs = settings.refs
+        request.options = settings.requestOptions
+        request.referencePatterns = settings.referencePatterns
         request.upload = settings.upload
         request.wantsItems =
             settings.listing == .links || settings.writesJSON && settings.listing != nil
             || !destination.isFile && settings.laysPagesOut
-        if settings.wantsHeadAlone {
-            if request.scheme.hasHeadMethod { request.http.method = request.http.method ?? "HEAD" }
-            request.wantsHeadAlone = true
-        }
+        request.wantsHeadAlone = settings.wantsHeadAlone
         request.limits.connectSeconds = settings.connectSeconds
         request.limits.idleSeconds = settings.readSeconds
         request.limits.totalSeconds = settings.totalSeconds
@@ -204,7 +215,7 @@ final class OneURL: @unchecked Sendable {
         switch settings.resume {
         case .fromStart: break
         case .from(let offset):
-            request.http.resumeOffset = offset
+            request.resumeOffset = offset
         case .fromFile:
             // The name must be known before the request is sent.
             if case .remoteName(let directory) = destination {
@@ -215,37 +226,41 @@ final class OneURL: @unchecked Sendable {
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
             let offset = try FileOutput.resumableBytes(path)
-            request.http.resumeOffset = offset > 0 ? offset : nil
+            request.resumeOffset = offset > 0 ? offset : nil
         }
     }
 
     private func exchange(
         _ request: Request, hidesInput: Bool
     ) async throws(FetchError) -> Ending {
-        let (loop, messages) = (context.loop, context.messages)
-        let sink = BodySink(destination, target: target, settings: settings)
+        let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
+        let sink = BodySink(destination, target: target, uri: log.origin, settings: settings)
         let goesToTerminal =
             !destination.isFile && Environment.isTerminal(1) && !settings.isReading
         let meter = ProgressMeter(
             order: order, messages: messages, drawsTransfer: !goesToTerminal)
-        let request = Self.measured(request, by: meter)
+        let trace = Trace(
+            url: url, messages: messages, isVerbose: settings.isVerbose, hidesInput: hidesInput)
+        var watchers: [any Output] = [trace]
+        if let recorder { watchers += recorder.outputs(hidesInput: hidesInput) }
+        watchers.append(meter)
+        if let headers = context.headers { watchers.append(headers) }
         let delivery = Delivery(
-            request, url: url, sink: sink, recorder: recorder, settings: settings,
-            messages: messages, headers: context.headers, meter: meter)
-        let drawing = Drawing(meter, messages.progress, loop: loop)
+            settings, log: log, watchers: watchers,
+            outputs: settings.outputs(to: sink, url: url, log: log, recorder: recorder))
+        let request = Self.measured(request, by: meter)
+        meter.start(messages.progress, on: context.loop)
         defer {
-            drawing.stop()
+            meter.stop()
             sink.discard()
         }
-        let ending = try await context.fetcher.runHere(request) { event throws(FetchError) in
-            try delivery.take(event, hidesInput: hidesInput)
+        let ending = try await context.fetcher.runHere(request, log: log) {
+            event throws(FetchError) in
+            try delivery.take(event)
         }
-        drawing.stop()
+        meter.stop()
         try delivery.finish(ending)
-        // What is cut off never gets a file's final name.
-        if !(destination.isFile && ending.outcome == .truncated) { try sink.commit() }
         path = sink.path
-        if ending.outcome == .ok { delivery.remember() }
         return ending
     }
 
@@ -255,7 +270,7 @@ final class OneURL: @unchecked Sendable {
         var request = request
         meter.upload(of: upload.byteCount)
         request.upload = Upload(
-            byteCount: upload.byteCount, mediaType: upload.mediaType, token: upload.token
+            byteCount: upload.byteCount, mediaType: upload.mediaType
         ) { () throws(FetchError) in
             let piece = try upload.next()
             meter.move(piece.count)
@@ -270,7 +285,9 @@ final class OneURL: @unchecked Sendable {
     var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) }
 
     /// A remark in the records of `--events`.
-    func note(_ note: Note) throws(FetchError) { try recorder?.writeNotice(note) }
+    func note(_ note: Note) throws(FetchError) {
+        if settings.writesEvents { try recorder?.records.write(note) }
+    }
 
     /// Says what went wrong, if anything did, and writes the terminal record.
     ///
@@ -283,7 +300,7 @@ final class OneURL: @unchecked Sendable {
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)
             if let problem { outcome = report(.failure(problem)) }
-            if settings.writesJSON { try target.writeRecord(line) }
+            try recorder.records.target?.writeRecord(line)
             // What was given up is not done: the ledger keeps what it knows.
             if context.ledger != nil && outcome != .interrupted {
                 let spool = Spool(memoryMax: Run.heldBytesMax)
@@ -299,17 +316,24 @@ final class OneURL: @unchecked Sendable {
         switch result {
         case .success(let ending): return report(ending)
         case .failure(let error):
-            if error.outcome != .interrupted { context.messages.error(order.url, error) }
+            if error.outcome != .interrupted { say(error.message, hint: error.hint, error.phase) }
             return error.outcome
         }
+    }
+
+    /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
+    private func say(_ message: String, hint: String?, _ phase: FetchError.Phase = .header) {
+        // A file that cannot be written has nothing to do with that place.
+        let target = phase == .output ? nil : log?.redirects.last?.to
+        let place = target.map { "redirected to \($0.display): " } ?? ""
+        context.messages.error(order.url, place + message, hint: hint)
     }
 
     private func report(_ ending: Ending) -> Outcome {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.refusal == .accept { return .ok }
         if settings.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
-            context.messages.error(
-                url, "no reference matches", hint: "without a pattern all are listed")
+            say("no reference matches", hint: "without a pattern all are listed")
             return .permanentFailure
         }
         guard let message = ending.message else { return ending.outcome }
@@ -320,29 +344,7 @@ final class OneURL: @unchecked Sendable {
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }
-        context.messages.error(url, message, hint: hint)
+        say(message, hint: hint)
         return ending.outcome
-    }
-}
-
-/// The task that draws the progress, while there is one.
-//
-// @unchecked: on the event loop alone.
-private final class Drawing: @unchecked Sendable {
-    private let meter: ProgressMeter
-    private var task: Task<Void, Never>?
-
-    init(_ meter: ProgressMeter, _ form: Settings.Progress, loop: EventLoop) {
-        self.meter = meter
-        if form == .none { return }
-        task = Task(executorPreference: loop) { await self.meter.run(form, on: loop) }
-    }
-
-    /// Leaves no line behind. The task may see too late, or never, that it has ended.
-    func stop() {
-        guard let task else { return }
-        task.cancel()
-        meter.erase()
-        self.task = nil
     }
 }

@@ -14,7 +14,8 @@ struct Order: Sendable {
     var id: [UInt8] = Array("null".utf8)
     var tag: [UInt8]?
     var input: InputSource.Origin?
-    var fields: [HTTPField] = []
+    /// Lines `NAME: VALUE`.
+    var fields: [String] = []
     var method: String?
     /// The name of the client certificate to show.
     var identity: String?
@@ -28,12 +29,24 @@ struct Order: Sendable {
 
     init(url: String?) { self.url = url }
 
+    /// A URL of the command line.
+    init(operand: String) {
+        url = operand.withoutSystemEscapes
+        guard operand.hasSystemEscapes else { return }
+        rawURL = operand.systemBytes
+        problem = Self.notUTF8
+    }
+
+    private static let notUTF8 = FetchError(
+        .badURL, .input, "the URL is not UTF-8", hint: "write its bytes as %XX")
+
     /// The settings of the run with what this order changes.
     func settings(_ settings: Settings) throws(FetchError) -> Settings {
         var settings = settings
         if let input { settings.input = try input.read() }
-        settings.http.fields += fields
-        if let method { settings.http.method = method }
+        for line in fields { settings.requestOptions.append(line, to: "header") }
+        if let method { settings.requestOptions["request"] = .text(method) }
+        settings.given += (fields.isEmpty ? [] : ["header"]) + (method == nil ? [] : ["request"])
         if let secondsMax { settings.totalSeconds = secondsMax }
         if let bodyBytesMax { settings.bodyBytesMax = bodyBytesMax }
         return settings
@@ -54,7 +67,7 @@ extension Order {
             } else {
                 url = String(decoding: bytes, as: UTF8.self)
                 rawURL = Array(bytes)
-                throw FetchError(.badURL, .input, "the URL is not UTF-8")
+                throw Self.notUTF8
             }
         } catch {
             problem = FetchError(
@@ -88,7 +101,7 @@ extension Order {
             case "id", "tag", "type", "url": break
             case "data": input = try Self.input(member.value)
             case "headers": fields = try Self.fields(member.value)
-            case "method": method = try OptionValue.method(try Self.string(member))
+            case "method": method = try Self.checked(try Self.string(member), as: "request")
             case "output": output = try Self.output(member)
             case "max_time":
                 secondsMax = try OptionValue.seconds(try Self.number(member), "\"max_time\"")
@@ -103,6 +116,14 @@ extension Order {
             }
         }
         guard url != nil else { throw usageError("a request needs a \"url\", a string") }
+    }
+
+    /// A value of an option that a plugin declares.
+    private static func checked(_ value: String, as key: String) throws(FetchError) -> String {
+        for handler in Settings.plugins.handlers {
+            try handler.options.first { $0.key == key }?.check(value)
+        }
+        return value
     }
 
     private static func string(_ member: JSONValue.Member) throws(FetchError) -> String {
@@ -145,11 +166,11 @@ extension Order {
         }
     }
 
-    private static func fields(_ value: JSONValue) throws(FetchError) -> [HTTPField] {
+    private static func fields(_ value: JSONValue) throws(FetchError) -> [String] {
         guard case .object(let members) = value else {
             throw usageError("\"headers\" must be an object")
         }
-        var fields: [HTTPField] = []
+        var fields: [String] = []
         for member in members {
             let values =
                 if case .array(let values) = member.value { values } else { [member.value] }
@@ -157,7 +178,7 @@ extension Order {
                 guard let text = value.string, !member.name.isEmpty else {
                     throw usageError("a header must be a string, or an array of strings")
                 }
-                fields.append(HTTPField(member.name, text))
+                fields.append(try checked("\(member.name): \(text)", as: "header"))
             }
         }
         return fields

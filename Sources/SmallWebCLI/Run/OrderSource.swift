@@ -40,7 +40,7 @@ final class OrderSource: @unchecked Sendable {
                 }
             }
             guard let operand = operands.popFirst() else { return .end }
-            guard Self.isList(operand) else { return .order(numbered(Order(url: operand))) }
+            guard Self.isList(operand) else { return .order(numbered(Order(operand: operand))) }
             do throws(FetchError) {
                 list = try ListReader(operand == "-" ? "-" : String(operand.dropFirst()))
             } catch {
@@ -53,7 +53,7 @@ final class OrderSource: @unchecked Sendable {
     func rest() -> [Order] {
         list = nil
         defer { operands = [] }
-        return operands.filter { !Self.isList($0) }.map { numbered(Order(url: $0)) }
+        return operands.filter { !Self.isList($0) }.map { numbered(Order(operand: $0)) }
     }
 
     static func isList(_ operand: String) -> Bool { operand == "-" || operand.hasPrefix("@") }

@@ -279,8 +279,9 @@ final class Run: @unchecked Sendable {
             } else {
                 // Records come in whole lines; half of one must not stay behind at a signal.
                 let isWhole = settings.writesJSON
+                let patience = Patience(seconds: settings.totalSeconds)
                 try await spool.drain { bytes throws(FetchError) in
-                    try StandardStream.output.write(bytes, isWhole: isWhole)
+                    try StandardStream.output.write(bytes, isWhole: isWhole, patience)
                 }
             }
         }

@@ -29,28 +29,20 @@ struct Tally {
 
     /// The record `summary`.
     func record(exit: Int32) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+        JSONWriter.line { writer in
             writer.begin("summary")
             writer.member("requests", requests)
             writer.member("ok", ok)
             writer.member("failed", requests - ok)
             writer.member("skipped", skipped)
             writer.member("bytes", bytes)
-            writer.member("time") { writer in
-                writer.object {
-                    $0.member("total", seconds: Deadline.now.seconds(since: started))
-                }
+            writer.member("time", object: Deadline.now.seconds(since: started)) {
+                $0.member("total", seconds: $1)
             }
             writer.member("exit", Int(exit))
-            writer.member("by_exit") { writer in
-                writer.object { writer in
-                    for (exit, count) in exits.sorted(by: { $0.key < $1.key }) {
-                        writer.member("\(exit)", count)
-                    }
-                }
+            writer.member("by_exit", object: exits.sorted { $0.key < $1.key }) { writer, exits in
+                for (exit, count) in exits { writer.member("\(exit)", count) }
             }
         }
-        return writer.line
     }
 }

@@ -8,7 +8,7 @@ enum Environment {
     /// `nil` when unset or empty.
     static func variable(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(cString: value)
+        return String(systemName: value)
     }
 
     /// Whether it is there at all, empty or not.

@@ -6,20 +6,19 @@ internal import SmallWebTransport
 /// gone, and how much is left. A program gets the same as records on standard error.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
-final class ProgressMeter: @unchecked Sendable {
-    private enum Step {
-        case resolving, connecting, waiting
-    }
-
+final class ProgressMeter: Output, @unchecked Sendable {
     private let messages: Messages
     private let order: Order
     /// False when the body itself goes to the terminal.
     private let drawsTransfer: Bool
     private let started = Deadline.now
-    private var step = Step.resolving
     private var address = ""
+    /// What is waited for before there is anything to count.
+    private var waitingLine = "resolving …"
     /// Of the body, or of the upload until the reply begins.
     private var transfer = Transfer()
+    /// What draws, while there is something to draw.
+    private var task: Task<Void, Never>?
 
     init(order: Order, messages: Messages, drawsTransfer: Bool) {
         self.order = order
@@ -27,26 +26,40 @@ final class ProgressMeter: @unchecked Sendable {
         self.drawsTransfer = drawsTransfer
     }
 
-    func connecting(to address: String) {
-        self.address = address
-        step = .connecting
+    func take(_ event: Event) {
+        switch event {
+        case .connecting(_, let address):
+            self.address = address
+            waitingLine = "connecting to \(address) …"
+        case .connected: waitingLine = "waiting for \(address) …"
+        case .head(let head):
+            waitingLine = "waiting for \(address) …"
+            transfer = Transfer(total: head.bodyBytes)
+            erase()
+        case .body(let bytes): move(bytes.count)
+        default: break
+        }
     }
-
-    func connected() { step = .waiting }
 
     /// The upload begins.
     func upload(of total: Int) { transfer = Transfer(total: total, isUpload: true) }
 
-    /// The reply begins.
-    func receive(_ head: Head) {
-        step = .waiting
-        transfer = Transfer(total: head.bodyBytes)
-    }
-
     func move(_ count: Int) { transfer.bytes += count }
 
-    /// Draws until the task is cancelled. The line is then still there.
-    func run(_ form: Settings.Progress, on loop: EventLoop) async {
+    func start(_ form: Settings.Progress, on loop: EventLoop) {
+        if form == .none { return }
+        task = Task(executorPreference: loop) { await self.run(form, on: loop) }
+    }
+
+    /// Leaves no line behind. The task may see too late, or never, that it has ended.
+    func stop() {
+        guard let task else { return }
+        task.cancel()
+        erase()
+        self.task = nil
+    }
+
+    private func run(_ form: Settings.Progress, on loop: EventLoop) async {
         let seconds = form == .json ? 1 : 0.2
         await loop.sleep(until: .after(seconds: form == .json ? 1 : 0.3))
         while !Task.isCancelled {
@@ -56,7 +69,7 @@ final class ProgressMeter: @unchecked Sendable {
         }
     }
 
-    func erase() { messages.showTransient("") }
+    private func erase() { messages.showTransient("") }
 
     private func draw() {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
@@ -65,17 +78,8 @@ final class ProgressMeter: @unchecked Sendable {
         }
     }
 
-    private var waitingLine: String {
-        switch step {
-        case .resolving: "resolving …"
-        case .connecting: "connecting to \(address) …"
-        case .waiting: "waiting for \(address) …"
-        }
-    }
-
     private var record: [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+        JSONWriter.line { writer in
             writer.begin("progress", order)
             // Standard error ends up in logs.
             writer.member("url", order.url.map(URI.display))
@@ -84,7 +88,6 @@ final class ProgressMeter: @unchecked Sendable {
             writer.member("total", transfer.total)
             writer.member("rate", transfer.rate.map { Int($0) })
         }
-        return writer.line
     }
 }
 

@@ -15,7 +15,8 @@ enum Prompt {
         // A signal's first arrival only interrupts the read, so the end is reached on Ctrl-C too:
         // during a fetch because the loop has seen to it, before it because of this.
         let noted =
-            canHide ? [SIGINT, SIGTERM, SIGHUP].filter { swposix_note_signal($0) == 1 } : []
+            canHide
+            ? [SIGINT, SIGQUIT, SIGTERM, SIGHUP].filter { swposix_note_signal($0) == 1 } : []
         if canHide {
             var hidden = saved
             hidden.c_lflag &= ~tcflag_t(ECHO)

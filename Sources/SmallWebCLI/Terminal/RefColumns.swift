@@ -4,24 +4,26 @@ internal import SmallWebFormats
 
 /// References on a person's terminal: columns that fit its width. A pipe gets the lines of
 /// git-ls-remote.
-struct RefColumns {
-    private let target: BodyTarget
-    private let columns: Int
-    private let usesColor: Bool
+struct RefColumns: Output {
+    let target: BodyTarget
+    let columns = Environment.columns(1)
+    let usesColor: Bool
 
-    init(target: BodyTarget, columns: Int, usesColor: Bool) throws(FetchError) {
-        self.target = target
-        self.columns = columns
-        self.usesColor = usesColor
-        let header = Help.padded("OBJECT", width) + "  REFERENCE"
-        try target.write(usesColor ? "\u{1B}[1m\(header)\u{1B}[0m\n" : header + "\n")
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .head:
+            let header = Help.padded("OBJECT", width) + "  REFERENCE"
+            try target.write(usesColor ? "\u{1B}[1m\(header)\u{1B}[0m\n" : header + "\n")
+        case .item(let item) where item.kind == .reference: try write(item)
+        default: break
+        }
     }
 
     /// Enough digits for Git to know the object by, and all of them where there is room.
     private var width: Int { columns >= 120 ? 40 : 12 }
 
-    func write(_ item: Item) throws(FetchError) {
-        guard item.kind == .reference, case .text(let oid) = item.facts["oid"] else { return }
+    private func write(_ item: Item) throws(FetchError) {
+        guard case .text(let oid) = item.facts["oid"] else { return }
         let id = Help.padded(String(oid.prefix(width)), width)
         var name = item.text
         if case .text(let target) = item.facts["symref"] { name += " -> " + target }

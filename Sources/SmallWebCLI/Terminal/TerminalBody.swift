@@ -4,7 +4,7 @@ internal import SmallWebFormats
 
 /// A body on a person's terminal: gemtext and menus laid out, other text without control
 /// characters, nothing binary.
-final class TerminalBody {
+final class TerminalBody: Output {
     private enum Form {
         case gemtext(GemtextReader)
         /// Its lines come as items, and its bytes are of no use.
@@ -12,13 +12,18 @@ final class TerminalBody {
         case text
         /// Text of which long lines are wrapped.
         case reading
+        /// What cannot be laid out, as it is.
+        case bytes
     }
 
-    private var form: Form
+    /// `nil` before the head.
+    private var form: Form?
     private let style: PageStyle
+    private let isLaidOut: Bool
     private var view: PageView
     private let target: BodyTarget
-    private let charset: CharsetConverter?
+    private let log: FetchLog
+    private var charset: CharsetConverter?
     private var filter = TerminalText.Filter()
     /// Of a text that is wrapped: the line that is not at its end.
     private var pending: [UInt8] = []
@@ -26,15 +31,33 @@ final class TerminalBody {
     /// So much of a line without an end is laid out at a time.
     private static let lineBytesMax = 65_536
 
-    /// - Parameters:
-    ///   - base: The page's own URI, after redirects.
-    ///   - isLaidOut: False for text as it is, but for its control characters.
+    /// - Parameter isLaidOut: False for text as it is, but for its control characters.
+    init(to target: BodyTarget, log: FetchLog, style: PageStyle, isLaidOut: Bool) {
+        self.target = target
+        self.log = log
+        self.style = style
+        self.isLaidOut = isLaidOut
+        view = PageView(style: style, base: log.uri)
+    }
+
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .head(let head): try begin(head)
+        case .body(let bytes): try write(bytes)
+        case .item(let item) where item.kind != .reference: try write(item)
+        default: break
+        }
+    }
+
     /// - Throws: `write` for a body that is no text.
-    init(
-        _ head: Head, base: URI, style: PageStyle, isLaidOut: Bool, target: BodyTarget
-    ) throws(FetchError) {
+    private func begin(_ head: Head) throws(FetchError) {
         let type = head.mediaType
         if let type, !type.isText {
+            // A program that wants pages laid out gets what cannot be as it is.
+            guard style.isForReading || Environment.isTerminal(1) else {
+                form = .bytes
+                return
+            }
             throw FetchError(
                 .write, .output, "not writing \(type.essence) to a terminal",
                 hint: style.isForReading
@@ -47,13 +70,11 @@ final class TerminalBody {
             case "application/gopher-menu" where isLaidOut: .menu
             default: style.isForReading ? .reading : .text
             }
-        self.style = style
-        self.target = target
-        view = PageView(style: style, base: base)
+        view = PageView(style: style, base: log.uri)
         charset = type?.charset.flatMap(CharsetConverter.init(from:))
     }
 
-    func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+    private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         let text = charset.map { $0.convert(bytes)[...] } ?? bytes
         switch form {
         case .gemtext(var reader):
@@ -64,13 +85,14 @@ final class TerminalBody {
             var shown = ""
             for line in lines { shown += view.lines(of: line) }
             if !shown.isEmpty { try target.write(shown) }
-        case .menu: break
+        case .menu, nil: break
         case .text: try target.write(filter.filter(text)[...])
+        case .bytes: try target.write(bytes)
         case .reading: try wrap(filter.filter(text))
         }
     }
 
-    func write(_ item: Item) throws(FetchError) {
+    private func write(_ item: Item) throws(FetchError) {
         // A listing that is text as well, such as a directory of a Git repository.
         if case .reading = form { form = .menu }
         guard case .menu = form else { return }
@@ -78,7 +100,7 @@ final class TerminalBody {
     }
 
     /// Delivers what was held back, and a line end if the text has none.
-    func finish() throws(FetchError) {
+    func finish(_ ending: Ending) throws(FetchError) {
         switch form {
         case .gemtext(var reader):
             if let line = reader.finish() { try target.write(view.lines(of: line)) }
@@ -91,6 +113,7 @@ final class TerminalBody {
         case .reading:
             try wrap(filter.filter([], isLast: true))
             if !pending.isEmpty { try wrap([ASCII.lineFeed]) }
+        case .bytes, nil: break
         }
     }
 

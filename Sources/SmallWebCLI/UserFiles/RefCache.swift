@@ -4,7 +4,7 @@ internal import SmallWeb
 
 /// The branches and tags of repositories that were listed, for completion after `?ref=`: a file for
 /// each repository, with a name per line.
-struct RefCache {
+final class RefCache: Output {
     /// Listings beyond this are remembered as far as it goes.
     private static let bytesMax = 1 << 20
     /// As many repositories as anybody goes back to.
@@ -17,24 +17,22 @@ struct RefCache {
     /// - Returns: `nil` when nothing is to be remembered: history is off, or the listing is not of
     ///   everything.
     init?(_ url: String, _ settings: Settings) {
-        var query = settings.refs
-        query.isRequired = false
-        query.showsSymrefs = false
-        guard settings.listing == .refs, query.isEmpty, History.isOn(settings),
-            let path = Self.path(of: url)
-        else { return nil }
+        let isWhole =
+            (settings.referencePatterns ?? []).isEmpty && settings.requestOptions.isEmpty
+        guard isWhole, History.isOn(settings), let path = Self.path(of: url) else { return nil }
         self.path = path
     }
 
-    mutating func add(_ bytes: ArraySlice<UInt8>) {
+    func take(_ event: Event) {
+        guard case .body(let bytes) = event else { return }
         listing += bytes.prefix(Self.bytesMax - listing.count)
     }
 
     /// What cannot be remembered is not worth a message.
-    func save() {
-        guard let end = listing.lastIndex(of: ASCII.lineFeed), let directory = Self.directory else {
-            return
-        }
+    func finish(_ ending: Ending) {
+        guard ending.outcome == .ok, let directory = Self.directory,
+            let end = listing.lastIndex(of: ASCII.lineFeed)
+        else { return }
         var names: [UInt8] = []
         for line in listing[..<end].split(separator: ASCII.lineFeed) {
             let name = line.drop { $0 != ASCII.tab }.dropFirst()

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Which references of a repository are wanted.
+struct RefQuery: Hashable {
+    /// Of those below `refs/heads/` and `refs/tags/`; neither is all.
+    var onlyHeads = false
+    var onlyTags = false
+    /// Shell patterns that match the last parts of a name (git-ls-remote(1)); none is all.
+    var patterns: [String] = []
+    /// Whether anything but a list of references is refused.
+    var isRequired = false
+    /// Whether the body says what `HEAD` stands for.
+    var showsSymrefs = false
+
+    init() {}
+
+    init(_ request: Request) {
+        onlyHeads = request.options.flag("heads")
+        onlyTags = request.options.flag("tags")
+        showsSymrefs = request.options.flag("symref")
+        patterns = request.referencePatterns ?? []
+        isRequired = request.referencePatterns != nil
+    }
+
+    var isEmpty: Bool { self == RefQuery() }
+
+    /// By the names that git-ls-remote(1) gives them.
+    static let options = [
+        RequestOption(
+            "heads", .flag, for: .references, group: group,
+            .init(
+                "only branches",
+                manual: "Lists what is below refs/heads/, and with --tags what is below either.",
+                example: "smallweb refs --heads git://example.org/repo.git")),
+        RequestOption(
+            "tags", .flag, for: .references, group: group,
+            .init(
+                "only tags",
+                manual: "Lists what is below refs/tags/, and with --heads what is below either.",
+                example: "smallweb refs --tags https://example.org/repo.git 'v1.*'")),
+        RequestOption(
+            "symref", .flag, for: .references, group: group,
+            .init(
+                "say what HEAD stands for",
+                manual: "Puts a line with the name it stands for before each symbolic reference.",
+                example: "smallweb refs --symref git://example.org/repo.git HEAD")),
+    ]
+
+    private static let group = "References (refs)"
+}

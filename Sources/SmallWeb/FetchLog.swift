@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// What has become known of a fetch, folded once from its events: the owner of its redirects,
+/// timings and counts, also after a failure.
+///
+/// Facts belong to the hop that they come from: a redirect clears those of the connection.
+public final class FetchLog {
+    /// What was asked for.
+    public let origin: URI
+    /// Of the present hop.
+    public private(set) var uri: URI
+    /// Those that were followed, in order.
+    public private(set) var redirects: [Redirect] = []
+    /// The present hop's; `nil` before there is one.
+    public private(set) var connection: Connection?
+    /// With the facts that came after it.
+    public private(set) var head: Head?
+    /// Remarks of all hops, in order.
+    public private(set) var notes: [Note] = []
+    /// Bytes of the body that were delivered.
+    public private(set) var bodyBytes = 0
+    /// As far as the fetch has come.
+    public internal(set) var timings = Timings()
+    /// Of all hops; `nil` before the fetch has begun.
+    public internal(set) var traffic: Traffic?
+
+    /// Of a fetch of `uri`, which has not begun.
+    public init(_ uri: URI) {
+        origin = uri
+        self.uri = uri
+    }
+
+    /// A fetch begins, not always the first one: an answer to a prompt leads to another.
+    func begin(_ uri: URI) {
+        self.uri = uri
+        (connection, head, bodyBytes) = (nil, nil, 0)
+        (timings, traffic) = (Timings(), Traffic())
+    }
+
+    /// Takes note of an event that happens now, before it is passed on.
+    public func note(_ event: Event) {
+        timings.note(event)
+        switch event {
+        case .connected(let connection): self.connection = connection
+        case .redirect(let redirect):
+            redirects.append(redirect)
+            uri = redirect.to
+            connection = nil
+        case .head(let head): self.head = head
+        case .facts(let facts): head?.facts.merge(facts)
+        case .body(let bytes): bodyBytes += bytes.count
+        case .note(let note): notes.append(note)
+        case .connecting, .sent, .item, .end: break
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+
+/// The links of a page, found in gemtext and among the lines of whatever its plugin gives the lines
+/// of: lines with tabs, for a person columns, for a program records.
+final class LinkList: Output {
+    private let sink: BodySink
+    private let log: FetchLog
+    private let records: LinkRecords?
+    private let style: PageStyle?
+    private let listsAll: Bool
+    private var gemtext: GemtextReader?
+    private var charset: CharsetConverter?
+    private var itemsCount = 0
+    /// Whether the page is of a kind that has links, as far as we read it; `nil` before its head.
+    private var isOfUse: Bool?
+    private var rows: [(url: String, text: String)] = []
+    private var hasHeader = false
+
+    /// So many rows are laid out together.
+    private static let rowsMax = 1000
+
+    /// - Parameter records: What links become instead of lines.
+    init(to sink: BodySink, log: FetchLog, records: LinkRecords?, _ settings: Settings) {
+        self.sink = sink
+        self.log = log
+        self.records = records
+        style = Environment.isTerminal(1) && !sink.destination.isFile ? PageStyle(settings) : nil
+        listsAll = settings.listsAll
+    }
+
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .head(let head):
+            try sink.begin(head)
+            let type = head.mediaType?.essence
+            isOfUse = type == "text/gemini" || type == "application/gopher-menu"
+            guard type == "text/gemini" else { return }
+            gemtext = GemtextReader()
+            charset = head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
+        case .body(let bytes):
+            let text = charset.map { $0.convert(bytes)[...] } ?? bytes
+            for line in gemtext?.add(text) ?? [] { try add(line) }
+            // A person's columns fit all rows, so those are held.
+            if style == nil { try writeRows() }
+        case .item(let item) where item.kind != .reference:
+            isOfUse = true
+            itemsCount += 1
+            try add(Link(item, line: itemsCount))
+        default: break
+        }
+    }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        guard let isOfUse else { return }
+        // The last line of a page that was cut off may be cut off as well.
+        if let line = gemtext?.finish(), ending.completeness != .truncated { try add(line) }
+        try writeRows()
+        try sink.commit(ending)
+        if isOfUse { return }
+        let type = ending.head?.mediaType?.essence ?? "a page without a type"
+        log.note(.note(Note("no-links", "\(type) is not read for links")))
+    }
+
+    private func add(_ line: GemtextLine) throws(FetchError) {
+        if line.kind == .link { try add(Link(line, base: log.uri)) }
+    }
+
+    private func add(_ link: Link) throws(FetchError) {
+        guard link.isLink || listsAll else { return }
+        if let records { return try records.add(link, base: log.uri) }
+        guard link.uri != nil || listsAll else { return }
+        let text = Self.plain(String(decoding: link.text, as: UTF8.self))
+        rows.append((link.uri?.description ?? "", text))
+        if rows.count == Self.rowsMax { try writeRows() }
+    }
+
+    private func writeRows() throws(FetchError) {
+        guard !rows.isEmpty else { return }
+        let lines = style.map(columns) ?? rows.map { "\($0.url)\t\($0.text)\n" }.joined()
+        rows.removeAll(keepingCapacity: true)
+        try sink.write(Array(lines.utf8)[...])
+    }
+
+    private func columns(_ style: PageStyle) -> String {
+        if !hasHeader { rows.insert(("URL", "TEXT"), at: 0) }
+        let longest = rows.reduce(0) { max($0, DisplayWidth.of($1.url)) }
+        let width = min(longest, style.columns * 3 / 5)
+        var lines = ""
+        for (index, row) in rows.enumerated() {
+            let isHeader = index == 0 && !hasHeader
+            let shown = DisplayWidth.truncated(row.url, to: width)
+            let url = isHeader ? shown : style.hyperlink(shown, to: row.url)
+            let space = String(repeating: " ", count: width - DisplayWidth.of(shown) + 2)
+            lines += url + space
+            let text = TerminalText.escapeLine(row.text)
+            lines += DisplayWidth.truncated(text, to: max(0, style.columns - width - 2)) + "\n"
+        }
+        hasHeader = true
+        return lines
+    }
+
+    /// A field of a line: without what would end it, or drive a terminal that sees it later.
+    private static func plain(_ text: String) -> String {
+        var plain = ""
+        for scalar in text.unicodeScalars {
+            let isControl = scalar.value < 0x20 || 0x7F..<0xA0 ~= scalar.value
+            plain.unicodeScalars.append(isControl ? " " : scalar)
+        }
+        return plain
+    }
+}

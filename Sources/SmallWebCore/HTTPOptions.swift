@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+
+/// What a request of the HTTP engine has beside its URL, made from a ``Request``'s options.
+public struct HTTPOptions: Sendable, Hashable {
+    /// `nil` for GET, or POST when there is a body.
+    public var method: String?
+    /// In order, in addition to those that the client makes itself; an empty value removes one.
+    public var fields: [HTTPField] = []
+    /// What is sent; `nil` for a request without a body.
+    public var body: [UInt8]?
+    /// Bytes that are there already: asks for the rest; `nil` for everything.
+    public var resumeOffset: Int?
+
+    /// Those of a plain GET.
+    public init() {}
+
+    /// Those that a request asks for.
+    public init(_ request: Request) {
+        let options = request.options
+        method = options.text("request")
+        fields = options.list("header").map { line in
+            let name = line.prefix { $0 != ":" }
+            return HTTPField(
+                String(name), String(line.dropFirst(name.count + 1).drop { $0 == " " }))
+        }
+        // A field that the user wrote as such comes first, and alone.
+        for (key, name) in [("user-agent", "User-Agent"), ("referer", "Referer")] {
+            guard let value = options.text(key),
+                !fields.contains(where: { $0.name.lowercased() == name.lowercased() })
+            else { continue }
+            fields.append(HTTPField(name, value))
+        }
+        body = request.input
+        resumeOffset = request.resumeOffset
+    }
+
+    /// What may follow a redirect with `status` (RFC 9110 §15.4).
+    ///
+    /// - Parameter isSameOrigin: Whether scheme, host and port stay. No other origin gets the body,
+    ///   or a field that may be a secret.
+    public func redirected(status: Int?, isSameOrigin: Bool) -> HTTPOptions {
+        var options = self
+        let keepsMethod = status == 307 || status == 308 || method == "HEAD"
+        if !keepsMethod && (body != nil || status == 303) {
+            options.method = nil
+            options.body = nil
+            options.fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
+        }
+        if !isSameOrigin {
+            // A PUT without its body would empty a file.
+            if options.body != nil && method != "HEAD" { options.method = nil }
+            options.body = nil
+            options.fields.removeAll { !Self.fieldsForAnyOrigin.contains($0.name.lowercased()) }
+        }
+        return options
+    }
+
+    /// What says nothing about the user. Secrets go by too many names to list those.
+    private static let fieldsForAnyOrigin: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "range",
+        "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+    ]
+
+    /// What of `request` goes on to where a redirect leads, for a plugin that uses the engine.
+    public static func carried(
+        from request: Request, status: Int?, isSameOrigin: Bool
+    ) -> CarriedOptions {
+        let before = HTTPOptions(request).redirected(status: status, isSameOrigin: true)
+        let after = HTTPOptions(request).redirected(status: status, isSameOrigin: isSameOrigin)
+        var carried = CarriedOptions(request.options)
+        carried.input = after.body
+        for key in ["user-agent", "referer", "header"] { carried.options[key] = nil }
+        for field in after.fields {
+            carried.options.append("\(field.name): \(field.value)", to: "header")
+        }
+        carried.options["request"] = after.method.map { .text($0) }
+        if before.body != nil && after.body == nil { carried.leftOut.append("the body") }
+        // A field without a value only keeps one of ours from being sent.
+        for field in before.fields where !field.value.isEmpty && !after.fields.contains(field) {
+            if !carried.leftOut.contains(field.name) { carried.leftOut.append(field.name) }
+        }
+        return carried
+    }
+
+    // MARK: Options of requests
+
+    private static let group = "HTTP"
+
+    /// `-H`.
+    public static let header = RequestOption(
+        "header", short: "H", .list("LINE"), group: group,
+        .init(
+            "add a header field; @FILE reads several",
+            manual: "Adds a field to the request's header, as NAME: VALUE. Without a value it "
+                + "removes one that smallweb sends itself. @FILE reads one field per line, which "
+                + "keeps secrets out of the process list. When a redirect leads to another scheme, "
+                + "host or port, only fields such as Accept, User-Agent, Range and If-None-Match "
+                + "go along, and no body.",
+            example: "smallweb get -H 'Accept: application/json' https://example.org/")
+    ) { line throws(FetchError) in
+        guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else {
+            throw FetchError(.usage, .input, "--header wants NAME: VALUE, not \"\(line)\"")
+        }
+    }
+
+    /// `-X`.
+    public static let request = RequestOption(
+        "request", short: "X", .text("METHOD"), group: group,
+        .init(
+            "use METHOD",
+            manual: "Sends METHOD instead of GET, or of POST when there is --data.",
+            example: "smallweb get -X DELETE https://example.org/item"),
+        values: ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
+    ) { text throws(FetchError) in
+        let isToken =
+            !text.isEmpty
+            && text.utf8.allSatisfy { ASCII.isLetter($0) || $0 == UInt8(ascii: "-") }
+        guard isToken else {
+            throw FetchError(.usage, .input, "invalid HTTP method \"\(text)\"")
+        }
+    }
+
+    /// `-A`.
+    public static let userAgent = RequestOption(
+        "user-agent", short: "A", .text("NAME"), group: group,
+        .init(
+            "send NAME as the user agent",
+            manual: "The User-Agent field. It is smallweb and its version by default.",
+            example: "smallweb get -A 'my-reader/1.0' https://example.org/"))
+
+    /// `-e`.
+    public static let referer = RequestOption(
+        "referer", short: "e", .text("URL"), group: group,
+        .init(
+            "say where the link was found",
+            manual: "The Referer field.",
+            example: "smallweb get -e https://example.org/ https://example.org/next"))
+}
+
+/// A header field as written: repeated names are repeated fields.
+public struct HTTPField: Sendable, Hashable {
+    /// As it is sent.
+    public let name: String
+    /// As it is sent; empty for a field that is left out.
+    public let value: String
+
+    /// - Parameter name: Blanks around it go, which many servers do not see either: a secret must
+    ///   be known as one.
+    public init(_ name: String, _ value: String) {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        let end = name.lastIndex { !isBlank($0) }.map(name.index(after:)) ?? name.startIndex
+        self.name = String(name[..<end].drop(while: isBlank))
+        self.value = value
+    }
+}

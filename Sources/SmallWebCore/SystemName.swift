@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+package import Glibc
+
+/// Names of files, arguments and variables as the system has them: bytes, usually UTF-8.
+///
+/// A `String` holds all of them exactly. A byte that is not part of UTF-8 becomes one of 128
+/// private characters (U+10FE80 to U+10FEFF, by its value); where the bytes themselves spell such a
+/// character, they are taken one by one. The calls below undo that, so a name reaches the system as
+/// it came from there.
+extension String {
+    private static let firstEscape: UInt32 = 0x10FE00
+
+    package init(systemBytes bytes: some Collection<UInt8>) {
+        if let text = String(validating: bytes, as: UTF8.self), !text.hasSystemEscapes {
+            self = text
+            return
+        }
+        var scalars = UnicodeScalarView()
+        var rest = bytes[...]
+        var parser = Unicode.UTF8.ForwardParser()
+        var iterator = bytes.makeIterator()
+        while true {
+            let count: Int
+            switch parser.parseScalar(from: &iterator) {
+            case .valid(let encoded):
+                count = encoded.count
+                let scalar = Unicode.UTF8.decode(encoded)
+                if !scalar.isSystemEscape {
+                    scalars.append(scalar)
+                    rest = rest.dropFirst(count)
+                    continue
+                }
+            case .error(let length): count = length
+            case .emptyInput:
+                self.init(scalars)
+                return
+            }
+            for byte in rest.prefix(count) {
+                // Every byte of what is not plain ASCII is above 0x7F.
+                Unicode.Scalar(Self.firstEscape + UInt32(byte)).map { scalars.append($0) }
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// - Parameter name: Ends with NUL.
+    package init(systemName name: UnsafePointer<CChar>) {
+        let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
+        self.init(systemBytes: bytes)
+    }
+
+    package var systemBytes: [UInt8] {
+        guard hasSystemEscapes else { return Array(utf8) }
+        return unicodeScalars.flatMap { scalar -> [UInt8] in
+            scalar.isSystemEscape
+                ? [UInt8(truncatingIfNeeded: scalar.value)] : Array(String(scalar).utf8)
+        }
+    }
+
+    /// For a system call.
+    package var systemName: [CChar] { systemBytes.map { CChar(bitPattern: $0) } + [0] }
+
+    /// Whether it stands for bytes that are not UTF-8.
+    package var hasSystemEscapes: Bool {
+        // All of them begin with this byte, which hardly any text has.
+        utf8.contains(0xF4) && unicodeScalars.contains(where: \.isSystemEscape)
+    }
+
+    /// As text that is only to be read: U+FFFD for each byte that is not UTF-8.
+    package var withoutSystemEscapes: String {
+        guard hasSystemEscapes else { return self }
+        var scalars = UnicodeScalarView()
+        for scalar in unicodeScalars { scalars.append(scalar.isSystemEscape ? "\u{FFFD}" : scalar) }
+        return String(scalars)
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it stands for one byte of a name.
+    package var isSystemEscape: Bool { 0x10FE80...0x10FEFF ~= value }
+}
+
+// The system's calls for names in a String. Where the name is one, the compiler prefers these to
+// the ones of the C library, which would get what is not UTF-8 in the wrong bytes.
+
+package func open(_ path: String, _ flags: Int32) -> Int32 { Glibc.open(path.systemName, flags) }
+
+package func open(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+    Glibc.open(path.systemName, flags, mode)
+}
+
+@discardableResult
+package func stat(_ path: String, _ status: UnsafeMutablePointer<stat>) -> Int32 {
+    stat(path.systemName, status)
+}
+
+@discardableResult
+package func lstat(_ path: String, _ status: UnsafeMutablePointer<stat>) -> Int32 {
+    Glibc.lstat(path.systemName, status)
+}
+
+@discardableResult
+package func access(_ path: String, _ mode: Int32) -> Int32 {
+    Glibc.access(path.systemName, mode)
+}
+
+@discardableResult
+package func mkdir(_ path: String, _ mode: mode_t) -> Int32 { Glibc.mkdir(path.systemName, mode) }
+
+@discardableResult
+package func unlink(_ path: String) -> Int32 { Glibc.unlink(path.systemName) }
+
+@discardableResult
+package func link(_ path: String, _ other: String) -> Int32 {
+    Glibc.link(path.systemName, other.systemName)
+}
+
+@discardableResult
+package func rename(_ path: String, _ other: String) -> Int32 {
+    Glibc.rename(path.systemName, other.systemName)
+}
+
+package func readlink(
+    _ path: String, _ target: UnsafeMutablePointer<CChar>, _ count: Int
+) -> Int {
+    Glibc.readlink(path.systemName, target, count)
+}
+
+/// What the caller frees.
+package func realpath(
+    _ path: String, _ resolved: UnsafeMutablePointer<CChar>?
+) -> UnsafeMutablePointer<CChar>? {
+    Glibc.realpath(path.systemName, resolved)
+}
+
+package func opendir(_ path: String) -> OpaquePointer? { Glibc.opendir(path.systemName) }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+/// Output that no program takes: `--max-time` and the first signal end it.
+@Suite(.timeLimit(.minutes(5)))
+struct SlowReaderTests {
+    /// More than a pipe holds.
+    private static func server() throws -> LoopbackServer {
+        try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write([UInt8](repeating: 0x78, count: 400_000))
+        }
+    }
+
+    private enum End: CaseIterable {
+        case time, signal
+    }
+
+    /// - Parameter shell: Keeps the output from being read.
+    private func run(
+        _ arguments: [String], shell: String, _ end: End
+    ) throws -> Smallweb.Result {
+        let (server, smallweb) = (try Self.server(), Smallweb())
+        let limits = end == .time ? ["-m", "1"] : []
+        let url = "gopher://127.0.0.1:\(server.port)/9/x"
+        return try smallweb.run(["get"] + limits + arguments + [url], shell: shell) { process in
+            guard end == .signal else { return }
+            // Until it waits in the kernel for the output, not for the network.
+            while !Smallweb.waits(process, in: "pipe", "fifo", "wait_for_partner") {
+                usleep(10_000)
+            }
+            kill(process, SIGINT)
+        }
+    }
+
+    @Test(arguments: [[], ["--json"], ["-D", "-"], ["--retry", "1", "--retry-delay", "0"]])
+    func standardOutputIsNotWaitedForForEver(_ options: [String]) throws {
+        // A pipe with a reader that never reads: the shell's own descriptor.
+        let shell = "mkfifo f; exec 3<>f; exec \"$@\" >&3"
+        let late = try run(options, shell: shell, .time)
+        #expect(late.status == 28, "\(late.errors)")
+        let stopped = try run(options, shell: shell, .signal)
+        #expect(stopped.status == -SIGINT, "\(stopped.errors)")
+    }
+
+    @Test(arguments: ["-o", "-D"])
+    func aFIFOWithoutAReaderIsNotWaitedForForEver(_ option: String) throws {
+        let shell = "mkfifo f; exec \"$@\""
+        let late = try run([option, "f"], shell: shell, .time)
+        #expect(late.status == 28)
+        #expect(late.errors.contains("no program opens f"))
+        let stopped = try run([option, "f"], shell: shell, .signal)
+        #expect(stopped.status == -SIGINT, "\(stopped.errors)")
+    }
+
+    @Test func aFIFOWhoseReaderIsStuckIsNotWaitedForForEver() throws {
+        let shell = "mkfifo f; exec 3<>f; exec \"$@\""
+        let late = try run(["-o", "f"], shell: shell, .time)
+        #expect(late.status == 28, "\(late.errors)")
+        let stopped = try run(["-o", "f"], shell: shell, .signal)
+        #expect(stopped.status == -SIGINT, "\(stopped.errors)")
+    }
+
+    @Test func aConfigFileThatIsAFIFOIsNotWaitedForForEver() throws {
+        let late = try run(["-K", "f"], shell: "mkfifo f; exec \"$@\"", .time)
+        #expect(late.status == 28, "\(late.errors)")
+    }
+
+    @Test func aReaderThatComesLateGetsEverything() throws {
+        let (server, smallweb) = (try Self.server(), Smallweb())
+        let result = try smallweb.run(
+            ["get", "-m", "30", "-o", "f", "gopher://127.0.0.1:\(server.port)/9/x"],
+            shell: "mkfifo f; \"$@\" & sleep 0.3; wc -c < f; wait $!")
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.text == "400000\n")
+    }
+
+    // MARK: Terminals and limits
+
+    @Test(arguments: [SIGINT, SIGQUIT, SIGTERM, SIGHUP])
+    func aSignalAtAHiddenPromptLeavesTheTerminalAsItWas(_ signal: Int32) throws {
+        let (capsule, screen) = (try Capsule(), try Screen(isTerminal: true))
+        let status = try Smallweb().run(
+            ["get", "-k", "\(capsule.place)/sensitive"], on: screen, input: true
+        ) { screen, process in
+            screen.waitFor("password?")
+            #expect(!Self.echoes(screen))
+            while !Smallweb.waits(process, in: "n_tty_read", "wait_woken") { usleep(10_000) }
+            kill(process, signal)
+        }
+        #expect(status == -signal)
+        #expect(Self.echoes(screen))
+    }
+
+    private static func echoes(_ screen: Screen) -> Bool {
+        var modes = termios()
+        tcgetattr(screen.reader.fileDescriptor, &modes)
+        return modes.c_lflag & tcflag_t(ECHO) != 0
+    }
+
+    /// 4 is one less than the event loop needs, 5 one less than a socket needs.
+    @Test(arguments: [4, 5])
+    func tooFewDescriptorsAreNoBug(_ count: Int) throws {
+        let server = try Self.server()
+        let result = try Smallweb().run(
+            ["get", "--json", "gopher://127.0.0.1:\(server.port)/9/x"],
+            shell: "ulimit -n \(count); exec \"$@\"")
+        #expect(result.status == 7, "\(result.errors)")
+        #expect(result.errors.contains("too many open files"))
+        if count == 5 { #expect(result.text.contains("ulimit -n")) }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+/// A process that is stopped for longer than its time limits, and then goes on.
+@Suite(.timeLimit(.minutes(5)))
+struct SuspensionTests {
+    /// What the server leaves to be sent when the client is stopped.
+    enum Stage: CaseIterable, Sendable {
+        case body, handshake, httpHeader, httpBody, httpsHandshake
+
+        var isTLS: Bool { self == .handshake || self == .httpsHandshake }
+        var scheme: String {
+            switch self {
+            case .body: "gopher"
+            case .handshake: "gemini"
+            case .httpHeader, .httpBody: "http"
+            case .httpsHandshake: "https"
+            }
+        }
+        var reply: (before: String, after: String) {
+            switch self {
+            case .body: ("first\r\n", "second\r\n.\r\n")
+            case .handshake: ("", "20 text/plain\r\nfirst\r\nsecond\r\n")
+            case .httpHeader, .httpsHandshake:
+                ("", "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\nfirst\r\nsecond\r\n")
+            case .httpBody:
+                ("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\nfirst\r\n", "second\r\n")
+            }
+        }
+    }
+
+    private struct State {
+        var isWaiting = false
+        var isStopped = false
+    }
+
+    private struct Case: CustomStringConvertible {
+        let stage: Stage
+        let limits: [String]
+        /// Whether the server sends the rest only after the process goes on.
+        let isLate: Bool
+
+        var description: String { "\(stage) \(limits.joined(separator: " ")), late: \(isLate)" }
+    }
+
+    private static let cases = Stage.allCases.flatMap { stage in
+        [["--read-timeout", "3", "--connect-timeout", "3"], ["-m", "3"]].flatMap { limits in
+            [false, true].map { Case(stage: stage, limits: limits, isLate: $0) }
+        }
+    }
+
+    /// All at once: each waits for seconds, and tests that wait hold up all others.
+    @Test func aTransferOutlivesAStop() {
+        let failures = Monitor([String]())
+        let group = DispatchGroup()
+        for one in Self.cases {
+            group.enter()
+            Thread.detachNewThread {
+                do {
+                    let result = try Self.run(one)
+                    if result.status != 0 || result.text != "first\r\nsecond\r\n" {
+                        failures.update { $0.append("\(one): \(result.status) \(result.errors)") }
+                    }
+                } catch {
+                    failures.update { $0.append("\(one): \(error)") }
+                }
+                group.leave()
+            }
+        }
+        group.wait()
+        #expect(failures.update { $0 } == [])
+    }
+
+    private static func run(_ one: Case) throws -> Smallweb.Result {
+        let (stage, state) = (one.stage, Monitor(State()))
+        let (before, after) = stage.reply
+        let wait: @Sendable () -> Void = {
+            state.update { $0.isWaiting = true }
+            state.wait { $0.isStopped ? () : nil }
+        }
+        let server = try LoopbackServer(
+            tls: stage.isTLS ? .make() : nil, beforeHandshake: stage.isTLS ? wait : nil
+        ) { peer in
+            while let line = peer.readLine(), line != Array("\r\n".utf8) {
+                if !stage.scheme.hasPrefix("http") { break }
+            }
+            peer.write(before)
+            if !stage.isTLS { wait() }
+            peer.write(after)
+        }
+        let url = "\(stage.scheme)://127.0.0.1:\(server.port)/0"
+        return try Smallweb().run(["get", "-k"] + one.limits + [url]) { process in
+            state.wait { $0.isWaiting ? () : nil }
+            while !Smallweb.waits(process, in: "epoll", "ep_poll") { usleep(10_000) }
+            kill(process, SIGSTOP)
+            if !one.isLate { state.update { $0.isStopped = true } }
+            // Longer than every limit.
+            Thread.sleep(forTimeInterval: 5)
+            kill(process, SIGCONT)
+            state.update { $0.isStopped = true }
+        }
+    }
+}
