@@ -32,7 +32,7 @@ public struct FingerPlugin: ProtocolHandler {
         return ending.completenessOfClose
     }
 
-    /// Long enough for any user name, short enough that nobody mistakes it for a message.
+    /// Long enough for any user name, too short for a message.
     static let queryBytesMax = 512
 
     /// `finger://host/user` and `finger://user@host` both ask for `user`; neither asks for all.

@@ -5,7 +5,7 @@ internal import SmallWebCore
 /// copy from the base or to insert what follows. Pure.
 struct Delta: Sendable {
     let baseBytes: Int
-    /// Whoever applies the delta has checked it against a limit.
+    /// Checked against a limit by the caller.
     let resultBytes: Int
     private let instructions: ArraySlice<UInt8>
 

@@ -51,7 +51,8 @@ struct Overhead: Sendable {
         bytesLeft -= count
         guard bytesLeft >= 0 else {
             throw FetchError(
-                .tooLarge, .body, "the server talks on and on and gives no answer")
+                .tooLarge, .body,
+                "the server sent 256 MiB of messages and no answer")
         }
     }
 

@@ -28,7 +28,7 @@ struct Ref: Sendable, Hashable {
 
 /// Turns a server's references into the lines and columns of git-ls-remote(1). Pure.
 struct RefList {
-    /// Lines that nobody has taken yet.
+    /// Lines that have not been taken yet.
     private(set) var lines: [UInt8] = []
     private(set) var refs: [Ref] = []
     private let query: RefQuery

@@ -125,7 +125,7 @@ public struct HTTPPlugin: ProtocolHandler {
     ) throws(FetchError) -> Head {
         var head = reply.head(replyClass(reply), method: method, factName: "http")
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
-        // Of an encoded body nobody says how long it is when it is decoded.
+        // The length of an encoded body is not the length of what it decodes to.
         if reply["content-encoding"] == nil {
             head.bodyBytes = reply["content-length"].flatMap {
                 ASCII.decimal($0.utf8, max: 1 << 52)

@@ -14,7 +14,7 @@ struct Hops {
     /// Where the redirects have led so far; empty before the first.
     private var seen: Set<URI> = []
 
-    /// Largest body of a redirect that is followed; nobody gets it.
+    /// Largest body of a redirect that is followed; it is discarded.
     private static let redirectBytesMax = 1 << 20
 
     init(fetcher: Fetcher, request: Request, log: FetchLog, emit: @escaping Emit) {
@@ -117,7 +117,7 @@ struct Hops {
             try await emit(event)
             if wantsHeadAlone, case .head(let reply) = event, !reply.hasNoBody {
                 isEnough = true
-                // Nobody sees this error: it is how the plugin learns that it may stop.
+                // Caught below: it tells the plugin to stop.
                 throw .cancelled
             }
         }
@@ -155,7 +155,7 @@ struct Hops {
             if request.upload != nil && next.scheme.name == request.scheme.name {
                 throw .redirect("not sending the upload again to \(uri.display)")
             }
-            // Whoever hides behind a proxy must not be led around it.
+            // A redirect must not lead around the user's proxy.
             if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
                 throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri.display)")
             }

@@ -192,7 +192,7 @@ package struct KnownHosts: Sendable, Hashable {
 }
 
 extension KnownHosts.Pin {
-    /// A pin of something that nobody has met yet.
+    /// A pin of a key that has not been met yet.
     ///
     /// - Parameters:
     ///   - digest: Hexadecimal of either case.

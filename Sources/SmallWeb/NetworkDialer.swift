@@ -62,7 +62,7 @@ struct NetworkDialer: Dialer {
         do throws(FetchError) {
             try await stream.start(by: connectDeadline)
         } catch {
-            // Whoever must decide about a key that was refused wants to see it.
+            // Whether to accept a refused key is decided by its facts.
             if let connection = transport.connection {
                 try await emit(.connected(connection.refused(error, by: store)))
             }
@@ -107,7 +107,7 @@ extension Connection {
             notes.append(
                 Note(
                     "identity-in-clear",
-                    "before TLS 1.3 whoever listens sees the client certificate"))
+                    "before TLS 1.3 the client certificate is sent unencrypted"))
         }
         return notes + tls.certificate.weaknesses(of: endpoint.description)
             + tls.problems(at: UTCDate.now).map { Note($0.rawValue, tls.describe($0)) }

@@ -63,7 +63,7 @@ extension Fetcher {
 /// What has been written so far.
 private final class Stage {
     var rehearsal = Rehearsal()
-    /// Whether the plugin waits for a reply, which nobody will give.
+    /// Whether the plugin waits for a reply, which does not come.
     var isOver = false
 
     func record(_ bytes: some Sequence<UInt8>) {

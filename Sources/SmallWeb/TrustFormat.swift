@@ -89,7 +89,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         _ digest: String, expires: String? = nil
     ) -> KnownHosts.Pin? {
         guard let place = KnownHosts.place(place, port: 1965) else { return nil }
-        // 0 is nobody's date: a certificate that is thought to have expired may be replaced.
+        // 0 means that the date is unknown: an expired certificate could be replaced.
         let seconds = expires.flatMap { ASCII.decimal($0.utf8, max: Self.endOfTime) } ?? 0
         return KnownHosts.Pin(
             place: place, kind, algorithm, digest: digest, expires: seconds > 0 ? seconds : nil,

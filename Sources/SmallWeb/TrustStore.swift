@@ -10,7 +10,7 @@ public struct TrustStore: Sendable {
     /// How keys are judged.
     public let policy: TrustPolicy
     /// Asks the person at the terminal, for ``TrustPolicy/ask``: whether to trust a key all the
-    /// same. `nil` when nobody is there.
+    /// same. `nil` without a terminal.
     public var asker: (@Sendable (_ question: String) -> Bool)?
 
     /// What the file held when it was read last: most connections of a run find it unchanged.
@@ -79,7 +79,7 @@ public struct TrustStore: Sendable {
         let stamp = FileStamp(path)
         if let (then, hosts) = remembered.withLock({ $0 }), then == stamp { return hosts }
         let hosts = try read()
-        // Stamped before it was read: whoever changed it meanwhile gave it another one.
+        // Stamped before it was read: a change meanwhile gives it another stamp.
         remembered.withLock { $0 = stamp.map { ($0, hosts) } }
         return hosts
     }

@@ -127,7 +127,7 @@ struct TrustVisit {
             return (facts(.firstUse, now), true)
         }
         // Once the old certificate has expired, a new key is the ordinary course of things. While
-        // one of several alternatives has not, whoever has that key still speaks for the place.
+        // one of several alternatives has not, the holder of that key still speaks for the place.
         let isDue = pins.allSatisfy { ($0.expires ?? .max) < now }
         if isDue && (policy == .tofu || policy == .both) || isApproved {
             changed.replace(

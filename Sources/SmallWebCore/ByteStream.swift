@@ -199,7 +199,7 @@ public final class ByteStream {
             : FetchError(.protocolError, .header, "the server closed within the reply's header")
     }
 
-    /// Closes at once. What was read before stays readable by whoever holds it.
+    /// Closes at once. Slices that were read before stay valid.
     public func close() {
         transport.close()
         if case .stopped = state { return }
@@ -222,7 +222,7 @@ public final class ByteStream {
     /// the front or grows when the buffer is full.
     private func makeRoom() {
         if buffer.isEmpty {
-            // Nobody reads what has not been received: a small reply touches one page of it.
+            // Left uninitialised: a small reply touches one page of it.
             buffer = [UInt8](unsafeUninitializedCapacity: Self.capacity) { $1 = Self.capacity }
         }
         if unread.isEmpty {

@@ -61,7 +61,7 @@ public struct TLSFacts: Sendable, Hashable {
     public var applicationProtocol: String?
     /// Whether the session is that of an earlier connection.
     public let isResumed: Bool
-    /// How many certificates the server sent when the session began; `nil` when nobody says.
+    /// How many certificates the server sent when the session began; `nil` when unknown.
     public var chainLength: Int?
     /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
     public var shownIdentity: [UInt8]?
@@ -92,7 +92,7 @@ public struct TLSFacts: Sendable, Hashable {
 
 /// Whether a certificate authority of the system vouches for a certificate.
 public enum AuthorityFacts: Sendable, Hashable {
-    /// Nobody asked: it costs the reading of all authorities.
+    /// Not asked for: it costs the reading of all authorities.
     case unchecked
     case vouched
     /// OpenSSL's reason.
@@ -111,7 +111,7 @@ public enum CertificateProblem: String, Sendable, Hashable, CaseIterable {
 public struct CertificateFacts: Sendable, Hashable {
     /// SHA-256 of the DER certificate, 32 bytes.
     public let sha256: [UInt8]
-    /// SHA-512 of the DER certificate, for stores that pin it; empty when nobody needs it.
+    /// SHA-512 of the DER certificate, for stores that pin it; empty when not needed.
     public let sha512: [UInt8]
     /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what is pinned.
     public let spkiSHA256: [UInt8]

@@ -3,8 +3,8 @@
 /// Why a fetch failed on our side of the protocol.
 ///
 /// A well-formed refusal by a server is not an error but an ``Ending``. `outcome` is for programs
-/// and stable; `message` is for people, may change, and may quote bytes of the server: whoever
-/// prints it neutralises control characters (see ``TerminalText``).
+/// and stable; `message` is for people, may change, and may quote bytes of the server: code
+/// that prints it neutralises control characters (see ``TerminalText``).
 public struct FetchError: Error, Sendable, Hashable {
     /// The part of a fetch that failed.
     public enum Phase: String, Sendable, Hashable {

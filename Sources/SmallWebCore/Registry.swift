@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Which handler serves which scheme. A value: built once by whoever assembles a program.
+/// Which handler serves which scheme. A value: built once when a program is assembled.
 public struct Registry: Sendable {
     /// A handler and the facts of one of its schemes.
     public struct Entry: Sendable {

@@ -66,7 +66,7 @@ public final class Digest {
 
 /// libcrypto, opened at the first use in the process.
 //
-// @unchecked: function pointers that nobody changes after `init`.
+// @unchecked: function pointers that do not change after `init`.
 private final class CryptoLibrary: @unchecked Sendable {
     let functions: swcrypto_functions
 

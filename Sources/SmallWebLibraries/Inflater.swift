@@ -78,7 +78,7 @@ public final class Inflater {
 
 /// zlib, opened at the first use in the process.
 //
-// @unchecked: function pointers that nobody changes after `init`.
+// @unchecked: function pointers that do not change after `init`.
 private final class ZlibLibrary: @unchecked Sendable {
     let functions: swzlib_functions
 

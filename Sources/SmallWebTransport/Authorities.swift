@@ -6,7 +6,7 @@ internal import SmallWebCore
 /// The system's certificate authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR, read at the
 /// first question.
 //
-// @unchecked: nobody changes the store after `init`; OpenSSL counts references and looks things up
+// @unchecked: the store does not change after `init`; OpenSSL counts references and looks things up
 // in it under its own lock.
 final class Authorities: @unchecked Sendable {
     private let library: TLSLibrary
@@ -22,7 +22,7 @@ final class Authorities: @unchecked Sendable {
         guard let store = library.functions.X509_STORE_new() else {
             throw FetchError(.internal, .tls, "OpenSSL could not make a certificate store")
         }
-        // A file that is missing or broken leaves the store empty: nobody vouches for anything.
+        // A file that is missing or broken leaves the store empty: no certificate is vouched for.
         _ = library.functions.X509_STORE_set_default_paths(store)
         library.functions.ERR_clear_error()
         self.store = store

@@ -5,7 +5,7 @@ public import SmallWebCore
 
 /// A client certificate and its key, ready to be shown to a server that asks for one.
 //
-// @unchecked: nobody changes the objects after `init`; OpenSSL counts references to them.
+// @unchecked: the objects do not change after `init`; OpenSSL counts references to them.
 public final class ClientIdentity: @unchecked Sendable {
     public let facts: CertificateFacts
     private let certificate: OpaquePointer
@@ -14,7 +14,7 @@ public final class ClientIdentity: @unchecked Sendable {
     private let key: OpaquePointer
     private let library: TLSLibrary
 
-    /// Beyond this a chain is no chain.
+    /// Longest certificate chain accepted.
     private static let chainMax = 16
 
     /// What a new identity's key can be.
@@ -103,7 +103,7 @@ public final class ClientIdentity: @unchecked Sendable {
         }
     }
 
-    /// The first certificate in `pem`, whose key nobody needs to open for that.
+    /// The first certificate in `pem`, whose key need not be opened for that.
     public static func certificateFacts(_ pem: [UInt8]) throws(FetchError) -> CertificateFacts {
         let library = try TLSContext.shared().library
         defer { library.functions.ERR_clear_error() }

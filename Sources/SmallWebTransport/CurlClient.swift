@@ -242,7 +242,7 @@ package struct CurlClient: HTTPClient {
     }
 
     /// libcurl tells connections and sessions apart by the certificate's bytes, so none is used for
-    /// somebody else.
+    /// another host.
     private func show(
         _ identity: ClientIdentity, on transfer: CurlTransfer
     ) throws(FetchError) {

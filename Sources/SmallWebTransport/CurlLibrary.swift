@@ -5,7 +5,7 @@ internal import SmallWebCore
 
 /// libcurl, opened at the first use in the process.
 //
-// @unchecked: function pointers that nobody changes after `init`.
+// @unchecked: function pointers that do not change after `init`.
 final class CurlLibrary: @unchecked Sendable {
     /// Lives as long as the process.
     let functions: UnsafePointer<swcurl_functions>

@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// A single-threaded event loop over epoll, and the task executor of the fetches pinned to it.
 ///
-/// Whoever calls ``run()`` lends it a thread: the command line its main thread, a library user the
+/// The caller of ``run()`` lends it a thread: the command line its main thread, a library user the
 /// thread of ``EventLoop/onItsOwnThread()``. All state below `inbox` belongs to that thread.
 //
 // @unchecked: `inbox` has its lock, everything else is touched by the running thread alone, which
@@ -313,7 +313,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// Watches `descriptor`, which is open and non-blocking, until it is closed.
     ///
-    /// Edge-triggered: whoever waits has seen EAGAIN since the last wake-up.
+    /// Edge-triggered: a caller waits only after EAGAIN since the last wake-up.
     func attach(_ descriptor: Int32) throws(SystemError) {
         precondition(isCurrent)
         let number = Int(descriptor)

@@ -14,7 +14,7 @@ extension EventLoop {
         let event = Descriptor(owning: number)
         guard (try? attach(event.borrowed)) != nil else { return 0 }
         for signal in signals { swposix_signal_to_event(signal, event.borrowed) }
-        // The descriptor goes with this function; nobody may write to its number afterwards.
+        // The descriptor goes with this function; its number must not be written to afterwards.
         defer {
             for signal in signals { swposix_forget_signal(signal) }
             swposix_forget_event()

@@ -62,7 +62,7 @@ struct TCPConnector {
     private mutating func firstConnected(by pause: Deadline) async throws(FetchError) -> TCPSocket?
     {
         while true {
-            // Looked at before each wait: an attempt may have ended while nobody waited for it.
+            // Looked at before each wait: an attempt may have ended before it was waited for.
             for (index, attempt) in attempts.enumerated().reversed() {
                 do throws(SystemError) {
                     if try attempt.isConnected() { return attempt }

@@ -5,7 +5,7 @@ internal import SmallWebCore
 
 /// OpenSSL, opened at the first use of TLS in the process.
 //
-// @unchecked: function pointers that nobody changes after `init`.
+// @unchecked: function pointers that do not change after `init`.
 final class TLSLibrary: @unchecked Sendable {
     let functions: swtls_functions
 
@@ -45,7 +45,7 @@ final class TLSLibrary: @unchecked Sendable {
 
 /// What all our own connections share.
 //
-// @unchecked: nobody changes the `SSL_CTX` after `init`; OpenSSL counts references to it under its
+// @unchecked: the `SSL_CTX` does not change after `init`; OpenSSL counts references to it under its
 // own lock.
 final class TLSContext: @unchecked Sendable {
     let library: TLSLibrary

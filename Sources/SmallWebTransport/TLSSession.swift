@@ -154,7 +154,7 @@ final class TLSSession {
         return facts
     }
 
-    /// The same for an `SSL` that somebody else owns.
+    /// The same for an `SSL` that is owned elsewhere.
     ///
     /// - Parameter known: What is known of the certificate if the session is an earlier one.
     static func facts(

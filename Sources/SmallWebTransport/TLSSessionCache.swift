@@ -20,7 +20,7 @@ package final class TLSSessionCache: @unchecked Sendable {
     struct Entry {
         /// The entry owns one reference.
         let session: OpaquePointer
-        /// Read from the certificate that the session began with; `nil` when nobody has yet.
+        /// Read from the certificate that the session began with; `nil` when not read yet.
         let certificate: CertificateFacts?
         let hasShownIdentity: Bool
     }
@@ -41,7 +41,7 @@ package final class TLSSessionCache: @unchecked Sendable {
 
     /// The newest session of a place, and the reference to it.
     ///
-    /// A session of TLS 1.3 is used once, so that nobody who listens can tell that two connections
+    /// A session of TLS 1.3 is used once, so that an observer cannot tell that two connections
     /// are the same client's (RFC 8446 §C.4).
     func take(_ place: Place, _ library: TLSLibrary) -> Entry? {
         guard let entry = entries[place]?.last else { return nil }
@@ -56,7 +56,7 @@ package final class TLSSessionCache: @unchecked Sendable {
 
     /// - Parameter entry: Its reference is the cache's from here on.
     func add(_ entry: Entry, for place: Place) {
-        // Whoever visits that many servers seldom comes back to the first ones soon.
+        // After that many servers, the first ones are seldom visited again soon.
         if count >= Self.entriesMax { removeAll() }
         guard !hopeless.contains(place), entries[place, default: []].count < Self.entriesPerPlaceMax
         else { return Self.release(entry) }
@@ -79,7 +79,7 @@ package final class TLSSessionCache: @unchecked Sendable {
     }
 
     static func release(_ entry: Entry) {
-        // Whoever has a session has the library.
+        // A session exists only once the library is loaded.
         (try? TLSLibrary.shared())?.functions.SSL_SESSION_free(entry.session)
     }
 }

@@ -3,7 +3,7 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// A Unix socket without a file, to which libcurl can write what nobody reads.
+/// A Unix socket without a file, to which libcurl can write and that is never read.
 struct UnreadSocket: ~Copyable {
     private let descriptor: Descriptor
     /// In the abstract namespace; the system chose it.

@@ -141,7 +141,7 @@ END
     check "molly-brown: an encrypted key, and nobody to ask"
     sw get "${locked[@]}"
     status_is 58
-    err_says 'nobody is there to ask'
+    err_says 'no terminal to ask on'
 
     check "molly-brown: an encrypted key, and the wrong password"
     sw get --key-password-file "$work/wrong-password" "${locked[@]}"

@@ -63,7 +63,7 @@ enum {
     swtls_min_proto_version_command = SSL_CTRL_SET_MIN_PROTO_VERSION,
     swtls_hostname_command = SSL_CTRL_SET_TLSEXT_HOSTNAME,
     swtls_hostname_type = TLSEXT_NAMETYPE_host_name,
-    // A second handshake of TLS 1.2 could bring a key that nobody has judged.
+    // A second handshake of TLS 1.2 could bring a key that has not been judged.
     swtls_options = SSL_OP_NO_RENEGOTIATION,
     swtls_mode_command = SSL_CTRL_MODE,
     swtls_session_cache_mode_command = SSL_CTRL_SET_SESS_CACHE_MODE,

@@ -26,7 +26,7 @@ extension Command {
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
-        // Nobody is asked for anything.
+        // Never prompts.
         settings.promptsAllowed = false
         return try ExplainCommand(settings: settings, urls: operands).run()
     }

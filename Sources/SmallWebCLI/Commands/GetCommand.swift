@@ -15,7 +15,7 @@ struct GetCommand: Sendable {
     init(settings: Settings, operands: [String]) {
         self.operands = operands + settings.lists
         var settings = settings
-        // Nobody can tell who asks, nor when.
+        // A prompt would not say which URL it is for.
         if settings.writesJSON || settings.jobs > 1 || Self.hasList(self.operands) {
             settings.promptsAllowed = false
         }

@@ -8,7 +8,7 @@ extension Command {
             + "wrapped to the width of the terminal, links, gopher menus and directories of Git "
             + "repositories numbered, their URLs at the end. The pager is that of PAGER, by "
             + "default less; there is none when PAGER is empty or cat, and none when standard "
-            + "output is no terminal. What is not text is refused: save it with smallweb get -O.",
+            + "output is not a terminal. Other than text is refused: save it with smallweb get -O.",
         examples: [
             ("smallweb open gemini://geminiprotocol.net/", "Read a page"),
             ("PAGER= smallweb open gopher://gopher.floodgap.com/", "The same without a pager"),

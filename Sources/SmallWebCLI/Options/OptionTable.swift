@@ -168,7 +168,7 @@ extension Option {
         Option(
             "insecure", short: "k", .connection, "no trust decision, nothing is stored",
             manual: "Accepts any certificate and writes nothing to the trust store. The "
-                + "connection is encrypted, but nobody knows with whom.",
+                + "connection is encrypted, but any server may be at its end.",
             example: "smallweb get -k gemini://localhost/",
             .flag { settings, isOn in
                 settings.skipsTrust = isOn

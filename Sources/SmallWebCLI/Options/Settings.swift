@@ -46,7 +46,7 @@ struct Settings: Sendable {
     }
     var rendering = Rendering.auto
     var hyperlinks = When.auto
-    /// `open`: somebody sits down and reads, with a pager.
+    /// `open`: pages are laid out for reading, in a pager.
     var isReading = false
 
     /// With -O: `host/path` below the directory.

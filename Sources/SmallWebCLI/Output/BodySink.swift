@@ -11,7 +11,7 @@ final class BodySink {
         case file(String)
         /// `-O`: a name from the URL, in a directory.
         case remoteName(directory: String?)
-        /// The record has it, or nobody wants it.
+        /// The record has it, or it is not wanted.
         case nowhere
 
         var isFile: Bool {

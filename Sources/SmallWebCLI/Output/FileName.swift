@@ -32,7 +32,7 @@ enum FileName {
             let isFormat = scalar.properties.generalCategory == .format
             // A server's text must not turn into a byte that is not UTF-8.
             if scalar == "/" || isControl || isFormat || scalar.isSystemEscape { continue }
-            // Neither hidden nor an option to whoever uses it next.
+            // Neither a hidden file nor an option of the next command.
             if safe.isEmpty && (scalar == "." || scalar == "-") { continue }
             safe.append(scalar)
         }

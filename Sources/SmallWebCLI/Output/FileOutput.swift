@@ -164,7 +164,7 @@ final class FileOutput {
                 let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
                 return (try systemCall { open(name, flags, mode) }, name)
             } catch {
-                // Somebody else is at the same file, or left this behind.
+                // Another process writes the same file, or left this behind.
                 if error.number != EEXIST { throw error }
             }
         }

@@ -10,11 +10,8 @@ final class LinkList: Output {
     private let records: LinkRecords?
     private let style: PageStyle?
     private let listsAll: Bool
-    private var gemtext: GemtextReader?
-    private var charset: CharsetConverter?
-    private var itemsCount = 0
-    /// Whether the page is of a kind that has links, as far as we read it; `nil` before its head.
-    private var isOfUse: Bool?
+    /// `nil` before the head.
+    private var reader: LinkReader?
     private var rows: [(url: String, text: String)] = []
     private var hasHeader = false
 
@@ -34,37 +31,26 @@ final class LinkList: Output {
         switch event {
         case .head(let head):
             try sink.begin(head)
-            let type = head.mediaType?.essence
-            isOfUse = type == "text/gemini" || type == "application/gopher-menu"
-            guard type == "text/gemini" else { return }
-            gemtext = GemtextReader()
-            charset = head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
+            reader = LinkReader(head, base: log.uri, registry: Settings.plugins)
         case .body(let bytes):
-            let text = charset.map { $0.convert(bytes)[...] } ?? bytes
-            for line in gemtext?.add(text) ?? [] { try add(line) }
+            for link in reader?.links(in: bytes) ?? [] { try add(link) }
             // A person's columns fit all rows, so those are held.
             if style == nil { try writeRows() }
         case .item(let item) where item.kind != .reference:
-            isOfUse = true
-            itemsCount += 1
-            try add(Link(item, line: itemsCount))
+            if let link = reader?.link(item) { try add(link) }
         default: break
         }
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        guard let isOfUse else { return }
+        guard reader != nil else { return }
         // The last line of a page that was cut off may be cut off as well.
-        if let line = gemtext?.finish(), ending.completeness != .truncated { try add(line) }
+        if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
         try writeRows()
         try sink.commit(ending)
-        if isOfUse { return }
+        guard reader?.isOfUse == false else { return }
         let type = ending.head?.mediaType?.essence ?? "a page without a type"
         log.note(.note(Note("no-links", "\(type) is not read for links")))
-    }
-
-    private func add(_ line: GemtextLine) throws(FetchError) {
-        if line.kind == .link { try add(Link(line, base: log.uri)) }
     }
 
     private func add(_ link: Link) throws(FetchError) {

@@ -7,7 +7,7 @@ struct Explanation {
     struct Trust {
         /// One of ``TrustPolicy/names``, `pin` or `none`.
         var policy: String
-        /// Whether the store has the server; `nil` when nobody asks it.
+        /// Whether the store has the server; `nil` when it is not asked.
         var isKnown: Bool?
         var key: String?
         /// Unix seconds.
@@ -48,7 +48,7 @@ struct Explanation {
     }
 
     private static func proxy(_ endpoint: Endpoint) -> String? {
-        // HTTP_PROXY is what a web server calls a client's Proxy field: nobody believes it.
+        // A CGI server sets HTTP_PROXY from the client's Proxy field: it is not trusted.
         let own =
             endpoint.security == .tls
             ? variable("HTTPS_PROXY") : Environment.variable("http_proxy")
@@ -74,7 +74,7 @@ extension Explanation {
             if trust != nil { rows.append(("identity", identity ?? "none")) }
             rows.append(("redirects", redirectsSentence))
         } else {
-            rows.append(("connect to", "nothing: the URL says it all"))
+            rows.append(("connect to", "nothing: no connection is needed"))
         }
         rows.append(("body goes to", output))
         rows.append(("request", "\(requestBytes) bytes"))

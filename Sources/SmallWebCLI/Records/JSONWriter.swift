@@ -49,7 +49,7 @@ struct JSONWriter {
         needsComma = true
     }
 
-    /// The same for a name that somebody else chose.
+    /// The same for a name from outside, which is escaped.
     mutating func member(foreign name: String, _ body: (inout JSONWriter) -> Void) {
         value(name)
         bytes.append(ASCII.colon)

@@ -194,7 +194,7 @@ enum RecordFields {
         for name in list.split(separator: ",").map(String.init) {
             guard all.contains(name) || common.contains(name) else {
                 throw usageError(
-                    "no record has a field \"\(name)\"",
+                    "unknown field \"\(name)\"",
                     hint: "the fields are \(all.joined(separator: ","))")
             }
             names.insert(name)

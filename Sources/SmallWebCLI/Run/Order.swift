@@ -112,7 +112,7 @@ extension Order {
             case let name:
                 let nearest = Nearest.name(to: name, among: Self.names)
                 throw usageError(
-                    "no request has a \"\(name)\"", hint: nearest.map { "did you mean \"\($0)\"?" })
+                    "unknown member \"\(name)\"", hint: nearest.map { "did you mean \"\($0)\"?" })
             }
         }
         guard url != nil else { throw usageError("a request needs a \"url\", a string") }

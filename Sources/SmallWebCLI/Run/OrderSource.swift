@@ -106,7 +106,7 @@ final class ListReader {
         self.name = name
         self.lineBytesMax = lineBytesMax
         do throws(SystemError) {
-            // Without O_NONBLOCK a pipe that nobody writes to yet would hold up everything.
+            // Without O_NONBLOCK, opening a pipe waits for its writer and holds up everything.
             descriptor = try systemCall {
                 name == "-"
                     ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

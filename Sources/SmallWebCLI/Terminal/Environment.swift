@@ -30,7 +30,7 @@ enum Environment {
     private static let columnsMax = 10_000
 
     /// Width of the terminal behind `descriptor`. What is none may be told by COLUMNS; 80 when
-    /// nobody says.
+    /// it is not known.
     static func columns(_ descriptor: Int32) -> Int {
         if descriptor == 1, let forcedColumns { return forcedColumns }
         let columns = Int(swposix_columns(descriptor))
@@ -54,7 +54,7 @@ enum Environment {
     }
 
     /// Fills descriptors 0 to 2 if the caller closed them, so that no socket gets such a number and
-    /// with it somebody's error message. Writing to one of them still fails.
+    /// with it an error message. Writing to one of them still fails.
     static func reserveStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
             _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)

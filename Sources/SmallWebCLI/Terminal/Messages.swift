@@ -61,7 +61,7 @@ final class Messages {
         line("smallweb: \(URI.display(url)): note: \(note.message)")
     }
 
-    /// What somebody should know even of a script's run.
+    /// Shown even when a script runs it.
     func warning(_ text: String) {
         if settings.showsNotes { line("smallweb: warning: " + text) }
     }
@@ -107,7 +107,7 @@ final class Messages {
     }
 
     private func print(_ text: String) {
-        // Nobody is left to tell when standard error cannot be written.
+        // A failure to write to standard error cannot be reported.
         try? StandardStream.error.write(text)
     }
 }

@@ -6,8 +6,8 @@ struct PageStyle {
     var usesColor: Bool
     var usesHyperlinks: Bool
     var columns: Int
-    /// Whether somebody sits down and reads: long lines of plain text are wrapped too, and listings
-    /// have numbers.
+    /// Whether pages are laid out for reading: long lines of plain text are wrapped too, and
+    /// listings have numbers.
     var isForReading: Bool
 
     init(_ settings: Settings) {
@@ -27,7 +27,7 @@ struct PageStyle {
         isForReading = settings.isReading
     }
 
-    /// Terminals ignore a link to more (VTE, and whoever follows it).
+    /// Terminals ignore a link to more (VTE and others).
     private static let linkBytesMax = 2083
 
     /// `text` as a link that can be clicked on (OSC 8), if the terminal shall get such.

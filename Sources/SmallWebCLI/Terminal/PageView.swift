@@ -19,7 +19,7 @@ struct PageView {
     init(style: PageStyle, base: URI, urlBytesMax: Int = 16 << 20) {
         self.style = style
         var base = base
-        // Not for whoever looks over a shoulder; a name alone may be a place, as in finger.
+        // A password is not shown on a screen; a name alone may be part of the address.
         if base.userinfo?.contains(":") ?? false { base.userinfo = nil }
         self.base = base
         urlBytesLeft = urlBytesMax

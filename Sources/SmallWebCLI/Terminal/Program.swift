@@ -49,7 +49,7 @@ struct Program {
         Program(words, silencesErrors: silencesErrors)?.wait() ?? 127
     }
 
-    /// Gives it `text` to read and waits for its end. Whoever leaves early wants no more of it, and
+    /// Gives it `text` to read and waits for its end. If it ends early, the rest is not wanted, and
     /// keys such as Ctrl-C are meant for the program, which shares our terminal.
     ///
     /// - Returns: Its exit status.

@@ -5,7 +5,7 @@ internal import SmallWeb
 /// A directory of small files as text: one line for each file, `PATH<TAB>its lines`, which are
 /// separated by tabs.
 enum DirectoryText {
-    /// More is no store of fingerprints.
+    /// Largest file read; a file of fingerprints is far smaller.
     private static let fileBytesMax = 4096
 
     static func read(_ path: String, depth: Int = 0) throws(FetchError) -> String {

@@ -28,7 +28,7 @@ struct IdentityStore: Sendable {
     /// - Throws: `usage` for what could be a path.
     func path(_ name: String) throws(FetchError) -> String {
         guard Bindings.isName(name) else {
-            throw usageError("\"\(name)\" is no name: letters, digits, - _ . @")
+            throw usageError("\"\(name)\" is not a name: letters, digits, - _ . @")
         }
         return "\(directory)/\(name).pem"
     }
@@ -169,7 +169,8 @@ extension Settings {
                 if password == nil { throw .cancelled }
             } else {
                 throw FetchError(
-                    .identityUnusable, .input, "the key is encrypted, and nobody is there to ask",
+                    .identityUnusable, .input,
+                    "the key is encrypted, and there is no terminal to ask on",
                     hint: "put its password into a file, for --key-password-file")
             }
         }
@@ -196,7 +197,7 @@ extension Settings {
     }
 }
 
-/// The identities of this process that were read: nobody is asked twice for one password.
+/// The identities of this process that were read: each password is asked for once.
 final class LoadedIdentities: Sendable {
     static let shared = LoadedIdentities()
 
