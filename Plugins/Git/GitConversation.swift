@@ -145,16 +145,19 @@ final class HTTPConversation: GitConversation {
                 hint: "check the path of the repository")
         case 301, 302, 303, 307, 308:
             if let target = redirectTarget(reply["location"], from: uri) {
-                var head = reply.head(.redirect, method: method)
+                var head = reply.head(.redirect, method: method, factName: "http")
                 head.redirectTarget = target
                 head.isPermanentRedirect = reply.status == 301 || reply.status == 308
                 refusal = head
             }
         case 408, 425, 429, 500...:
-            refusal = reply.head(.temporaryFailure, method: method)
+            refusal = reply.head(.temporaryFailure, method: method, factName: "http")
         default: break
         }
-        refusal = refusal ?? reply.head(.permanentFailure, method: method)
+        refusal =
+            refusal
+            ?? reply.head(
+                .permanentFailure, method: method, factName: "http")
         throw .refused(String(decoding: reply.reason, as: UTF8.self))
     }
 

@@ -123,7 +123,7 @@ public struct HTTPPlugin: ProtocolHandler {
     static func head(
         _ reply: HTTPReply, method: String, resumeOffset: Int?
     ) throws(FetchError) -> Head {
-        var head = reply.head(replyClass(reply), method: method)
+        var head = reply.head(replyClass(reply), method: method, factName: "http")
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
         // Of an encoded body nobody says how long it is when it is decoded.
         if reply["content-encoding"] == nil {

@@ -162,6 +162,9 @@ struct Hops {
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
+            next.wantsItems = request.wantsItems
+            next.referencePatterns = request.referencePatterns
+            if next.scheme.canResume { next.resumeOffset = request.resumeOffset }
             let carried = carried(to: next, status: status)
             next.options = carried.options
             next.input = carried.input

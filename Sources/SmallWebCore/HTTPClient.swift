@@ -107,14 +107,16 @@ public struct HTTPReply: Sendable, Hashable {
 
     /// The reply as an event, as far as it is the same whatever the status means.
     ///
-    /// - Parameter method: Of the request.
-    public func head(_ replyClass: ReplyClass, method: String) -> Head {
+    /// - Parameters:
+    ///   - method: Of the request.
+    ///   - factName: What the version and the method are called together in the head's facts.
+    public func head(_ replyClass: ReplyClass, method: String, factName: String) -> Head {
         var head = Head(
             status: status, replyClass, meta: String(decoding: reason, as: UTF8.self))
         if String(validating: reason, as: UTF8.self) == nil { head.rawMeta = Array(reason) }
         head.header = fields.bytes
         head.fields = fields
-        head.facts = ["http": .object(["version": .text(version), "method": .text(method)])]
+        head.facts = [factName: .object(["version": .text(version), "method": .text(method)])]
         return head
     }
 }

@@ -73,7 +73,7 @@ import Testing
         // The list of plugins, and the engine that has to know which schemes libcurl speaks.
         let exempt = [
             "Plugins/", "Sources/SmallWebPlugins/", "Sources/SmallWebTransport/Curl",
-            "Sources/SmallWebCore/HTTP", "Sources/SmallWebCLI/Manual/",
+            "Sources/SmallWebCLI/Manual/",
         ]
         guard !exempt.contains(where: source.path.hasPrefix) else { return }
         let names = "gemini|titan|gophers?|finger|spartan|nex|git|git\\+https?|https?"
