@@ -23,7 +23,7 @@ STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit real demo bench fuzz faults \
+.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz faults \
 	soak loopback sanitize format lint clean
 
 all: build
@@ -87,7 +87,7 @@ generated:
 	.build/debug/smallweb __desktop > docs/packaging/smallweb.desktop
 
 # The debug build runs the suite; the release binary is what the real servers meet.
-test: unit real
+test: unit examples real
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit.
@@ -97,6 +97,11 @@ unit: test-deps
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest --skip '$(PROCESS_TESTS)'
 	$(SWIFT) test --skip-build --disable-xctest --filter '$(PROCESS_TESTS)'
+
+# docs/examples, built as packages of their own.
+examples:
+	$(SWIFT) build --product smallweb-loopback
+	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
 
 real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
@@ -127,10 +132,10 @@ sanitize: test-deps
 		--scratch-path .build/address --sanitize=address --disable-xctest -Xswiftc -enable-testing
 
 format:
-	$(SWIFT) format -i -r Package.swift Sources Plugins Tests
+	$(SWIFT) format -i -r Package.swift Sources Plugins Tests docs/examples
 
 lint:
-	$(SWIFT) format lint -s -r Package.swift Sources Plugins Tests
+	$(SWIFT) format lint -s -r Package.swift Sources Plugins Tests docs/examples
 
 clean:
 	rm -rf .build

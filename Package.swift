@@ -45,10 +45,16 @@ var targets: [Target] = [
     library(
         "SmallWebTransport",
         ["SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebTLS"]),
-    library("SmallWeb", ["SmallWebCore", "SmallWebTransport", "CSmallWebPOSIX"]),
     // Gemtext, JSON, columns: text that is read or laid out, without a network.
     library("SmallWebFormats", ["SmallWebCore"]),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
+    // What a program imports: all of the above behind one door.
+    library(
+        "SmallWeb",
+        [
+            "SmallWebCore", "SmallWebFormats", "SmallWebPlugins", "SmallWebTransport",
+            "CSmallWebPOSIX",
+        ]),
     .executableTarget(
         name: "SmallWebCLI",
         dependencies: [
@@ -91,7 +97,7 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
 let package = Package(
     name: "smallweb",
     products: [
-        .library(name: "SmallWeb", targets: ["SmallWeb", "SmallWebPlugins"]),
+        .library(name: "SmallWeb", targets: ["SmallWeb"]),
         .executable(name: "smallweb", targets: ["SmallWebCLI"]),
     ],
     targets: targets,

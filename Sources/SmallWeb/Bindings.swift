@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+package import SmallWebCore
 
 /// The text of the file `bindings`, lines of `NAME URL`: which identity is for which place. Lines
 /// that are not changed stay as they are, byte by byte. Pure: bytes in, bytes out.
-public struct Bindings: Sendable, Equatable {
+package struct Bindings: Sendable, Equatable {
     private struct Line: Sendable, Hashable {
         let bytes: ArraySlice<UInt8>
         /// `nil` for a comment, and for what cannot be read.
@@ -18,10 +18,10 @@ public struct Bindings: Sendable, Equatable {
     private var lines: [Line]
     private let registry: Registry
 
-    public static func == (left: Bindings, right: Bindings) -> Bool { left.lines == right.lines }
+    package static func == (left: Bindings, right: Bindings) -> Bool { left.lines == right.lines }
 
     /// Whether it can be an identity's name, and with that a file's.
-    public static func isName(_ text: String) -> Bool {
+    package static func isName(_ text: String) -> Bool {
         !text.isEmpty && !text.hasPrefix(".")
             && text.utf8.allSatisfy {
                 ASCII.isLetter($0) || ASCII.isDigit($0) || "-_.@".utf8.contains($0)
@@ -29,7 +29,7 @@ public struct Bindings: Sendable, Equatable {
     }
 
     /// - Parameter registry: Says which schemes have identities.
-    public init(parsing bytes: [UInt8], registry: Registry) {
+    package init(parsing bytes: [UInt8], registry: Registry) {
         self.registry = registry
         var bytes = bytes[...]
         if bytes.last == ASCII.lineFeed { bytes = bytes.dropLast() }
@@ -56,14 +56,14 @@ public struct Bindings: Sendable, Equatable {
         return Binding(name: words[0], scope: scope)
     }
 
-    public var bytes: [UInt8] { lines.flatMap { $0.bytes + [ASCII.lineFeed] } }
+    package var bytes: [UInt8] { lines.flatMap { $0.bytes + [ASCII.lineFeed] } }
 
-    public func scopes(of name: String) -> [Identities.Scope] {
+    package func scopes(of name: String) -> [Identities.Scope] {
         lines.compactMap { $0.binding?.name == name ? $0.binding?.scope : nil }
     }
 
     /// The identity of the narrowest place that has `uri` in it.
-    public func name(for uri: URI) -> String? {
+    package func name(for uri: URI) -> String? {
         var best: (name: String, length: Int)?
         for case let binding? in lines.map(\.binding)
         where binding.scope.contains(uri, in: registry) {
@@ -74,7 +74,7 @@ public struct Bindings: Sendable, Equatable {
     }
 
     /// A place has one identity: the last that was bound to it.
-    public mutating func add(_ name: String, _ scope: Identities.Scope) {
+    package mutating func add(_ name: String, _ scope: Identities.Scope) {
         lines.removeAll { $0.binding?.scope == scope }
         lines.append(
             Line(
@@ -83,7 +83,7 @@ public struct Bindings: Sendable, Equatable {
     }
 
     /// - Parameter scope: `nil` for all.
-    public mutating func remove(_ name: String, scope: Identities.Scope?) {
+    package mutating func remove(_ name: String, scope: Identities.Scope?) {
         lines.removeAll {
             $0.binding?.name == name && (scope == nil || $0.binding?.scope == scope)
         }

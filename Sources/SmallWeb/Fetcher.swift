@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
-public import SmallWebTransport
+package import SmallWebCore
+package import SmallWebTransport
 
-/// The library's front door: runs requests through the registry's handlers, follows redirects and
-/// keeps every limit.
-///
-/// Three ways in, all with the same rules: ``run(_:emit:)`` pushes events to a closure,
-/// ``events(_:)`` is an async sequence, ``fetch(_:)`` collects. A fetch runs on the event loop,
-/// ends when its task is cancelled, and leaks nothing.
-public struct Fetcher: Sendable {
+/// The engine behind ``SmallWeb`` and the command line: runs requests through the registry's
+/// handlers, follows redirects and keeps every limit. A fetch runs on the event loop, ends when its
+/// task is cancelled, and leaks nothing.
+package struct Fetcher: Sendable {
     /// What applies to all fetches of a fetcher.
-    public struct Options: Sendable {
-        public var resolver = Resolver()
-        public var trustStore: TrustStore
-        public var identities = Identities()
-        public var redirects = RedirectPolicy()
-        public var http = HTTPSettings()
+    package struct Options: Sendable {
+        package var resolver = Resolver()
+        package var trustStore: TrustStore
+        package var identities = Identities()
+        package var redirects = RedirectPolicy()
+        package var http = HTTPSettings()
         /// Schemes that may be fetched at all; `nil` for all of the registry.
-        public var allowedSchemes: Set<String>?
+        package var allowedSchemes: Set<String>?
         /// The trust store and HTTP settings for a URI that a redirect leads to, where rules differ
         /// by place; `nil` when the same hold everywhere.
-        public var elsewhere: (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings))?
+        package var elsewhere: (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings))?
 
-        public init(trustStore: TrustStore) { self.trustStore = trustStore }
+        package init(trustStore: TrustStore) { self.trustStore = trustStore }
 
         /// As they are for one hop.
         func applied(to uri: URI, isFirst: Bool) throws(FetchError) -> Options {
@@ -33,22 +30,33 @@ public struct Fetcher: Sendable {
         }
     }
 
-    public let registry: Registry
-    public var options: Options
-    let loop: EventLoop
+    package let registry: Registry
+    package var options: Options
+    package let loop: EventLoop
     let sessions = TLSSessionCache()
+    /// Keeps the loop's thread running, where the loop has one of its own.
+    let thread: LoopThread?
 
-    public init(registry: Registry, options: Options, loop: EventLoop) {
+    package init(registry: Registry, options: Options, loop: EventLoop) {
+        self.init(registry: registry, options: options, loop: loop, thread: nil)
+    }
+
+    init(registry: Registry, options: Options, thread: LoopThread) {
+        self.init(registry: registry, options: options, loop: thread.loop, thread: thread)
+    }
+
+    private init(registry: Registry, options: Options, loop: EventLoop, thread: LoopThread?) {
         self.registry = registry
         self.options = options
         self.loop = loop
+        self.thread = thread
     }
 
     /// A request for `url`, ready to be given limits and input.
     ///
     /// - Parameter url: A URI or IRI in full; an international host becomes its A-labels.
     /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`.
-    public func request(_ url: String) throws(FetchError) -> Request {
+    package func request(_ url: String) throws(FetchError) -> Request {
         try request(URI(parsing: url))
     }
 
@@ -64,7 +72,8 @@ public struct Fetcher: Sendable {
         }
         if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {
             throw FetchError(
-                .unsupportedScheme, .input, "--proto does not allow the scheme \"\(uri.scheme)\"")
+                .unsupportedScheme, .input, "the scheme \"\(uri.scheme)\" is not allowed",
+                hint: "allow it with --proto")
         }
         let ascii = try InternationalHostName.toASCII(uri)
         return Request(
@@ -82,7 +91,7 @@ public struct Fetcher: Sendable {
     // `@concurrent` is load-bearing: entered from the main actor, the body would run on the shared
     // pool instead of the loop.
     @concurrent
-    public func run(
+    package func run(
         _ request: Request, emit: @escaping @Sendable (Event) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Ending {
         try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
@@ -97,7 +106,7 @@ public struct Fetcher: Sendable {
     /// `emit` may then use what is not `Sendable`.
     ///
     /// - Parameter log: Knows of each event before `emit` gets it, and of a failed fetch too.
-    public func runHere(
+    package func runHere(
         _ request: Request, log: FetchLog, emit: @escaping Emit
     ) async throws(FetchError) -> Ending {
         var hops = Hops(fetcher: self, request: request, log: log, emit: emit)

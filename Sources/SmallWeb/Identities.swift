@@ -5,13 +5,13 @@ public import SmallWebTransport
 /// Which client certificate goes to which URL.
 public struct Identities: Sendable {
     /// Where an identity may be shown: a host and port, and a path with everything below it.
-    public struct Scope: Sendable, Hashable, CustomStringConvertible {
+    package struct Scope: Sendable, Hashable, CustomStringConvertible {
         let place: Place
         /// Without slashes at its end; empty for the whole host.
-        public let path: String
+        package let path: String
 
         /// - Throws: `bad-url` for what has no use for client certificates.
-        public init(_ url: String, in registry: Registry) throws(FetchError) {
+        package init(_ url: String, in registry: Registry) throws(FetchError) {
             let uri = try InternationalHostName.toASCII(URI(parsing: url)).removingDotSegments()
             guard let place = Place(uri, registry) else {
                 throw FetchError(
@@ -23,12 +23,12 @@ public struct Identities: Sendable {
             path = Self.trimmed(uri.path)
         }
 
-        public var description: String {
+        package var description: String {
             "\(place.scheme)://\(place.endpoint)\(path.isEmpty ? "/" : path)"
         }
 
         /// By path segment: `/alice` is not the beginning of `/alice-bob`.
-        public func contains(_ uri: URI, in registry: Registry) -> Bool {
+        package func contains(_ uri: URI, in registry: Registry) -> Bool {
             guard Place(uri, registry) == place, !Self.mayLeadElsewhere(uri.path) else {
                 return false
             }
@@ -73,6 +73,7 @@ public struct Identities: Sendable {
     /// The identity bound to a URI, loaded when it is needed.
     public var bound: (@Sendable (URI) throws(FetchError) -> ClientIdentity?)?
 
+    /// None at all.
     public init() {}
 
     /// Which schemes have identities, for people.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
 /// An identity of another client: where its files are, and which URLs it is for.
-public struct ForeignIdentity: Sendable, Hashable {
+package struct ForeignIdentity: Sendable, Hashable {
     /// As that client calls it; not yet safe to use.
-    public let name: String
-    public let certificate: String
+    package let name: String
+    package let certificate: String
     /// `nil` when it is in the same file.
-    public let key: String?
+    package let key: String?
     /// URLs, or `//host/path` where the client knows one scheme only.
-    public let scopes: [String]
+    package let scopes: [String]
 
-    public init(name: String, certificate: String, key: String?, scopes: [String]) {
+    package init(name: String, certificate: String, key: String?, scopes: [String]) {
         self.name = name
         self.certificate = certificate
         self.key = key
@@ -18,7 +18,7 @@ public struct ForeignIdentity: Sendable, Hashable {
     }
 
     /// A name that nobody has yet.
-    public func freeName(_ taken: [String]) -> String {
+    package func freeName(_ taken: [String]) -> String {
         let bytes = name.utf8.map { byte in
             Bindings.isName("a" + String(UnicodeScalar(byte))) ? byte : UInt8(ascii: "-")
         }
@@ -32,14 +32,14 @@ public struct ForeignIdentity: Sendable, Hashable {
 
 /// How other clients keep client certificates. Pure where a text says it: text in, names of files
 /// out.
-public enum IdentityFormat: String, Sendable, CaseIterable {
+package enum IdentityFormat: String, Sendable, CaseIterable {
     case amfora, astro, lagrange, offpunk, telescope
     case av98 = "av-98"
 
     /// What the client's own text names: none for clients whose directories are all there is.
     ///
     /// - Parameter directory: Where its files are.
-    public func identities(inText text: String, directory: String) -> [ForeignIdentity] {
+    package func identities(inText text: String, directory: String) -> [ForeignIdentity] {
         switch self {
         case .telescope: Self.telescope(text, directory)
         case .amfora: Self.amfora(text)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 
 extension URI {
     /// The same with A-labels for an international host.
     ///
     /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
-    public func withASCIIHost() throws(FetchError) -> URI {
+    package func withASCIIHost() throws(FetchError) -> URI {
         try InternationalHostName.toASCII(self)
     }
 }

@@ -10,35 +10,35 @@ internal import SmallWebCore
 ///
 /// `k` pins the SubjectPublicKeyInfo, `c` the whole certificate, as other clients do. Lines of
 /// other kinds, comments and unknown fields are kept as they are. Pure: bytes in, bytes out.
-public struct KnownHosts: Sendable, Hashable {
-    public struct Pin: Sendable, Hashable {
-        public enum Kind: String, Sendable, Hashable {
+package struct KnownHosts: Sendable, Hashable {
+    package struct Pin: Sendable, Hashable {
+        package enum Kind: String, Sendable, Hashable {
             case key = "k"
             case certificate = "c"
         }
 
-        public enum Algorithm: String, Sendable, Hashable {
+        package enum Algorithm: String, Sendable, Hashable {
             case sha256, sha512
 
             var digits: Int { self == .sha256 ? 64 : 128 }
         }
 
         /// `host:port`, in lower case and without a dot at the host's end.
-        public var place: String
+        package var place: String
         /// Lower-case hexadecimal digest.
-        public var key: String
+        package var key: String
         /// Unix seconds; `nil` when unknown.
-        public var expires: Int?
-        public var first: Int?
-        public var last: Int?
+        package var expires: Int?
+        package var first: Int?
+        package var last: Int?
         /// On how many days the key was met.
-        public var days = 0
-        public var via: String
-        public var kind = Kind.key
-        public var algorithm = Algorithm.sha256
+        package var days = 0
+        package var via: String
+        package var kind = Kind.key
+        package var algorithm = Algorithm.sha256
         /// Digests of the certificate that was met last, so that every export is possible.
-        public var seenSHA256: String?
-        public var seenSHA512: String?
+        package var seenSHA256: String?
+        package var seenSHA512: String?
         /// Fields that this version does not know, in order.
         var others: [[UInt8]] = []
     }
@@ -46,15 +46,15 @@ public struct KnownHosts: Sendable, Hashable {
     static let header = "# smallweb known_hosts 1"
     /// The file, with a line feed at its end. A line is parsed when its pin is wanted: a fetch
     /// needs one of thousands.
-    public private(set) var bytes: [UInt8]
+    package private(set) var bytes: [UInt8]
 
-    public init(parsing bytes: [UInt8]) {
+    package init(parsing bytes: [UInt8]) {
         self.bytes = bytes.isEmpty ? Array(Self.header.utf8) : bytes
         if self.bytes.last != ASCII.lineFeed { self.bytes.append(ASCII.lineFeed) }
     }
 
     /// In the order of the file.
-    public var pins: [Pin] {
+    package var pins: [Pin] {
         var pins: [Pin] = []
         forEachLine { line in
             if let pin = Pin(parsing: line) { pins.append(pin) }
@@ -63,7 +63,7 @@ public struct KnownHosts: Sendable, Hashable {
     }
 
     /// The pins of `host:port`: alternatives, any of which is as good.
-    public func pins(of place: String) -> [Pin] { lines(of: place).compactMap(\.pin) }
+    package func pins(of place: String) -> [Pin] { lines(of: place).compactMap(\.pin) }
 
     /// The lines about `host:port`, numbered from 1; without a pin where they cannot be read.
     func lines(of place: String) -> [(number: Int, pin: Pin?)] {
@@ -80,12 +80,12 @@ public struct KnownHosts: Sendable, Hashable {
         return lines
     }
 
-    public mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
+    package mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
 
     /// Removes all that is known of `host:port`, damaged lines too, and says how many lines there
     /// were.
     @discardableResult
-    public mutating func remove(_ place: String) -> Int {
+    package mutating func remove(_ place: String) -> Int {
         let count = lines(of: place).count
         let beginning = Array(Self.canonical(place).utf8)
         if count > 0 { rewrite { line in Self.isAbout(beginning, line) ? nil : line } }
@@ -97,7 +97,7 @@ public struct KnownHosts: Sendable, Hashable {
     /// - Parameter replacing: Whether they take the place of what is known of theirs; else they
     ///   are only for places of which nothing is known.
     /// - Returns: Those that were added.
-    public mutating func merge(_ more: [Pin], replacing: Bool) -> [Pin] {
+    package mutating func merge(_ more: [Pin], replacing: Bool) -> [Pin] {
         var known: Set<String> = []
         let places = Set(more.map(\.place))
         rewrite { line in
@@ -198,7 +198,7 @@ extension KnownHosts.Pin {
     ///   - digest: Hexadecimal of either case.
     ///   - via: How it came here, without spaces.
     /// - Returns: `nil` when `digest` is none of that algorithm.
-    public init?(
+    package init?(
         place: String, _ kind: Kind, _ algorithm: Algorithm, digest: String, expires: Int? = nil,
         first: Int?, last: Int? = nil, via: String
     ) {
@@ -214,7 +214,7 @@ extension KnownHosts.Pin {
     }
 
     /// `sha256:HEX` of the key or of the certificate, as a person reads and types it.
-    public var digest: String { "\(algorithm.rawValue):\(key)" }
+    package var digest: String { "\(algorithm.rawValue):\(key)" }
 
     /// Whether it is `certificate` that was pinned.
     func matches(_ certificate: CertificateFacts) -> Bool {

@@ -80,7 +80,7 @@ struct NetworkDialer: Dialer {
     func curlClient() throws(FetchError) -> CurlClient {
         if let policy = options.http.unableTo {
             throw FetchError(
-                .usage, .input, "libcurl cannot judge keys by --trust \(policy)",
+                .usage, .input, "libcurl cannot judge keys by the policy \(policy)",
                 hint: "http and https know --trust ca (the default), --pin and --insecure")
         }
         var settings = options.http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+package import SmallWebCore
 internal import SmallWebTransport
 
 extension Fetcher {
@@ -8,7 +8,7 @@ extension Fetcher {
     /// Runs on the fetcher's loop, where the caller already is.
     ///
     /// - Returns: The connection, as far as it came, and what ``Dialer/dial(_:)`` throws.
-    public func probe(
+    package func probe(
         _ endpoint: Endpoint, limits: Limits = Limits()
     ) async -> (Connection?, FetchError?) {
         let wire = Wire()
@@ -28,7 +28,7 @@ extension Fetcher {
     /// The URI with its host as DNS and the trust store have it.
     ///
     /// - Throws: `bad-url`, `not-built-in`.
-    public static func asciiHost(_ uri: URI) throws(FetchError) -> URI {
+    package static func asciiHost(_ uri: URI) throws(FetchError) -> URI {
         try InternationalHostName.toASCII(uri)
     }
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+package import SmallWebCore
 internal import SmallWebTransport
 
 /// What a fetch would do first, found out without a connection: its plugin ran, and whatever it
 /// wrote was kept instead of sent.
-public struct Rehearsal: Sendable {
+package struct Rehearsal: Sendable {
     /// Where it would connect; `nil` when it needs no server.
-    public fileprivate(set) var endpoint: Endpoint?
+    package fileprivate(set) var endpoint: Endpoint?
     /// What it writes before it waits for a reply, without secrets: of what is longer, the first
     /// 64 KiB.
-    public fileprivate(set) var request: [UInt8] = []
+    package fileprivate(set) var request: [UInt8] = []
     /// How many bytes that are, secrets included.
-    public fileprivate(set) var requestBytes = 0
+    package fileprivate(set) var requestBytes = 0
     /// The reply that needs no server: a link of a gopher menu to the web.
-    public fileprivate(set) var head: Head?
+    package fileprivate(set) var head: Head?
 
     fileprivate static let requestBytesMax = 65_536
 }
@@ -25,7 +25,7 @@ extension Fetcher {
     ///
     /// - Throws: What the plugin finds wrong with the request; `not-built-in` where libcurl alone
     ///   knows what it would write.
-    public func rehearse(_ request: Request) async throws(FetchError) -> Rehearsal {
+    package func rehearse(_ request: Request) async throws(FetchError) -> Rehearsal {
         guard let entry = registry[request.uri.scheme] else {
             preconditionFailure("a request is made from a registry entry")
         }
@@ -52,7 +52,7 @@ extension Fetcher {
     /// The addresses of `endpoint`, in the order in which they would be tried.
     ///
     /// - Throws: `resolve`, `timeout`, `interrupted`.
-    public func addresses(
+    package func addresses(
         of endpoint: Endpoint, limits: Limits = Limits()
     ) async throws(FetchError) -> [String] {
         try await options.resolver.numericHosts(

@@ -6,16 +6,16 @@ internal import SmallWebCore
 ///
 /// Where a client keeps a directory, its text is one line per file: `PATH<TAB>its lines`, which
 /// are separated by tabs.
-public enum TrustFormat: String, Sendable, CaseIterable {
+package enum TrustFormat: String, Sendable, CaseIterable {
     case gmni, gplaces, telescope, lagrange, chawan, amfora, agunua, ncgopher
     case av98 = "av-98"
     case offpunk
 
     /// Whether the client keeps a directory of files.
-    public var isDirectory: Bool { self == .agunua || self == .offpunk }
+    package var isDirectory: Bool { self == .agunua || self == .offpunk }
 
     /// The pins in `text`, and how many lines were none.
-    public func pins(in text: String) -> (pins: [KnownHosts.Pin], refused: Int) {
+    package func pins(in text: String) -> (pins: [KnownHosts.Pin], refused: Int) {
         var pins: [KnownHosts.Pin] = []
         var refused = 0
         let lines = text.unicodeScalars.split { $0 == "\n" || $0 == "\r" }
@@ -102,7 +102,7 @@ public enum TrustFormat: String, Sendable, CaseIterable {
 
     /// The client's own text for those pins that it can express, and the places of the others.
     /// `nil` for a client whose store is more than text.
-    public func text(of pins: [KnownHosts.Pin]) -> (text: String, left: [String])? {
+    package func text(of pins: [KnownHosts.Pin]) -> (text: String, left: [String])? {
         guard self != .av98 && self != .offpunk else { return nil }
         var text = self == .ncgopher ? "[certificate]\n" : ""
         var left: [String] = []
@@ -193,7 +193,7 @@ extension KnownHosts {
     ///
     /// - Parameter port: For a place without one.
     /// - Returns: `nil` for what names no place.
-    public static func place(_ text: String, port: UInt16) -> String? {
+    package static func place(_ text: String, port: UInt16) -> String? {
         var host = Substring(text.lowercased())
         var number = Int(port)
         let isBareLiteral = !host.hasPrefix("[") && host.filter { $0 == ":" }.count > 1

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-public import SmallWebCore
-public import SmallWebTransport
+package import SmallWebCore
+package import SmallWebTransport
 
 /// Trust on first use over a known_hosts file that many processes may share (see ``StoreFile``).
 public struct TrustStore: Sendable {
+    /// The file, which is made when the first key is pinned.
     public let path: String
+    /// How keys are judged.
     public let policy: TrustPolicy
     /// Asks the person at the terminal, for ``TrustPolicy/ask``: whether to trust a key all the
     /// same. `nil` when nobody is there.
@@ -14,6 +16,7 @@ public struct TrustStore: Sendable {
     /// What the file held when it was read last: most connections of a run find it unchanged.
     private let remembered = Locked<(FileStamp, KnownHosts)?>(nil)
 
+    /// A store in the file `path`; nothing is read before it is needed.
     public init(path: String, policy: TrustPolicy) {
         self.path = path
         self.policy = policy
@@ -52,14 +55,14 @@ public struct TrustStore: Sendable {
     /// The store as it is now; empty when there is no file.
     ///
     /// - Throws: `read`.
-    public func hosts() throws(FetchError) -> KnownHosts { try load() }
+    package func hosts() throws(FetchError) -> KnownHosts { try load() }
 
     /// Changes the store under its lock.
     ///
     /// - Parameter body: Nothing is written when it throws or changes nothing.
     /// - Throws: What `body` throws; `write` or `read` when the store cannot be used; `timeout`
     ///   when another process keeps it locked.
-    public func change<Value>(
+    package func change<Value>(
         loop: EventLoop, by deadline: Deadline = .never,
         _ body: (inout KnownHosts) throws(FetchError) -> Value
     ) async throws(FetchError) -> Value {

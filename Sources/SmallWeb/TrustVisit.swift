@@ -19,7 +19,7 @@ public enum TrustPolicy: Sendable, Hashable {
     case skip
 
     /// The name in `--trust`; `nil` for those that have options of their own.
-    public init?(name: String) {
+    package init?(name: String) {
         switch name {
         case "tofu": self = .tofu
         case "ca": self = .ca
@@ -30,10 +30,10 @@ public enum TrustPolicy: Sendable, Hashable {
         }
     }
 
-    public static let names = ["tofu", "ca", "both", "locked", "ask"]
+    package static let names = ["tofu", "ca", "both", "locked", "ask"]
 
     /// For records and traces.
-    public var name: String {
+    package var name: String {
         switch self {
         case .tofu: "tofu"
         case .ca: "ca"
@@ -87,7 +87,7 @@ struct TrustVisit {
             guard digest == certificate.spkiSHA256 || digest == certificate.sha256 else {
                 throw FetchError(
                     .trustChanged, .tls,
-                    "the key of \(endpoint) is not the one of --pin: it is \(key), the "
+                    "the key of \(endpoint) is not the one that must be there: it is \(key), the "
                         + "certificate sha256:\(certificate.sha256.hex)",
                     expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
             }

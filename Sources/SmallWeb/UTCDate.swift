@@ -2,9 +2,9 @@
 internal import Glibc
 
 /// Unix seconds as dates for people.
-public enum UTCDate {
+package enum UTCDate {
     /// `2026-11-20`.
-    public static func day(_ unixSeconds: Int) -> String {
+    package static func day(_ unixSeconds: Int) -> String {
         var seconds = unixSeconds
         var parts = tm()
         guard gmtime_r(&seconds, &parts) != nil else { return "day \(unixSeconds / 86_400)" }
@@ -13,14 +13,14 @@ public enum UTCDate {
     }
 
     /// `2026-11-20T22:17:13Z` (RFC 3339).
-    public static func second(_ unixSeconds: Int) -> String {
+    package static func second(_ unixSeconds: Int) -> String {
         let time = ((unixSeconds % 86_400) + 86_400) % 86_400
         let pad = { (number: Int) in number < 10 ? "0\(number)" : "\(number)" }
         return day(unixSeconds) + "T\(pad(time / 3600)):\(pad(time / 60 % 60)):\(pad(time % 60))Z"
     }
 
     /// Unix seconds of what ``second(_:)`` writes; `nil` for anything else.
-    public static func seconds(_ text: String) -> Int? {
+    package static func seconds(_ text: String) -> Int? {
         let numbers = text.split { "-T:Z".contains($0) }.map { Int32($0) ?? -1 }
         guard numbers.count == 6, text.utf8.count == 20, numbers.allSatisfy({ $0 >= 0 }) else {
             return nil
@@ -34,5 +34,5 @@ public enum UTCDate {
     }
 
     /// The present moment in Unix seconds.
-    public static var now: Int { time(nil) }
+    package static var now: Int { time(nil) }
 }

@@ -3,20 +3,33 @@ internal import Glibc
 
 /// Byte values that protocols give a meaning to.
 public enum ASCII {
+    /// NUL
     public static let nul: UInt8 = 0x00
+    /// HT
     public static let tab: UInt8 = 0x09
+    /// LF
     public static let lineFeed: UInt8 = 0x0A
+    /// CR
     public static let carriageReturn: UInt8 = 0x0D
+    /// A space
     public static let space: UInt8 = 0x20
+    /// `%`
     public static let percent = UInt8(ascii: "%")
+    /// `.`
     public static let dot = UInt8(ascii: ".")
+    /// `/`
     public static let slash = UInt8(ascii: "/")
+    /// `:`
     public static let colon = UInt8(ascii: ":")
+    /// `?`
     public static let questionMark = UInt8(ascii: "?")
+    /// CR LF, the end of a line on most wires
     public static let crlf: [UInt8] = [carriageReturn, lineFeed]
 
+    /// Whether it is one of `0` to `9`.
     public static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
+    /// Whether it is a letter of either case.
     public static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
     /// A letter in lower case; any other byte as it is.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// Base64 (RFC 4648 §4), with padding and without line breaks.
-public enum Base64 {
-    public static func encode(_ bytes: [UInt8]) -> String {
+package enum Base64 {
+    package static func encode(_ bytes: [UInt8]) -> String {
         let alphabet = Array(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         let capacity = (bytes.count + 2) / 3 * 4
@@ -25,7 +25,7 @@ public enum Base64 {
     }
 
     /// `nil` for what ``encode(_:)`` would not have written.
-    public static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         var (bytes, bits, count, padding) = ([UInt8](), 0, 0, 0)
         for byte in text.utf8 {
             count += 1

@@ -6,6 +6,7 @@
 /// live in one buffer that is reused; a returned slice shares it, so a caller that keeps a slice
 /// makes the next read allocate, and one that does not costs nothing.
 public final class ByteStream {
+    /// How far a stream has come.
     public enum State: Sendable, Hashable {
         case initialised
         case starting
@@ -14,11 +15,13 @@ public final class ByteStream {
         case stopped(FetchError?)
     }
 
+    /// How far it has come.
     public private(set) var state = State.initialised
     /// How the peer ended its side; `nil` while it has not.
     public private(set) var ending: StreamEnding?
     /// Bytes moved so far, above TCP and TLS.
     public private(set) var bytesReceived = 0
+    /// Bytes of protocol that the peer's side has taken.
     public private(set) var bytesSent = 0
 
     private let transport: any StreamTransport
@@ -36,7 +39,7 @@ public final class ByteStream {
     ///   - idleSeconds: Longest wait for one read or write to move, 0 for none.
     ///   - deadline: End of the whole fetch.
     ///   - onSent: Called with each piece of bytes once it has gone out completely.
-    public init(
+    package init(
         transport: any StreamTransport, idleSeconds: Double, deadline: Deadline,
         onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)? = nil
     ) {
@@ -49,7 +52,7 @@ public final class ByteStream {
     deinit { transport.close() }
 
     /// Connects, by the earlier of `connectDeadline` and the fetch's deadline.
-    public func start(by connectDeadline: Deadline) async throws(FetchError) {
+    package func start(by connectDeadline: Deadline) async throws(FetchError) {
         precondition(state == .initialised, "a stream starts once")
         state = .starting
         do throws(FetchError) {

@@ -2,18 +2,23 @@
 
 /// Facts about an established connection.
 public struct Connection: Sendable, Hashable {
+    /// What was asked for.
     public let endpoint: Endpoint
     /// Numeric, IPv6 without brackets.
     public let address: String
+    /// The port behind ``address``.
     public let port: UInt16
     /// The proxy in between, without its user and password, when that is known: address and port
     /// are then the proxy's.
     public var proxy: String?
+    /// `nil` without TLS.
     public let tls: TLSFacts?
+    /// `nil` where there is no key to judge.
     public let trust: TrustFacts?
+    /// When each step was done.
     public let moments: ConnectionMoments
 
-    public init(
+    package init(
         endpoint: Endpoint, address: String, port: UInt16, tls: TLSFacts?, trust: TrustFacts?,
         moments: ConnectionMoments = ConnectionMoments()
     ) {
@@ -28,14 +33,16 @@ public struct Connection: Sendable, Hashable {
 
 /// When the steps of connecting were done; `nil` for those that were not needed.
 public struct ConnectionMoments: Sendable, Hashable {
+    /// The host name had its addresses.
     public var resolved: Deadline?
+    /// TCP was connected.
     public var connected: Deadline?
     /// The TLS handshake was done and the server's key judged.
     public var secured: Deadline?
     /// The request could go out.
     public var ready: Deadline?
 
-    public init() {}
+    package init() {}
 }
 
 /// What the handshake agreed on.
@@ -46,7 +53,9 @@ public struct TLSFacts: Sendable, Hashable {
     public let cipher: String
     /// The name sent in SNI; `nil` for an IP literal.
     public let serverName: String?
+    /// The server's own.
     public let certificate: CertificateFacts
+    /// What certificate authorities say about it.
     public let authority: AuthorityFacts
     /// The protocol that ALPN has agreed on; `nil` without one.
     public var applicationProtocol: String?
@@ -57,7 +66,7 @@ public struct TLSFacts: Sendable, Hashable {
     /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
     public var shownIdentity: [UInt8]?
 
-    public init(
+    package init(
         version: String, cipher: String, serverName: String?, certificate: CertificateFacts,
         authority: AuthorityFacts = .unchecked, isResumed: Bool = false
     ) {
@@ -71,7 +80,7 @@ public struct TLSFacts: Sendable, Hashable {
 
     /// Everything that is wrong with the certificate at that moment, in Unix seconds, as far as it
     /// was checked. What it means is the trust policy's business.
-    public func problems(at now: Int) -> [CertificateProblem] {
+    package func problems(at now: Int) -> [CertificateProblem] {
         var problems: [CertificateProblem] = []
         if let end = certificate.notAfter, end < now { problems.append(.expired) }
         if let start = certificate.notBefore, start > now { problems.append(.notYetValid) }
@@ -108,9 +117,11 @@ public struct CertificateFacts: Sendable, Hashable {
     public let spkiSHA256: [UInt8]
     /// Distinguished names, RFC 2253 form.
     public let subject: String
+    /// Who signed it, as ``subject`` is written.
     public let issuer: String
     /// Validity in Unix seconds; `nil` when the certificate's date cannot be read.
     public let notBefore: Int?
+    /// When it expires, in Unix seconds; `nil` when that cannot be read.
     public let notAfter: Int?
     /// Whether the certificate is for the host that was asked for.
     public let matchesHost: Bool
@@ -118,6 +129,7 @@ public struct CertificateFacts: Sendable, Hashable {
     public var serial: [UInt8]?
     /// The names that the certificate is for; `nil` when they cannot be read.
     public var dnsNames: [String]?
+    /// IP addresses that it is for; `nil` when they were not read.
     public var ipNames: [String]?
     /// `ecdsa-p256`, `rsa-2048`, `ed25519` and the like.
     public var keyName: String?
@@ -126,7 +138,7 @@ public struct CertificateFacts: Sendable, Hashable {
     /// The digest below the signature, when that is a broken one: `SHA-1`.
     public var weakDigest: String?
 
-    public init(
+    package init(
         sha256: [UInt8], sha512: [UInt8] = [], spkiSHA256: [UInt8], subject: String,
         issuer: String, notBefore: Int?, notAfter: Int?, matchesHost: Bool
     ) {
@@ -145,7 +157,7 @@ extension CertificateFacts {
     /// What makes the certificate easier to forge than it should be. No policy refuses it for that.
     ///
     /// - Parameter place: `HOST:PORT`, of the server.
-    public func weaknesses(of place: String) -> [Note] {
+    package func weaknesses(of place: String) -> [Note] {
         var notes: [Note] = []
         if let weakKey { notes.append(Note("cert-weak-key", "the key is weak: \(weakKey)")) }
         if let weakDigest {
@@ -159,6 +171,7 @@ extension CertificateFacts {
 
 /// How the server's key was judged.
 public struct TrustFacts: Sendable, Hashable {
+    /// What came of the judgement.
     public enum Verdict: String, Sendable, Hashable {
         case firstUse = "first-use"
         case match, renewed, skipped
@@ -170,13 +183,14 @@ public struct TrustFacts: Sendable, Hashable {
         case refused
     }
 
+    /// What came of the judgement.
     public let verdict: Verdict
     /// Unix seconds of the first visit; `nil` when nothing is stored.
     public let firstSeen: Int?
     /// The rule that decided: `tofu`, `ca`, `both`, `locked`, `ask`, `pin` or `none`.
     public let policy: String
 
-    public init(verdict: Verdict, firstSeen: Int?, policy: String) {
+    package init(verdict: Verdict, firstSeen: Int?, policy: String) {
         self.verdict = verdict
         self.firstSeen = firstSeen
         self.policy = policy

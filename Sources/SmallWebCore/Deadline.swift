@@ -5,8 +5,10 @@ internal import Synchronization
 /// A moment on the clock of this process: the monotonic clock, less the time in which the process
 /// was stopped (``ProcessClock``).
 public struct Deadline: Sendable, Hashable, Comparable {
+    /// Nanoseconds of that clock.
     public let nanoseconds: UInt64
 
+    /// A moment by its ``nanoseconds``.
     public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
     /// No deadline.

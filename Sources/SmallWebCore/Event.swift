@@ -38,9 +38,11 @@ public enum ReplyClass: String, Sendable, Hashable {
 public struct Head: Sendable, Hashable {
     /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
     public var status: Int?
+    /// What the reply means, in the words of every protocol.
     public var replyClass: ReplyClass
     /// The protocol's own text: Gemini META. May hold anything a server can send.
     public var meta: String?
+    /// What the body is, as far as the protocol says.
     public var mediaType: MediaType?
     /// `nil` where the protocol implies the type, or the header has it.
     public var mediaTypeSource: MediaTypeSource?
@@ -52,6 +54,7 @@ public struct Head: Sendable, Hashable {
     public var rawMeta: [UInt8]?
     /// For ``ReplyClass/redirect``: the reference as the server wrote it.
     public var redirectTarget: String?
+    /// For ``ReplyClass/redirect``: the old URL shall not be used again.
     public var isPermanentRedirect = false
     /// For ``ReplyClass/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput = false
@@ -66,6 +69,7 @@ public struct Head: Sendable, Hashable {
     /// What this protocol alone knows.
     public var facts = Facts()
 
+    /// A head with what most protocols know; the rest is set afterwards.
     public init(
         status: Int? = nil, _ replyClass: ReplyClass, meta: String? = nil,
         mediaType: MediaType? = nil
@@ -89,12 +93,14 @@ public enum MediaTypeSource: String, Sendable, Hashable {
 
 /// One line of a menu or listing.
 public struct Item: Sendable, Hashable {
+    /// What a line leads to.
     public enum Kind: String, Sendable, Hashable {
         case link, menu, text, binary, image, search, telnet, external, info, error, input
         /// A name of a version, such as a branch: no line of a page, and no link.
         case reference
     }
 
+    /// What it leads to.
     public var kind: Kind
     /// For people, decoded; may hold control characters.
     public var text: String
@@ -107,6 +113,7 @@ public struct Item: Sendable, Hashable {
     /// What this protocol alone knows.
     public var facts = Facts()
 
+    /// A line with what every protocol knows; the rest is set afterwards.
     public init(kind: Kind, text: String, url: String? = nil, type: String? = nil) {
         self.kind = kind
         self.text = text
@@ -117,11 +124,16 @@ public struct Item: Sendable, Hashable {
 
 /// A redirect that is being followed.
 public struct Redirect: Sendable, Hashable {
+    /// The protocol's own number; `nil` where it has none.
     public let status: Int?
+    /// The URI that redirects.
     public let from: URI
+    /// The URI that is fetched instead.
     public let to: URI
+    /// Whether the old URI shall not be used again.
     public let isPermanent: Bool
 
+    /// A redirect from one URI to another.
     public init(status: Int?, from: URI, to: URI, isPermanent: Bool) {
         self.status = status
         self.from = from
@@ -132,12 +144,15 @@ public struct Redirect: Sendable, Hashable {
 
 /// A remark: `code` is for programs and stable.
 public struct Note: Sendable, Hashable {
+    /// A word for programs, which never changes.
     public let code: String
+    /// One line for people, without a full stop.
     public let message: String
     /// The server that it is about, as `HOST:PORT`; `nil` for what is about one reply. A person
     /// need not be told twice of a server.
     public var place: String?
 
+    /// A remark about one reply.
     public init(_ code: String, _ message: String) {
         self.code = code
         self.message = message
@@ -155,10 +170,13 @@ public enum Completeness: String, Sendable, Hashable {
 
 /// How a fetch that got a reply ended.
 public struct Ending: Sendable, Hashable {
+    /// `ok`, or why the server refused.
     public var outcome: Outcome
+    /// Whether the protocol proved that nothing is missing.
     public var completeness: Completeness
     /// After redirects.
     public var uri: URI
+    /// The reply's head; `nil` where the protocol has none.
     public var head: Head?
     /// Body bytes delivered.
     public var bodyBytes: Int
@@ -168,9 +186,12 @@ public struct Ending: Sendable, Hashable {
     public var hint: String?
     /// The last hop's; `nil` when none was needed.
     public var connection: Connection?
+    /// When each step of the fetch was done.
     public var timings: Timings
+    /// Bytes that went over the wire, of all hops.
     public var traffic = Traffic()
 
+    /// An ending with what every fetch knows; the rest is set afterwards.
     public init(
         outcome: Outcome, completeness: Completeness, uri: URI, head: Head?, bodyBytes: Int,
         message: String? = nil, timings: Timings = Timings()

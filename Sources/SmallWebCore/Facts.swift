@@ -5,16 +5,21 @@
 /// Writers of records and of `head` print it without knowing what it means; only the protocol's
 /// plugin gives the names.
 public struct Facts: Sendable, Hashable {
+    /// A value and its name.
     public struct Member: Sendable, Hashable {
+        /// The name that the plugin gave it.
         public let name: String
+        /// What is known.
         public var value: Fact
     }
 
     /// In the order in which they are printed. No two have the same name.
     public private(set) var members: [Member] = []
 
+    /// No facts.
     public init() {}
 
+    /// The value of a name; `nil` removes it.
     public subscript(name: String) -> Fact? {
         get { members.first { $0.name == name }?.value }
         set {
@@ -28,6 +33,7 @@ public struct Facts: Sendable, Hashable {
         }
     }
 
+    /// Whether nothing is known.
     public var isEmpty: Bool { members.isEmpty }
 
     /// Takes what `later` knows; objects of one name are merged, anything else is replaced.
@@ -71,5 +77,6 @@ extension Fact {
     /// A number, or ``none``.
     public init(_ number: Int?) { self = number.map { .number($0) } ?? .none }
 
+    /// Named values, as one value.
     public init(_ facts: Facts) { self = .object(facts) }
 }

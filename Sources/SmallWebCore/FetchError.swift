@@ -13,6 +13,7 @@ public struct FetchError: Error, Sendable, Hashable {
 
     /// Classified where the failure happened, never later from the message.
     public let outcome: Outcome
+    /// What was being done.
     public let phase: Phase
     /// One line without a full stop, without the URL, which the caller knows.
     public let message: String
@@ -22,10 +23,14 @@ public struct FetchError: Error, Sendable, Hashable {
     public var hint: String?
     /// For trust and limits: what was expected, and what came instead.
     public var expected: String?
+    /// What came instead.
     public var actual: String?
+    /// What was fetched, as it was asked for; `nil` when the error is about no single URL.
+    public var url: String?
     /// Whether the same request may succeed later.
     public var isRetryable: Bool { outcome.isRetryable }
 
+    /// An error of one place and kind, which never changes once it is classified.
     public init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
         hint: String? = nil, expected: String? = nil, actual: String? = nil
@@ -46,6 +51,22 @@ public struct FetchError: Error, Sendable, Hashable {
             hint: "allow more with --max-filesize", expected: String(limit))
     }
 
+    /// The same error of a fetch of `url`.
+    package func of(_ url: String) -> FetchError {
+        var copy = self
+        copy.url = url
+        return copy
+    }
+
     /// The fetch's task was cancelled.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
+}
+
+extension FetchError: CustomStringConvertible {
+    /// What failed and why, on one line that is safe to print: without passwords, with control
+    /// characters as visible escapes.
+    public var description: String {
+        let place = url.map { URI.display($0) + ": " } ?? ""
+        return TerminalText.escapeLine(place + message)
+    }
 }

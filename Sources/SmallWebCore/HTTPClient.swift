@@ -2,12 +2,15 @@
 
 /// One HTTP request, as a plugin hands it to the host side.
 public struct HTTPRequest: Sendable {
+    /// Where to send it.
     public var uri: URI
     /// The server that it is for.
     public let endpoint: Endpoint
+    /// What it has beside that.
     public var options: HTTPOptions
     /// Whether the body shall stay as it was encoded for the transfer.
     public let wantsRawBody: Bool
+    /// Those of the fetch.
     public let limits: Limits
 
     /// - Parameter uri: Where it goes; `nil` for the URI of `request`.
@@ -34,6 +37,7 @@ public struct HeaderFields: Sendable, Hashable {
         let start, colon, end: Int
     }
 
+    /// No fields.
     public init() {}
 
     /// Takes the next line. What is not a field is kept in ``bytes`` alone.
@@ -82,8 +86,10 @@ public struct HTTPReply: Sendable, Hashable {
     public private(set) var version = ""
     /// What follows the status.
     public private(set) var reason: ArraySlice<UInt8> = []
+    /// The fields so far.
     public private(set) var fields = HeaderFields()
 
+    /// A header of which nothing has come.
     public init() {}
 
     /// Takes the next line of the header, the first of which is the status line.

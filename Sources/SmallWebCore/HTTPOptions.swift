@@ -6,12 +6,15 @@ public struct HTTPOptions: Sendable, Hashable {
     public var method: String?
     /// In order, in addition to those that the client makes itself; an empty value removes one.
     public var fields: [HTTPField] = []
+    /// What is sent; `nil` for a request without a body.
     public var body: [UInt8]?
     /// Bytes that are there already: asks for the rest; `nil` for everything.
     public var resumeOffset: Int?
 
+    /// Those of a plain GET.
     public init() {}
 
+    /// Those that a request asks for.
     public init(_ request: Request) {
         let options = request.options
         method = options.text("request")
@@ -136,7 +139,9 @@ public struct HTTPOptions: Sendable, Hashable {
 
 /// A header field as written: repeated names are repeated fields.
 public struct HTTPField: Sendable, Hashable {
+    /// As it is sent.
     public let name: String
+    /// As it is sent; empty for a field that is left out.
     public let value: String
 
     /// - Parameter name: Blanks around it go, which many servers do not see either: a secret must

@@ -5,7 +5,9 @@
 /// A line ends with LF or CRLF, neither of which is delivered. Pure: no I/O, bounded by
 /// `lineBytesMax` per line.
 public struct LineFramer: Sendable {
+    /// One line.
     public struct Line: Sendable, Hashable {
+        /// Without its line end.
         public let bytes: ArraySlice<UInt8>
         /// False for a last line that the input ended without a line feed.
         public let isTerminated: Bool
@@ -15,6 +17,7 @@ public struct LineFramer: Sendable {
     public let lineBytesMax: Int
     private var pending: [UInt8] = []
 
+    /// A framer that has read nothing.
     public init(lineBytesMax: Int) { self.lineBytesMax = lineBytesMax }
 
     /// Takes the next bytes and gives the lines that are complete with them to `body`, in order.

@@ -12,6 +12,7 @@ public final class Locked<Value: Sendable>: @unchecked Sendable {
     private var value: Value
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
+    /// Takes the value behind a lock of its own.
     public init(_ value: Value) {
         self.value = value
         mutex = .allocate(capacity: 1)

@@ -7,6 +7,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// Names in lower case, values unquoted; the first of a repeated name counts.
     public let parameters: [String: String]
 
+    /// A type that is known to be well-formed.
     public init(_ essence: String, _ parameters: [String: String] = [:]) {
         self.essence = essence.lowercased()
         self.parameters = parameters

@@ -41,22 +41,28 @@ public protocol ProtocolHandler: Sendable {
 }
 
 extension ProtocolHandler {
+    /// None.
     public var options: [RequestOption] { [] }
 
+    /// All options, and no input.
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> CarriedOptions { CarriedOptions(request.options) }
 
+    /// Without the values of header fields that hold secrets.
     public func redacted(_ sent: [UInt8]) -> [UInt8] { SecretFields.masked(sent) }
 }
 
 /// What of a request follows a redirect.
 public struct CarriedOptions: Sendable {
+    /// The options of the next request.
     public var options: RequestOptions
+    /// The input of the next request.
     public var input: [UInt8]?
     /// What does not, though another place of the same origin would get it: names, for people.
     public var leftOut: [String] = []
 
+    /// These options, and no input.
     public init(_ options: RequestOptions) { self.options = options }
 }
 

@@ -4,7 +4,9 @@
 public struct Registry: Sendable {
     /// A handler and the facts of one of its schemes.
     public struct Entry: Sendable {
+        /// The facts of the scheme.
         public let scheme: Scheme
+        /// The plugin.
         public let handler: any ProtocolHandler
     }
 
@@ -12,6 +14,7 @@ public struct Registry: Sendable {
     /// In the order in which they were registered.
     public private(set) var handlers: [any ProtocolHandler] = []
 
+    /// Without any handler.
     public init() {}
 
     /// Adds a handler for all its schemes.

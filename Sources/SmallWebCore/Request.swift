@@ -25,8 +25,10 @@ public struct Request: Sendable {
     /// Whether the consumer has a use for ``Event/item(_:)``, which cost time
     /// where a reply has a hundred thousand of them. Bodies have the same as text.
     public var wantsItems = true
+    /// How long the fetch may take, and how large its body may be.
     public var limits: Limits
 
+    /// A request without options.
     public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = Limits()) {
         self.uri = uri
         self.scheme = scheme
@@ -49,11 +51,14 @@ public struct Request: Sendable {
 
 /// A body to be stored. It is read once: a redirect never sends it again.
 public struct Upload: Sendable {
+    /// How long the body is.
     public let byteCount: Int
+    /// What the body is.
     public let mediaType: String
     /// The next piece, at most 64 KiB; empty at the end.
     public let next: @Sendable () throws(FetchError) -> [UInt8]
 
+    /// A body that is read piece by piece.
     public init(
         byteCount: Int, mediaType: String,
         next: @escaping @Sendable () throws(FetchError) -> [UInt8]
@@ -66,15 +71,19 @@ public struct Upload: Sendable {
 
 /// A place to connect to, not yet resolved.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+    /// Whether the connection is encrypted.
     public enum Security: Sendable, Hashable {
         case none, tls
     }
 
     /// An ASCII name, or an IP literal without brackets.
     public let host: String
+    /// The port to connect to.
     public let port: UInt16
+    /// Whether the connection is encrypted.
     public let security: Security
 
+    /// A place by its parts.
     public init(host: String, port: UInt16, security: Security) {
         self.host = host
         self.port = port
@@ -92,17 +101,28 @@ public struct Limits: Sendable, Hashable {
     /// Largest body, counted as it is delivered; `nil` for none.
     public var bodyBytesMax: Int?
     /// Resolving, connecting and the TLS handshake together.
-    public var connectSeconds: Double = 15
+    public var connectSeconds: Double
     /// Longest silence while sending or receiving; 0 for none.
-    public var idleSeconds: Double = 60
+    public var idleSeconds: Double
     /// The whole fetch, redirects included; 0 for none.
-    public var totalSeconds: Double = 0
+    public var totalSeconds: Double
     /// Longest line of a menu or listing.
     public var lineBytesMax = 65_536
     /// What may be held back in memory before it goes to a temporary file.
     public var heldBytesMax = 1 << 20
 
-    public init(bodyBytesMax: Int? = 256 << 20) {
+    /// - Parameters:
+    ///   - total: The whole fetch, redirects included; `nil` for no limit.
+    ///   - connect: Resolving, connecting and the TLS handshake together; `nil` for no limit.
+    ///   - idle: Longest silence while sending or receiving; `nil` for no limit.
+    ///   - bodyBytesMax: Largest body; `nil` for no limit.
+    public init(
+        total: Duration? = nil, connect: Duration? = .seconds(15), idle: Duration? = .seconds(60),
+        bodyBytesMax: Int? = 256 << 20
+    ) {
+        totalSeconds = total?.inSeconds ?? 0
+        connectSeconds = connect?.inSeconds ?? 0
+        idleSeconds = idle?.inSeconds ?? 0
         self.bodyBytesMax = bodyBytesMax
     }
 }

@@ -3,6 +3,7 @@
 /// An option of one protocol's requests, as data: the command line's parser, help, manual,
 /// completion and config file treat it like their own, and a request carries its value.
 public struct RequestOption: Sendable {
+    /// What a value may be.
     public enum Kind: Sendable, Hashable {
         case flag
         /// The value's name in help texts.
@@ -20,8 +21,11 @@ public struct RequestOption: Sendable {
 
     /// The option's long name, under which its value is in ``Request/options``.
     public let key: String
+    /// The letter after `-`; `nil` for none.
     public let short: Character?
+    /// What its value may be.
     public let kind: Kind
+    /// What it is for.
     public let purpose: Purpose
     /// The heading of help texts and manual that it stands under.
     public let group: String
@@ -40,6 +44,7 @@ public struct RequestOption: Sendable {
     /// - Throws: `usage`.
     public let check: @Sendable (String) throws(FetchError) -> Void
 
+    /// An option, in full.
     public init(
         _ key: String, short: Character? = nil, _ kind: Kind, for purpose: Purpose = .fetches,
         group: String, _ texts: Texts, values: [String] = [], schemes: Set<String>? = nil,
@@ -60,10 +65,14 @@ public struct RequestOption: Sendable {
 
     /// What people read about an option.
     public struct Texts: Sendable {
+        /// One line for `--help`.
         public let summary: String
+        /// The paragraph of the manual.
         public let manual: String
+        /// A command line that works.
         public let example: String
 
+        /// All three texts.
         public init(_ summary: String, manual: String, example: String) {
             self.summary = summary
             self.manual = manual
@@ -82,6 +91,7 @@ public struct RequestOption: Sendable {
 
 /// The values of a request's options, by their keys.
 public struct RequestOptions: Sendable, Hashable {
+    /// What an option was given.
     public enum Value: Sendable, Hashable {
         case flag(Bool)
         case text(String)
@@ -91,11 +101,15 @@ public struct RequestOptions: Sendable, Hashable {
 
     private var values: [String: Value] = [:]
 
+    /// No options.
     public init() {}
 
+    /// Whether no option was given.
     public var isEmpty: Bool { values.isEmpty }
+    /// The options that were given.
     public var keys: Set<String> { Set(values.keys) }
 
+    /// The value of an option; `nil` removes it.
     public subscript(key: String) -> Value? {
         get { values[key] }
         set { values[key] = newValue }
@@ -104,18 +118,22 @@ public struct RequestOptions: Sendable, Hashable {
     /// False when it was not given.
     public func flag(_ key: String) -> Bool { values[key] == .flag(true) }
 
+    /// The value of an option that has one text.
     public func text(_ key: String) -> String? {
         if case .text(let text) = values[key] { text } else { nil }
     }
 
+    /// The values of an option that may be repeated; empty when it was not given.
     public func list(_ key: String) -> [String] {
         if case .list(let list) = values[key] { list } else { [] }
     }
 
+    /// The value of an option that must not be shown.
     public func secret(_ key: String) -> [UInt8]? {
         if case .secret(let bytes) = values[key] { bytes } else { nil }
     }
 
+    /// Adds one value of an option that may be repeated.
     public mutating func append(_ value: String, to key: String) {
         values[key] = .list(list(key) + [value])
     }

@@ -45,6 +45,7 @@ public struct Scheme: Sendable, Hashable {
         /// Schemes to which the reply to an upload may redirect.
         public var replySchemes: Set<String>
 
+        /// What an upload means, in full.
         public init(isOnlyUse: Bool, mediaType: String, replySchemes: Set<String>) {
             self.isOnlyUse = isOnlyUse
             self.mediaType = mediaType
@@ -56,12 +57,16 @@ public struct Scheme: Sendable, Hashable {
     public let name: String
     /// The stable name of the plugin, for records.
     public let plugin: String
+    /// The port of a URL that names none.
     public let defaultPort: UInt16
+    /// What carries its bytes.
     public let transport: Transport
     /// One sentence without a full stop, with the specification's name.
     public let summary: String
 
+    /// How a server's key is judged unless the user says otherwise.
     public var trust = Trust.none
+    /// What the part of a URL after the authority means.
     public var pathForm = PathForm.hierarchical
     /// What `--data` means; `nil` when it has no meaning.
     public var input: Input?

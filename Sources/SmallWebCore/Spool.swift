@@ -3,18 +3,18 @@ internal import Glibc
 
 /// Bytes held back until their fate is known: in memory up to a limit, then in a temporary file
 /// that has no name and so cannot be left behind.
-public final class Spool {
+package final class Spool {
     private let memoryMax: Int
     private var memory: [UInt8] = []
     private var file: Int32?
-    public private(set) var count = 0
+    package private(set) var count = 0
 
-    public init(memoryMax: Int) { self.memoryMax = memoryMax }
+    package init(memoryMax: Int) { self.memoryMax = memoryMax }
 
     deinit { if let file { close(file) } }
 
     /// - Throws: `write` when the temporary directory is full or missing.
-    public func append(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+    package func append(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         count += bytes.count
         if memory.count + bytes.count <= memoryMax {
             memory += bytes
@@ -26,7 +26,7 @@ public final class Spool {
     }
 
     /// Gives everything back in order, in pieces, once. The spool is empty afterwards.
-    public func drain(_ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void)
+    package func drain(_ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void)
         async throws(FetchError)
     {
         defer {

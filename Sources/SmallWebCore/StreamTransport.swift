@@ -4,7 +4,7 @@
 ///
 /// Reads and writes never block and move what they can; waiting is a call of its own. A transport
 /// belongs to the one task that owns its stream.
-public protocol StreamTransport: AnyObject {
+package protocol StreamTransport: AnyObject {
     /// Makes the connection: resolve, connect, handshake, trust. Called once, before anything else.
     func start(by deadline: Deadline) async throws(FetchError)
 
@@ -24,12 +24,12 @@ public protocol StreamTransport: AnyObject {
 }
 
 /// What a transport waits for.
-public enum Readiness: Sendable, Hashable {
+package enum Readiness: Sendable, Hashable {
     case readable, writable
 }
 
 /// What one attempt to receive came to.
-public enum TransportRead: Sendable, Hashable {
+package enum TransportRead: Sendable, Hashable {
     /// At least 1.
     case bytes(Int)
     case wouldBlock(Readiness)
@@ -37,7 +37,7 @@ public enum TransportRead: Sendable, Hashable {
 }
 
 /// What one attempt to send came to.
-public enum TransportWrite: Sendable, Hashable {
+package enum TransportWrite: Sendable, Hashable {
     /// At least 1.
     case bytes(Int)
     case wouldBlock(Readiness)

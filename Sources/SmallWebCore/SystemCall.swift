@@ -4,8 +4,10 @@ internal import Glibc
 
 /// A failed system call's `errno`.
 public struct SystemError: Error, Sendable, Hashable {
+    /// `errno`.
     public let number: Int32
 
+    /// An error by its `errno`.
     public init(number: Int32) { self.number = number }
 
     /// `ECONNREFUSED` and the like; `errno N` for the rare ones.

@@ -31,10 +31,13 @@ public enum TerminalText {
     /// character that a piece cuts in two is put together again.
     public struct Filter: Sendable {
         private var carry: [UInt8] = []
+        /// Whether the last piece ended a line; true at the beginning.
         public private(set) var endsWithLineFeed = true
 
+        /// A filter that has seen nothing.
         public init() {}
 
+        /// The next piece, made safe; what may be half of a character waits for the rest.
         public mutating func filter(_ bytes: ArraySlice<UInt8>, isLast: Bool = false) -> [UInt8] {
             var input = carry + bytes
             carry = []

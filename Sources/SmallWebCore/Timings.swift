@@ -7,14 +7,19 @@
 public struct Timings: Sendable, Hashable {
     /// Unix time of the start, with its fraction.
     public let startTime: Double
+    /// The last redirect was followed.
     public private(set) var redirect: Double?
+    /// The host name had its addresses.
     public private(set) var nameLookup: Double?
+    /// TCP was connected.
     public private(set) var connect: Double?
     /// TLS and trust.
     public private(set) var appConnect: Double?
+    /// The request could be sent.
     public private(set) var preTransfer: Double?
     /// The reply's head.
     public private(set) var startTransfer: Double?
+    /// The fetch was over.
     public private(set) var total: Double?
 
     private let start: Deadline
@@ -26,7 +31,7 @@ public struct Timings: Sendable, Hashable {
     }
 
     /// Takes note of an event that happens now.
-    public mutating func note(_ event: Event) {
+    package mutating func note(_ event: Event) {
         switch event {
         case .redirect:
             redirect = seconds(.now)
@@ -44,7 +49,7 @@ public struct Timings: Sendable, Hashable {
     }
 
     /// The fetch ends now.
-    public mutating func end() { total = seconds(.now) }
+    package mutating func end() { total = seconds(.now) }
 
     /// Never negative: a connection that was made for an earlier fetch was there at the start.
     private func seconds(_ moment: Deadline?) -> Double? {
@@ -54,9 +59,12 @@ public struct Timings: Sendable, Hashable {
 
 /// Bytes of protocol, above TCP and TLS, of all hops of a fetch.
 public struct Traffic: Sendable, Hashable {
+    /// Bytes of requests.
     public var sent = 0
+    /// Bytes of replies.
     public var received = 0
 
+    /// So many bytes each way.
     public init(sent: Int = 0, received: Int = 0) {
         self.sent = sent
         self.received = received

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 
 /// The HTTP engine: libcurl on our event loop, under our limits.
-public struct CurlClient: HTTPClient {
+package struct CurlClient: HTTPClient {
     let loop: EventLoop
     let multi: CurlMulti
     private let settings: HTTPSettings
@@ -16,7 +16,7 @@ public struct CurlClient: HTTPClient {
 
     /// - Parameter onEnd: Called after each exchange, whatever became of it.
     /// - Throws: `not-built-in` when libcurl is not installed.
-    public init(
+    package init(
         loop: EventLoop, settings: HTTPSettings, resolver: Resolver, deadline: Deadline,
         emit: @escaping Emit, onEnd: @escaping (Traffic) -> Void
     ) throws(FetchError) {
@@ -30,11 +30,11 @@ public struct CurlClient: HTTPClient {
     }
 
     /// What this machine's libcurl can fetch.
-    public static func protocols() throws(FetchError) -> [String] {
+    package static func protocols() throws(FetchError) -> [String] {
         try CurlLibrary.shared().protocols
     }
 
-    public func exchange(
+    package func exchange(
         _ request: HTTPRequest,
         onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
-public import SmallWebCore
+package import SmallWebCore
 
 extension CurlClient {
     /// The bytes of a request, without a server: libcurl talks to a socket of our own that nobody
     /// reads. What goes over TLS is given as it would be in HTTP/1.1, without the TLS.
     ///
     /// - Throws: `bad-url`; `not-built-in` for a scheme that libcurl does not speak as HTTP.
-    public func rehearse(_ request: HTTPRequest) async throws(FetchError) -> [UInt8] {
+    package func rehearse(_ request: HTTPRequest) async throws(FetchError) -> [UInt8] {
         var request = request
         guard ["http", "https"].contains(request.uri.scheme) else {
             throw FetchError(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 internal import Synchronization
 
 /// A single-threaded event loop over epoll, and the task executor of the fetches pinned to it.
@@ -11,7 +11,7 @@ internal import Synchronization
 //
 // @unchecked: `inbox` has its lock, everything else is touched by the running thread alone, which
 // every entry point checks.
-public final class EventLoop: TaskExecutor, @unchecked Sendable {
+package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private struct Inbox {
         var jobs: [UnownedJob] = []
         var actions: [@Sendable () -> Void] = []
@@ -47,7 +47,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     private static let pollMillisecondsMax: Int32 = 1000
 
     /// - Throws: `connect` when the process has no descriptor left.
-    public init() throws(FetchError) {
+    package init() throws(FetchError) {
         do throws(SystemError) {
             epoll = Descriptor(
                 owning: try systemCall { epoll_create1(Int32(EPOLL_CLOEXEC)) })
@@ -70,21 +70,21 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// A loop on a detached thread that runs as long as the process.
-    public static func onItsOwnThread() throws(FetchError) -> EventLoop {
+    package static func onItsOwnThread() throws(FetchError) -> EventLoop {
         let loop = try EventLoop()
         try Thread.detach { loop.run() }
         return loop
     }
 
     /// Whether the caller is on the loop's thread.
-    public var isCurrent: Bool {
+    package var isCurrent: Bool {
         runner.load(ordering: .relaxed) == UInt(pthread_self())
     }
 
     // MARK: Running
 
     /// Runs jobs, timers and descriptors until ``stop()``.
-    public func run() {
+    package func run() {
         runner.store(UInt(pthread_self()), ordering: .relaxed)
         var isStopping = false
         while true {
@@ -101,13 +101,13 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// Makes ``run()`` return once no job is left. From any thread.
-    public func stop() {
+    package func stop() {
         inbox.withLock { $0.isStopping = true }
         wake()
     }
 
     /// Runs `body` on the calling thread and returns when it has finished. Nothing is left to run.
-    public func runToCompletion<Value: Sendable>(
+    package func runToCompletion<Value: Sendable>(
         _ body: @escaping @Sendable () async -> Value
     ) -> Value {
         let completion = Locked<Value?>(nil)
@@ -123,7 +123,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
         return value
     }
 
-    public func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         if isCurrent {
             jobs.append(job)
@@ -355,13 +355,13 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// Suspends until `deadline`, or returns early when the task is cancelled.
-    public func sleep(until deadline: Deadline) async {
+    package func sleep(until deadline: Deadline) async {
         _ = await wait(for: [], by: deadline)
     }
 
     /// Suspends until `descriptor`, which may block, has something to read or is at its end; or
     /// returns early when the task is cancelled. Never waits for a regular file.
-    public func untilReadable(_ descriptor: Int32) async {
+    package func untilReadable(_ descriptor: Int32) async {
         precondition(isCurrent)
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard Glibc.poll(&event, 1, 0) == 0 else { return }

@@ -14,21 +14,21 @@ public struct HTTPSettings: Sendable {
     /// Whether any certificate is accepted.
     public var skipsTrust = false
     /// A trust policy that was chosen and that libcurl cannot follow: every request is refused.
-    public var unableTo: String?
+    package var unableTo: String?
     /// SHA-256 of the public key that the server must have, 32 bytes.
     public var pin: [UInt8]?
     /// Certificate authorities, as PEM: a file, a directory; `nil` for the system's.
     public var authorityFile: String?
     public var authorityDirectory: String?
     /// Shown if a server asks for a client certificate: this request's alone.
-    public var identity: ClientIdentity?
+    package var identity: ClientIdentity?
     /// Whether the request's header is reported as an event.
-    public var reportsRequests = false
+    package var reportsRequests = false
 
     public init() {}
 
     /// Whether connections are made in a way that other schemes cannot follow.
-    public var isSpecial: Bool {
+    package var isSpecial: Bool {
         proxy != nil || unixSocket != nil || !connectTo.isEmpty
     }
 }

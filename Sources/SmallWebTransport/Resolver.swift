@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 
 /// Host names to addresses. An IP literal needs no thread; a name gets one, because `getaddrinfo`
 /// blocks and an event loop must not.
@@ -52,7 +52,7 @@ public struct Resolver: Sendable {
     /// ``addresses(of:on:by:)`` as text, IPv6 without brackets.
     ///
     /// - Throws: `resolve`, `timeout`, `interrupted`.
-    public func numericHosts(
+    package func numericHosts(
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Deadline
     ) async throws(FetchError) -> [String] {
         try await addresses(of: endpoint, on: loop, by: deadline).map(\.host)

@@ -8,7 +8,7 @@ extension EventLoop {
     ///
     /// The first signal is only noted, so that the program can clean up; the second one of its kind
     /// has its default action again.
-    public func firstSignal(of signals: [Int32]) async -> Int32 {
+    package func firstSignal(of signals: [Int32]) async -> Int32 {
         let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard number >= 0 else { return 0 }
         let event = Descriptor(owning: number)

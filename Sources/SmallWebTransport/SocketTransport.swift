@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+package import SmallWebCore
 
 /// A ``StreamTransport`` over TCP or over TLS on TCP.
-public final class SocketTransport: StreamTransport {
+package final class SocketTransport: StreamTransport {
     /// Judges a server's key once the handshake is done and before anything is sent.
-    public typealias TrustCheck =
+    package typealias TrustCheck =
         (_ endpoint: Endpoint, _ facts: TLSFacts) async throws(FetchError) -> TrustFacts
 
     /// Set when ``start(by:)`` has returned; without a verdict when it was the trust check that
     /// threw.
-    public private(set) var connection: Connection?
+    package private(set) var connection: Connection?
 
     private let endpoint: Endpoint
     private let loop: EventLoop
@@ -27,7 +27,7 @@ public final class SocketTransport: StreamTransport {
     ///   - identity: Shown if the server asks for one.
     ///   - sessions: Of earlier connections on the same loop.
     ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.
-    public init(
+    package init(
         endpoint: Endpoint, loop: EventLoop, resolver: Resolver, asksAuthorities: Bool = false,
         identity: ClientIdentity? = nil, sessions: TLSSessionCache? = nil,
         trust: @escaping TrustCheck,
@@ -46,7 +46,7 @@ public final class SocketTransport: StreamTransport {
     /// Takes over a connected socket, without TLS.
     ///
     /// - Parameter descriptor: Owned by the transport from here on.
-    public init(adopting descriptor: Int32, endpoint: Endpoint, loop: EventLoop)
+    package init(adopting descriptor: Int32, endpoint: Endpoint, loop: EventLoop)
         throws(FetchError)
     {
         self.endpoint = endpoint
@@ -65,7 +65,7 @@ public final class SocketTransport: StreamTransport {
         }
     }
 
-    public func start(by deadline: Deadline) async throws(FetchError) {
+    package func start(by deadline: Deadline) async throws(FetchError) {
         var moments = ConnectionMoments()
         if socket == nil { socket = try await connect(by: deadline, &moments) }
         moments.connected = .now
@@ -98,7 +98,7 @@ public final class SocketTransport: StreamTransport {
         endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
     }
 
-    public func receive(
+    package func receive(
         into buffer: UnsafeMutableRawBufferPointer
     ) throws(FetchError) -> TransportRead {
         if let tls { return try tls.receive(into: buffer) }
@@ -106,7 +106,7 @@ public final class SocketTransport: StreamTransport {
         return try socket.receive(into: buffer)
     }
 
-    public func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+    package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         if let tls { return try tls.send(bytes) }
         guard let socket else {
             throw FetchError(.send, .send, "the connection is closed")
@@ -114,13 +114,13 @@ public final class SocketTransport: StreamTransport {
         return try socket.send(bytes)
     }
 
-    public func wait(
+    package func wait(
         for readiness: Readiness, by deadline: Deadline
     ) async throws(FetchError) {
         try await socket?.wait(for: readiness, by: deadline)
     }
 
-    public func close() {
+    package func close() {
         tls?.close()
         tls = nil
         socket = nil

@@ -2,9 +2,9 @@
 internal import CSmallWebTLS
 
 /// The libraries of the system that fetches use, opened to look at them.
-public enum SystemLibraries {
+package enum SystemLibraries {
     /// Each with its version; `nil` for one that is not installed.
-    public static func versions() -> [(name: String, version: String?)] {
+    package static func versions() -> [(name: String, version: String?)] {
         let openSSL = (try? TLSLibrary.shared())?.functions.OpenSSL_version(OPENSSL_VERSION_STRING)
         return [
             ("libcurl", (try? CurlLibrary.shared())?.version),

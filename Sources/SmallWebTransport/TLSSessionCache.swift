@@ -10,7 +10,7 @@ internal import SmallWebCore
 /// wire, not its judgement: the trust rules see the one that the session began with.
 //
 // @unchecked: used on its fetcher's event loop alone.
-public final class TLSSessionCache: @unchecked Sendable {
+package final class TLSSessionCache: @unchecked Sendable {
     struct Place: Hashable {
         let endpoint: Endpoint
         /// SHA-256 of the certificate shown, or to be shown if the server asks; `nil` for none.
@@ -35,7 +35,7 @@ public final class TLSSessionCache: @unchecked Sendable {
     private static let entriesPerPlaceMax = 64
     private static let entriesMax = 1024
 
-    public init() {}
+    package init() {}
 
     deinit { removeAll() }
 

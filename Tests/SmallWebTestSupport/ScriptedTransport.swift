@@ -1,63 +1,63 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+package import SmallWebCore
 
 /// The other end of a connection, played back: it gives recorded bytes in chosen pieces and keeps
 /// what it was sent.
-public final class ScriptedTransport: StreamTransport {
+package final class ScriptedTransport: StreamTransport {
     /// How the peer ends after its last byte.
-    public enum Close: String, Sendable {
+    package enum Close: String, Sendable {
         case closeNotify = "close_notify"
         case fin, reset
         /// Not at all: whoever waits gets a `timeout`.
         case silence
     }
 
-    public struct Script: Sendable {
-        public var reply: [UInt8]
-        public var close: Close
+    package struct Script: Sendable {
+        package var reply: [UInt8]
+        package var close: Close
         /// Most bytes of one `receive`.
-        public var step = Int.max
+        package var step = Int.max
         /// A `receive` never crosses this offset.
-        public var split = Int.max
+        package var split = Int.max
         /// Whether each piece has to be waited for.
-        public var pauses = false
+        package var pauses = false
         /// Most bytes of one `send`.
-        public var sendStep = Int.max
+        package var sendStep = Int.max
         /// What `start` throws.
-        public var startError: FetchError?
+        package var startError: FetchError?
         /// What `receive` throws after the reply, instead of ending.
-        public var receiveError: FetchError?
+        package var receiveError: FetchError?
         /// What `send` throws.
-        public var sendError: FetchError?
+        package var sendError: FetchError?
 
-        public init(_ reply: [UInt8] = [], close: Close = .fin, step: Int = .max) {
+        package init(_ reply: [UInt8] = [], close: Close = .fin, step: Int = .max) {
             self.reply = reply
             self.close = close
             self.step = step
         }
     }
 
-    public let script: Script
-    public private(set) var sent: [UInt8] = []
-    public private(set) var isStarted = false
-    public private(set) var isClosed = false
+    package let script: Script
+    package private(set) var sent: [UInt8] = []
+    package private(set) var isStarted = false
+    package private(set) var isClosed = false
     /// Calls of `wait`.
-    public private(set) var waits = 0
+    package private(set) var waits = 0
     /// Calls of `receive`, and bytes given.
-    public private(set) var receives = 0
-    public private(set) var given = 0
+    package private(set) var receives = 0
+    package private(set) var given = 0
     private var mayReceive = false
     private var maySend = false
 
-    public init(_ script: Script) { self.script = script }
+    package init(_ script: Script) { self.script = script }
 
-    public func start(by deadline: Deadline) async throws(FetchError) {
+    package func start(by deadline: Deadline) async throws(FetchError) {
         precondition(!isStarted)
         if let error = script.startError { throw error }
         isStarted = true
     }
 
-    public func receive(
+    package func receive(
         into buffer: UnsafeMutableRawBufferPointer
     ) throws(FetchError) -> TransportRead {
         precondition(isStarted && !isClosed && !buffer.isEmpty)
@@ -82,7 +82,7 @@ public final class ScriptedTransport: StreamTransport {
         }
     }
 
-    public func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+    package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         precondition(isStarted && !isClosed && !bytes.isEmpty)
         if let error = script.sendError { throw error }
         if script.pauses && !maySend { return .wouldBlock(.writable) }
@@ -92,7 +92,7 @@ public final class ScriptedTransport: StreamTransport {
         return .bytes(count)
     }
 
-    public func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
+    package func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
         waits += 1
         switch readiness {
         case .readable:
@@ -104,17 +104,17 @@ public final class ScriptedTransport: StreamTransport {
         }
     }
 
-    public func close() { isClosed = true }
+    package func close() { isClosed = true }
 }
 
 /// Gives out one scripted connection, and remembers for what.
-public final class ScriptedDialer: Dialer {
-    public let transport: ScriptedTransport
-    public private(set) var endpoints: [Endpoint] = []
+package final class ScriptedDialer: Dialer {
+    package let transport: ScriptedTransport
+    package private(set) var endpoints: [Endpoint] = []
 
-    public init(_ script: ScriptedTransport.Script) { transport = ScriptedTransport(script) }
+    package init(_ script: ScriptedTransport.Script) { transport = ScriptedTransport(script) }
 
-    public func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+    package func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         endpoints.append(endpoint)
         precondition(endpoints.count == 1, "one fetch dials once")
         let stream = ByteStream(transport: transport, idleSeconds: 0, deadline: .never)
@@ -122,24 +122,24 @@ public final class ScriptedDialer: Dialer {
         return stream
     }
 
-    public func httpClient() throws(FetchError) -> any HTTPClient {
+    package func httpClient() throws(FetchError) -> any HTTPClient {
         throw FetchError(.notBuiltIn, .input, "a scripted dialer has no HTTP engine")
     }
 }
 
 /// What a handler made of a case.
-public struct Played: Sendable, Hashable {
+package struct Played: Sendable, Hashable {
     /// Head, items and notes in order, each as ``eventLine(_:)``.
-    public var events: [String] = []
-    public var body: [UInt8] = []
-    public var completeness: Completeness?
-    public var error: FetchError?
-    public var sent: [UInt8] = []
+    package var events: [String] = []
+    package var body: [UInt8] = []
+    package var completeness: Completeness?
+    package var error: FetchError?
+    package var sent: [UInt8] = []
     /// Where it connected to.
-    public var dialled: [String] = []
+    package var dialled: [String] = []
 
     /// Everything as the `=` lines of a fixture: the body joined, then how it ended.
-    public var lines: [String] {
+    package var lines: [String] {
         var lines = events
         if !body.isEmpty { lines.append(eventLine(.body(body[...])) ?? "") }
         if let completeness {
@@ -148,8 +148,8 @@ public struct Played: Sendable, Hashable {
         return lines
     }
 
-    public var heads: [String] { events.filter { $0.hasPrefix("{\"event\":\"head\"") } }
-    public var items: [String] { events.filter { $0.hasPrefix("{\"event\":\"item\"") } }
+    package var heads: [String] { events.filter { $0.hasPrefix("{\"event\":\"head\"") } }
+    package var items: [String] { events.filter { $0.hasPrefix("{\"event\":\"item\"") } }
 }
 
 /// Runs a case through a handler.
@@ -158,7 +158,7 @@ public struct Played: Sendable, Hashable {
 ///   - step: Most bytes per read.
 ///   - split: Where two reads meet.
 ///   - cut: After how many bytes of the reply the peer ends, in the way of `close`.
-public func play(
+package func play(
     _ wire: WireCase, _ handler: any ProtocolHandler, step: Int = .max, split: Int = .max,
     cut: Int? = nil, close: ScriptedTransport.Close? = nil
 ) async -> Played {
@@ -172,7 +172,7 @@ public func play(
 }
 
 /// Runs a case's request against any script.
-public func play(
+package func play(
     _ wire: WireCase, _ handler: any ProtocolHandler, _ script: ScriptedTransport.Script
 ) async -> Played {
     let dialer = ScriptedDialer(script)
@@ -200,7 +200,7 @@ public func play(
 
 extension WireCase {
     /// The request as the fetcher would make it, for an ASCII host.
-    public func prepared(for handler: any ProtocolHandler) throws(FetchError) -> Request {
+    package func prepared(for handler: any ProtocolHandler) throws(FetchError) -> Request {
         let uri = try URI(parsing: url)
         guard let scheme = handler.schemes.first(where: { $0.name == uri.scheme }) else {
             throw FetchError(.unsupportedScheme, .input, "not of this handler")

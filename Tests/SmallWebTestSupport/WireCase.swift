@@ -28,7 +28,7 @@ public struct WireCase: Sendable, CustomStringConvertible {
     public var dial: String?
     public var request: [UInt8] = []
     public var reply: [UInt8] = []
-    public var close = ScriptedTransport.Close.fin
+    package var close = ScriptedTransport.Close.fin
     public var events: [String] = []
     public var error: Outcome?
 

@@ -35,6 +35,16 @@ final class Bench: Sendable {
         return Fetcher(registry: .builtIn, options: options, loop: loop)
     }
 
+    /// The front door, with this bench's trust store.
+    func web(
+        plugins: Registry = .builtIn, _ change: (inout SmallWeb.Options) -> Void = { _ in }
+    ) throws -> SmallWeb {
+        var options = SmallWeb.Options()
+        options.trust = TrustStore(path: storePath, policy: .tofu)
+        change(&options)
+        return try SmallWeb(plugins: plugins, options: options)
+    }
+
     /// A whole fetch, whatever its end.
     func play(
         _ url: String, store: String? = nil, request change: (inout Request) -> Void = { _ in },

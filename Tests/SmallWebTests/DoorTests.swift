@@ -3,7 +3,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// The ways into a fetch: a closure, a sequence, a collected response.
+/// The ways into a fetch: a closure, a sequence, a collected page.
 @Suite(.timeLimit(.minutes(5)))
 struct DoorTests {
     private let bench: Bench
@@ -15,10 +15,10 @@ struct DoorTests {
     }
 
     @Test func theSequenceHasTheEventsOfTheClosureAndThenTheEnd() async throws {
-        let fetcher = bench.fetcher()
+        let web = try bench.web()
         let played = await bench.play(server.url("/redirect/2"))
         var events: [Event] = []
-        for try await event in fetcher.events(try fetcher.request(server.url("/redirect/2"))) {
+        for try await event in web.events(server.url("/redirect/2")) {
             events.append(event)
         }
         guard case .end(let ending) = events.last else {
@@ -35,9 +35,8 @@ struct DoorTests {
     }
 
     @Test func theSequenceThrowsWhatTheFetchThrows() async throws {
-        let fetcher = bench.fetcher()
-        let iterator = fetcher.events(try fetcher.request(server.url("/malformed")))
-            .makeAsyncIterator()
+        let web = try bench.web()
+        let iterator = web.events(server.url("/malformed")).makeAsyncIterator()
         let error = await #expect(throws: FetchError.self) {
             while try await iterator.next() != nil {}
         }
@@ -45,10 +44,9 @@ struct DoorTests {
     }
 
     @Test func leavingTheSequenceClosesTheConnection() async throws {
-        let fetcher = bench.fetcher()
-        var request = try fetcher.request(server.url("/endless"))
-        request.limits.bodyBytesMax = nil
-        for try await event in fetcher.events(request) {
+        let web = try bench.web()
+        for try await event in web.events(server.url("/endless"), limits: .init(bodyBytesMax: nil))
+        {
             if case .body = event { break }
         }
         #expect(server.waitForConnections(1).count == 1)
@@ -62,10 +60,9 @@ struct DoorTests {
             report.yield(peer.writeUntilBlocked(most: 1 << 30))
             peer.hang()
         }
-        let fetcher = bench.fetcher()
+        let web = try bench.web()
         var iterator: FetchEvents.Iterator? =
-            fetcher.events(try fetcher.request(stalling.url("/9/x", scheme: "gopher")))
-            .makeAsyncIterator()
+            web.events(stalling.url("/9/x", scheme: "gopher")).makeAsyncIterator()
         while let event = try await iterator?.next() {
             if case .body = event { break }
         }
@@ -78,15 +75,17 @@ struct DoorTests {
         #expect(stalling.waitForConnections(1).count == 1)
     }
 
-    @Test func aResponseIsCollected() async throws {
-        let response = try await bench.fetcher().fetch(server.url("/1k"))
-        #expect(response.body == DemoSites.page)
-        #expect(response.ending.outcome == .ok)
+    @Test func aPageIsCollected() async throws {
+        let web = try bench.web()
+        let page = try await web.fetch(server.url("/1k"))
+        #expect(page.body == DemoSites.page)
+        #expect(page.outcome == .ok)
+        #expect(page.status == 20)
         let gopher = try LoopbackServer(handler: DemoSites.gopher)
-        let menu = try await bench.fetcher().fetch(gopher.url("/1/", scheme: "gopher"))
+        let menu = try await web.fetch(gopher.url("/1/", scheme: "gopher"))
         #expect(menu.items.count == 10)
         let error = await #expect(throws: FetchError.self) {
-            try await bench.fetcher().fetch(server.url("/big/2000"), bodyBytesMax: 1000)
+            try await web.fetch(server.url("/big/2000"), limits: .init(bodyBytesMax: 1000))
         }
         #expect(error?.outcome == .tooLarge)
     }
@@ -107,28 +106,28 @@ struct DoorTests {
     }
 
     @Test func cancellingTheConsumerEndsTheSequence() async throws {
-        let fetcher = bench.fetcher()
-        let request = try fetcher.request(server.url("/silent"))
+        let web = try bench.web()
+        let request = try web.request(server.url("/silent"))
         let task = Task { () -> FetchError? in
             do throws(FetchError) {
-                for try await _ in fetcher.events(request) {}
+                for try await _ in web.events(request) {}
                 return nil
             } catch {
                 return error
             }
         }
-        server.waitForClient()
+        await eventually { server.clientSockets > 0 }
         task.cancel()
         #expect(await task.value?.outcome == .interrupted)
         #expect(server.waitForConnections(1).count == 1)
     }
 
     @Test func aHundredFetchesRunAtOnce() async throws {
-        let (bench, server) = (bench, server)
-        let fetcher = bench.fetcher()
+        let server = server
+        let web = try bench.web()
         try await withThrowingTaskGroup(of: [UInt8].self) { group in
             for _ in 0..<100 {
-                group.addTask { try await fetcher.fetch(server.url("/1k")).body }
+                group.addTask { try await web.fetch(server.url("/1k")).body }
             }
             for try await body in group { #expect(body == DemoSites.page) }
         }

@@ -34,7 +34,7 @@ struct HTTPRedirectTests {
         let played = await bench.play(web.url("/redirect/2"))
         #expect(played.text == "This site is part of the tests of smallweb.\n")
         #expect(played.ending?.bodyBytes == played.body.count)
-        let response = try await bench.fetcher().fetch(web.url("/redirect/1"))
+        let response = try await bench.web().fetch(web.url("/redirect/1"))
         #expect(response.body == played.body)
     }
 

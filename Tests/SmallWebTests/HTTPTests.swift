@@ -237,8 +237,8 @@ struct HTTPTests {
     }
 
     @Test func aThousandFetchesRunAtOnce() async throws {
-        let (bench, web) = (bench, web)
-        let fetcher = bench.fetcher()
+        let web = web
+        let door = try bench.web()
         // Each takes a descriptor at either end.
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -247,7 +247,7 @@ struct HTTPTests {
         let count = min(1000, Int(clamping: limit.rlim_cur) / 2 - 200)
         try await withThrowingTaskGroup(of: [UInt8].self) { group in
             for _ in 0..<count {
-                group.addTask { try await fetcher.fetch(web.url("/1k")).body }
+                group.addTask { try await door.fetch(web.url("/1k")).body }
             }
             for try await body in group { #expect(body == DemoSites.page) }
         }
@@ -263,11 +263,9 @@ struct HTTPTests {
             peer.write("HTTP/1.0 200 OK\r\n\r\n")
             report.yield(peer.writeUntilBlocked(most: 1 << 30))
         }
-        let fetcher = bench.fetcher()
-        var request = try fetcher.request(stalling.url("/", scheme: "http"))
-        request.limits.bodyBytesMax = nil
-        request.limits.idleSeconds = 10
-        let iterator = fetcher.events(request).makeAsyncIterator()
+        let limits = Limits(idle: .seconds(10), bodyBytesMax: nil)
+        let iterator = try bench.web().events(stalling.url("/", scheme: "http"), limits: limits)
+            .makeAsyncIterator()
         var received = 0
         while received == 0, let event = try await iterator.next() {
             if case .body(let bytes) = event { received += bytes.count }
@@ -287,10 +285,8 @@ struct HTTPTests {
     }
 
     @Test func leavingTheSequenceClosesTheConnection() async throws {
-        let fetcher = bench.fetcher()
-        var request = try fetcher.request(web.url("/endless"))
-        request.limits.bodyBytesMax = nil
-        for try await event in fetcher.events(request) {
+        let events = try bench.web().events(web.url("/endless"), limits: .init(bodyBytesMax: nil))
+        for try await event in events {
             if case .body = event { break }
         }
         await eventually { web.server.connections.count == 1 }

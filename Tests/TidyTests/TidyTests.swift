@@ -14,10 +14,12 @@ import Testing
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path
 
-    static let sources: [Source] = ["Sources", "Plugins", "Tests"].flatMap { folder in
+    static let sources: [Source] = ["Sources", "Plugins", "Tests", "docs"].flatMap { folder in
         let names = FileManager.default.enumerator(atPath: "\(root)/\(folder)")
         return (names?.allObjects as? [String] ?? []).compactMap { name -> Source? in
+            // A manifest's first line is the version of the tools.
             guard [".swift", ".h", ".c"].contains(where: { name.hasSuffix($0) }),
+                !name.hasSuffix("Package.swift"),
                 let text = try? String(contentsOfFile: "\(root)/\(folder)/\(name)", encoding: .utf8)
             else { return nil }
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -104,13 +106,50 @@ import Testing
         }
     }
 
-    @Test(arguments: sources.filter { $0.path.hasPrefix("Sources/SmallWebCore/") })
-    func publicDeclarationsOfTypesAreDocumented(_ source: Source) {
+    /// What a program can name has a promise in words.
+    @Test(
+        arguments: sources.filter { source in
+            ["Sources/SmallWeb/", "Sources/SmallWebCore/"].contains(where: source.path.hasPrefix)
+        })
+    func publicDeclarationsAreDocumented(_ source: Source) {
+        // What a protocol of the standard library promises needs no words of ours.
+        let promised = [
+            "import ", "static func ==", "static func <", "var description:", "typealias Element",
+            "typealias Failure",
+        ].map { "public " + $0 }
+        var isDocumented = false
         for (number, line) in source.lines.enumerated() {
-            let kinds = ["struct ", "enum ", "final class ", "protocol ", "typealias "]
-            guard kinds.contains(where: { line.hasPrefix("public \($0)") }) else { continue }
-            let before = number > 0 ? source.lines[number - 1] : ""
-            #expect(before.hasPrefix("//") || before.hasPrefix("@"), "line \(number + 1)")
+            let text = line.drop { $0 == " " }
+            if text.hasPrefix("///") {
+                isDocumented = true
+            } else if !text.hasPrefix("//") && !text.hasPrefix("@") || text.contains("public ") {
+                let declaration = text.range(of: "public ").map { text[$0.lowerBound...] } ?? ""
+                if text.hasPrefix("public ") || text.hasPrefix("@"), !declaration.isEmpty,
+                    !promised.contains(where: declaration.hasPrefix)
+                {
+                    #expect(isDocumented, "line \(number + 1): \(text)")
+                }
+                isDocumented = false
+            }
+        }
+    }
+
+    /// What README.md shows is what is built and run.
+    @Test func theExamplesOfTheReadmeAreThoseOfThePackages() throws {
+        let readme = try String(contentsOfFile: Self.root + "/README.md", encoding: .utf8)
+        let mains = ["swift-fetch/Sources/fetch", "swift-plugin/Sources/daytime"]
+        let examples = try mains.map { path in
+            try String(
+                contentsOfFile: "\(Self.root)/docs/examples/\(path)/main.swift", encoding: .utf8)
+        }.joined(separator: "\n")
+        let known = Set(examples.split(separator: "\n").map { $0.drop { $0 == " " } })
+        let blocks = readme.components(separatedBy: "```swift\n").dropFirst()
+        #expect(blocks.count == 2)
+        for block in blocks {
+            let code = block.components(separatedBy: "```")[0]
+            for line in code.split(separator: "\n") {
+                #expect(known.contains(line.drop { $0 == " " }), "\(line)")
+            }
         }
     }
 

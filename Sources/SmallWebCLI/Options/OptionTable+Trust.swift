@@ -93,8 +93,7 @@ extension Settings {
     ///
     /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
     func knownHosts() throws(FetchError) -> String {
-        if let path = knownHostsFile ?? Environment.variable("SMALLWEB_KNOWN_HOSTS") { return path }
-        guard let path = UserFiles.path("XDG_DATA_HOME", ".local/share", "known_hosts") else {
+        guard let path = knownHostsFile ?? UserFiles.knownHosts else {
             throw usageError(
                 "no home directory for the trust store",
                 hint: "set HOME, or name the file with --known-hosts")

@@ -9,11 +9,7 @@ struct IdentityStore: Sendable {
     let directory: String
 
     init() throws(FetchError) {
-        let named = Environment.variable("SMALLWEB_IDENTITIES")
-        guard
-            let directory = named
-                ?? UserFiles.path("XDG_DATA_HOME", ".local/share", "identities")
-        else {
+        guard let directory = UserFiles.identities else {
             throw usageError(
                 "no home directory for identities", hint: "set HOME or SMALLWEB_IDENTITIES")
         }

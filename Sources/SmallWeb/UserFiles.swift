@@ -1,65 +1,55 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import SmallWeb
+package import SmallWebCore
 
 /// The user's own files, by the XDG Base Directory Specification.
-enum UserFiles {
+package enum UserFiles {
     /// `nil` when there is neither a variable nor a home directory to find it by. Without HOME, as
     /// under cron and systemd, it is that of the user database.
-    static func path(_ variable: String, _ fallback: String, _ name: String) -> String? {
+    package static func path(_ variable: String, _ fallback: String, _ name: String) -> String? {
         // A relative XDG directory is invalid and ignored.
-        if let base = Environment.variable(variable), base.hasPrefix("/") {
+        if let base = Self.variable(variable), base.hasPrefix("/") {
             return "\(base)/smallweb/\(name)"
         }
         let home =
-            Environment.variable("HOME")
+            Self.variable("HOME")
             ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
         return home.map { "\($0)/\(fallback)/smallweb/\(name)" }
     }
 
-    static var history: StoreFile? {
+    /// Of the environment; `nil` when unset or empty.
+    private static func variable(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(systemName: value)
+    }
+
+    /// The trust store's default place: SMALLWEB_KNOWN_HOSTS, or a file of the user's data.
+    package static var knownHosts: String? {
+        variable("SMALLWEB_KNOWN_HOSTS") ?? path("XDG_DATA_HOME", ".local/share", "known_hosts")
+    }
+    /// The directory of the identities: SMALLWEB_IDENTITIES, or beside the trust store's place.
+    package static var identities: String? {
+        variable("SMALLWEB_IDENTITIES") ?? path("XDG_DATA_HOME", ".local/share", "identities")
+    }
+    package static var history: StoreFile? {
         path("XDG_STATE_HOME", ".local/state", "history").map { StoreFile($0, title: "history") }
     }
-    static var bookmarks: StoreFile? {
+    package static var bookmarks: StoreFile? {
         path("XDG_CONFIG_HOME", ".config", "bookmarks").map { StoreFile($0, title: "bookmarks") }
     }
 
     /// - Returns: `nil` when it cannot be opened. More than `limit` bytes: the last ones.
-    static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
+    package static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
         defer { close(file) }
         return read(file, limit: limit)
     }
 
-    /// All of it, for those who must not do without: a pipe is waited for.
-    ///
-    /// - Parameter what: `the history`, for the message.
-    /// - Throws: `read`.
-    static func content(
-        of path: String, _ what: String, _ patience: Patience = Patience()
-    ) throws(FetchError) -> [UInt8] {
-        let bytesMax = 4 << 20
-        do throws(SystemError) {
-            let file = try patience.call { open(path, O_RDONLY | O_CLOEXEC) }
-            defer { close(file) }
-            let bytes = try readAll(file, limit: bytesMax)
-            guard bytes.count <= bytesMax else { throw SystemError(number: EFBIG) }
-            return bytes
-        } catch {
-            if let failure = Patience.failure(error, "no program opens \(path) to write it") {
-                throw failure
-            }
-            throw FetchError(
-                .read, .input, "cannot read \(what) \(path): \(error.sentence)",
-                errnoName: error.name)
-        }
-    }
-
     /// Whether there is such a file, readable or not.
-    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    static func read(_ file: Int32, limit: Int) -> [UInt8]? {
+    package static func read(_ file: Int32, limit: Int) -> [UInt8]? {
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let size = min(Int(status.st_size), limit)
@@ -77,7 +67,7 @@ enum UserFiles {
     /// What is in a directory, hidden files left out, by name.
     ///
     /// - Throws: `read`.
-    static func names(in directory: String) throws(FetchError) -> [String] {
+    package static func names(in directory: String) throws(FetchError) -> [String] {
         guard let handle = opendir(directory) else {
             let error = SystemError(number: errno)
             throw FetchError(

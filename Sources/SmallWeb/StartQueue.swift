@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+package import SmallWebCore
 
 /// Says which of many waiting items starts next. Pure: the caller brings the time.
 ///
 /// Items start in the order in which they were added, except those whose host has as many under way
 /// as it may have, or must not be asked yet. What is put back goes before all that wait. A start
 /// costs O(log h) for h hosts with waiting items.
-final class StartQueue<Item> {
-    struct Limits {
+package final class StartQueue<Item> {
+    package struct Limits {
         /// Items of one host under way at a time, 1 or more.
-        var perHost = 1
+        package var perHost = 1
         /// Least time between the starts of a host.
-        var hostSeconds = 0.0
+        package var hostSeconds = 0.0
         /// Least time between any two starts.
-        var startSeconds = 0.0
+        package var startSeconds = 0.0
         /// Longest pause of a host that its items wait for.
-        var pauseSecondsMax = Double.infinity
+        package var pauseSecondsMax = Double.infinity
+
+        package init(
+            perHost: Int = 1, hostSeconds: Double = 0, startSeconds: Double = 0,
+            pauseSecondsMax: Double = .infinity
+        ) {
+            self.perHost = perHost
+            self.hostSeconds = hostSeconds
+            self.startSeconds = startSeconds
+            self.pauseSecondsMax = pauseSecondsMax
+        }
     }
 
-    enum Turn {
+    package enum Turn {
         /// This one starts now: call ``end(_:)`` when it is over.
         case start(Entry)
         /// This one does not start: it has no host, or the host wants to be left alone for
@@ -29,8 +39,8 @@ final class StartQueue<Item> {
     }
 
     /// An item that was started.
-    struct Entry {
-        let item: Item
+    package struct Entry {
+        package let item: Item
         fileprivate let host: Host
     }
 
@@ -62,22 +72,22 @@ final class StartQueue<Item> {
     private var nextPlace = 0
     private var lastPlaceBack = 0
     /// Items that wait.
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    init(_ limits: Limits) {
+    package init(_ limits: Limits) {
         self.limits = limits
         hostless.refusesUntil = .never
     }
 
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// Hosts that are known; those that do not matter any more are forgotten in time.
-    var hostCount: Int { hosts.count }
+    package var hostCount: Int { hosts.count }
 
     // MARK: In
 
     /// Puts an item behind all others. One without a host waits for those before it alone.
-    func add(_ item: Item, host name: String?, now: Deadline) {
+    package func add(_ item: Item, host name: String?, now: Deadline) {
         let host = name.map { self.host($0, now) } ?? hostless
         count += 1
         host.waitingCount += 1
@@ -87,7 +97,7 @@ final class StartQueue<Item> {
     }
 
     /// Puts an item that has ended before all others, to start again, but not before `notBefore`.
-    func putBack(_ entry: Entry, notBefore: Deadline, now: Deadline) {
+    package func putBack(_ entry: Entry, notBefore: Deadline, now: Deadline) {
         lastPlaceBack -= 1
         let (host, waiting) = (entry.host, Waiting(item: entry.item, place: lastPlaceBack))
         count += 1
@@ -103,7 +113,7 @@ final class StartQueue<Item> {
     // MARK: Out
 
     /// The item whose turn it is. One that starts counts as under way.
-    func next(_ now: Deadline) -> Turn {
+    package func next(_ now: Deadline) -> Turn {
         wake(now)
         let opening = now >= notBefore ? ready.first : nil
         if let host = refusing.first, opening.map(host.comes(before:)) ?? true {
@@ -119,13 +129,13 @@ final class StartQueue<Item> {
     }
 
     /// What was started is over.
-    func end(_ entry: Entry, now: Deadline) {
+    package func end(_ entry: Entry, now: Deadline) {
         entry.host.running -= 1
         if entry.host.rank == nil { rank(entry.host, now) }
     }
 
     /// All that wait, in their order.
-    func removeAll() -> [Item] {
+    package func removeAll() -> [Item] {
         var all = delayed.map(\.waiting)
         delayed = []
         for host in [hostless] + hosts.values {
@@ -140,7 +150,7 @@ final class StartQueue<Item> {
     // MARK: Hosts
 
     /// The host of `entry` asks for `seconds` without a request.
-    func pause(_ entry: Entry, seconds: Double, now: Deadline) {
+    package func pause(_ entry: Entry, seconds: Double, now: Deadline) {
         let host = entry.host
         remove(host)
         host.notBefore = max(host.notBefore, now.advanced(seconds: seconds))
@@ -155,7 +165,7 @@ final class StartQueue<Item> {
     }
 
     /// When the host of `entry` may be asked next; `nil` while it refuses.
-    func opening(for entry: Entry, now: Deadline) -> Deadline? {
+    package func opening(for entry: Entry, now: Deadline) -> Deadline? {
         entry.host.isRefusing(now) ? nil : entry.host.notBefore
     }
 

@@ -2,14 +2,14 @@
 internal import Glibc
 
 /// Text in a declared charset to UTF-8, for a terminal. Owns an iconv descriptor.
-final class CharsetConverter {
+package final class CharsetConverter {
     private let descriptor: iconv_t
     private var carry: [CChar] = []
     /// Whether something was invalid.
     private var hasReplaced = false
 
     /// `nil` when the charset is UTF-8 already or unknown to the system.
-    init?(from charset: String) {
+    package init?(from charset: String) {
         if charset == "utf-8" || charset == "utf8" || charset == "us-ascii" { return nil }
         guard let descriptor = iconv_open("UTF-8//TRANSLIT", charset),
             Int(bitPattern: descriptor) != -1
@@ -21,7 +21,7 @@ final class CharsetConverter {
 
     /// Converts what is complete and keeps the rest for the next piece; what is invalid becomes
     /// U+FFFD.
-    func convert(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    package func convert(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var input = carry + bytes.map { CChar(bitPattern: $0) }
         var output: [UInt8] = []
         var used = 0
@@ -55,7 +55,7 @@ final class CharsetConverter {
     }
 
     /// Converts a whole text; `nil` when it is not in the charset.
-    func convertAll(_ bytes: [UInt8]) -> [UInt8]? {
+    package func convertAll(_ bytes: [UInt8]) -> [UInt8]? {
         let text = convert(bytes[...])
         return carry.isEmpty && !hasReplaced ? text : nil
     }

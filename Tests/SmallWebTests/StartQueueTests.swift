@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-import SmallWebCore
+import SmallWeb
 import SmallWebTestSupport
 import Testing
-
-@testable import SmallWebCLI
 
 struct StartQueueTests {
     private static let second: UInt64 = 1_000_000_000

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// The task behind an async sequence, which begins with the first `next()` and is cancelled when
+/// this object goes, or when the task that waits for an element is cancelled.
+final class Producer<Element: Sendable>: Sendable {
+    private let handoff = Handoff<Element>()
+    private let task = Locked<Task<Void, Never>?>(nil)
+    private let produce: @Sendable (Handoff<Element>) async throws(FetchError) -> Void
+
+    /// - Parameter produce: Puts one element after the other; returns at the end.
+    init(_ produce: @escaping @Sendable (Handoff<Element>) async throws(FetchError) -> Void) {
+        self.produce = produce
+    }
+
+    deinit { task.withLock { $0 }?.cancel() }
+
+    func next() async throws(FetchError) -> Element? {
+        let task = task.withLock { task in
+            if let task { return task }
+            let (produce, handoff) = (produce, handoff)
+            // The one unstructured task of the library: a sequence has no scope that a structured
+            // one could live in. It ends with the iterator.
+            let started = Task {
+                do throws(FetchError) {
+                    try await produce(handoff)
+                    handoff.finish(nil)
+                } catch {
+                    handoff.finish(error)
+                }
+            }
+            task = started
+            return started
+        }
+        let result = await withTaskCancellationHandler {
+            await handoff.take()
+        } onCancel: {
+            task.cancel()
+        }
+        return try result.get()
+    }
+}
+
+/// Passes elements from one task to another, one at a time.
+final class Handoff<Element: Sendable>: Sendable {
+    private typealias Taken = Result<Element?, FetchError>
+
+    private struct State {
+        var element: Element?
+        var end: Taken?
+        var taker: CheckedContinuation<Taken, Never>?
+        var putter: CheckedContinuation<Bool, Never>?
+        var isCancelled = false
+    }
+
+    private let state = Locked(State())
+
+    /// Returns when the element before this one has been taken.
+    func put(_ element: Element) async throws(FetchError) {
+        let hasRoom = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+                let answer: Bool? = state.withLock { state in
+                    if state.isCancelled { return false }
+                    if state.element == nil { return true }
+                    state.putter = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let putter = state.withLock { state in
+                state.isCancelled = true
+                defer { state.putter = nil }
+                return state.putter
+            }
+            putter?.resume(returning: false)
+        }
+        guard hasRoom else { throw .cancelled }
+        let taker: CheckedContinuation<Taken, Never>? = state.withLock { state in
+            guard let taker = state.taker else {
+                state.element = element
+                return nil
+            }
+            state.taker = nil
+            return taker
+        }
+        taker?.resume(returning: .success(element))
+    }
+
+    func finish(_ error: FetchError?) {
+        let taker = state.withLock { state -> CheckedContinuation<Taken, Never>? in
+            state.end = error.map { .failure($0) } ?? .success(nil)
+            defer { state.taker = nil }
+            return state.taker
+        }
+        taker?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+    }
+
+    func take() async -> Result<Element?, FetchError> {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Taken, Never>) in
+            let (result, putter) = state.withLock {
+                state -> (Taken?, CheckedContinuation<Bool, Never>?) in
+                if let element = state.element {
+                    state.element = nil
+                    defer { state.putter = nil }
+                    return (.success(element), state.putter)
+                }
+                if let end = state.end { return (end, nil) }
+                state.taker = continuation
+                return (nil, nil)
+            }
+            putter?.resume(returning: true)
+            if let result { continuation.resume(returning: result) }
+        }
+    }
+}

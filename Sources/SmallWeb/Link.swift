@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+package import SmallWebFormats
+
+/// A link of a page, or a line of a menu that leads nowhere.
+public struct Link: Sendable {
+    /// What it leads to, as far as its URL or its menu says.
+    public let kind: Item.Kind
+    /// Absolute; `nil` when it leads nowhere, or its target cannot be a URL.
+    package let uri: URI?
+    /// The target as written.
+    package let raw: [UInt8]
+    /// For people, as it came.
+    package let text: [UInt8]
+    /// In the page, from 1.
+    package let line: Int
+    /// What the page's protocol alone knows of it.
+    package var facts = Facts()
+
+    /// Absolute, with an ASCII host; empty for a line that leads nowhere, which ``Page/links``
+    /// leaves out.
+    public var url: String { uri?.description ?? "" }
+
+    /// For people; may be empty, and may hold control characters.
+    public var label: String { String(decoding: text, as: UTF8.self) }
+
+    /// A gemtext link.
+    ///
+    /// - Parameter base: The page's own URI, after redirects.
+    package init(_ line: GemtextLine, base: URI, registry: Registry) {
+        raw = line.target
+        uri = Self.resolve(line.target, base: base, registry)
+        text = line.text
+        kind = Self.kind(of: uri, registry)
+        self.line = line.number
+    }
+
+    /// A line of a menu or listing.
+    package init(_ item: Item, line: Int) {
+        uri = item.url.flatMap { try? URI(parsing: $0).whereItLeads }
+        raw = item.target ?? Array(item.text.utf8)
+        text = Array(item.text.utf8)
+        kind = item.kind
+        self.line = line
+        facts = item.facts
+    }
+
+    /// Whether it is meant to lead somewhere.
+    package var isLink: Bool { kind != .info && kind != .error }
+
+    private static func resolve(_ target: [UInt8], base: URI, _ registry: Registry) -> URI? {
+        guard let text = String(validating: target, as: UTF8.self) else { return nil }
+        let uri = try? base.resolving(text) { registry[$0]?.scheme.pathForm == .opaque }
+        return uri?.whereItLeads
+    }
+
+    /// What a gemtext link leads to, as far as its URL says: the scheme if it is not one of ours,
+    /// otherwise the end of the name.
+    private static func kind(of uri: URI?, _ registry: Registry) -> Item.Kind {
+        guard let uri else { return .link }
+        if ["telnet", "tn3270", "ssh"].contains(uri.scheme) { return .telnet }
+        guard registry[uri.scheme] != nil else { return .external }
+        let name = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return .link }
+        return kinds[name[name.index(after: dot)...].lowercased()] ?? .link
+    }
+
+    private static let kinds: [String: Item.Kind] = {
+        let words: [Item.Kind: String] = [
+            .image: "avif bmp gif ico jpeg jpg png svg tif tiff webp",
+            .text: "asc csv diff json log markdown md patch text toml txt xml yaml yml",
+            .binary: "7z aac apk avi bin bz2 deb djvu epub exe flac gz iso jar m4a midi mkv mov "
+                + "mp3 mp4 mpeg odt ogg opus pdf rar rpm tar tgz wav webm xz zip zst",
+        ]
+        return words.reduce(into: [:]) { kinds, entry in
+            for word in entry.value.split(separator: " ") { kinds[String(word)] = entry.key }
+        }
+    }()
+}
+
+extension URI {
+    /// With an ASCII host; `nil` for a host that cannot be one.
+    fileprivate var whereItLeads: URI? {
+        do throws(FetchError) {
+            return try withASCIIHost()
+        } catch {
+            // Without libidn2 this cannot be decided here; the fetch will report it.
+            return error.outcome == .notBuiltIn ? self : nil
+        }
+    }
+}
+
+/// Finds the links of one page while it arrives: in gemtext, and among the lines of whatever its
+/// plugin gives the lines of.
+package struct LinkReader {
+    private var gemtext: GemtextReader?
+    private let charset: CharsetConverter?
+    private let base: URI
+    private let registry: Registry
+    private var itemsCount = 0
+
+    /// - Parameter base: The page's own URI, after redirects.
+    package init(_ head: Head, base: URI, registry: Registry) {
+        self.base = base
+        self.registry = registry
+        let isGemtext = head.mediaType?.essence == "text/gemini"
+        gemtext = isGemtext ? GemtextReader() : nil
+        charset = isGemtext ? head.mediaType?.charset.flatMap(CharsetConverter.init(from:)) : nil
+        isOfUse = isGemtext || head.mediaType?.essence == "application/gopher-menu"
+    }
+
+    /// False while the page is of a kind that has no links, as far as we read it.
+    package private(set) var isOfUse: Bool
+
+    package mutating func links(in bytes: ArraySlice<UInt8>) -> [Link] {
+        let text = charset.map { $0.convert(bytes)[...] } ?? bytes
+        return (gemtext?.add(text) ?? []).compactMap(link)
+    }
+
+    package mutating func link(_ item: Item) -> Link {
+        isOfUse = true
+        itemsCount += 1
+        return Link(item, line: itemsCount)
+    }
+
+    /// The last line's, when no line feed ended it.
+    package mutating func finish() -> Link? { gemtext?.finish().flatMap(link) }
+
+    private func link(_ line: GemtextLine) -> Link? {
+        line.kind == .link ? Link(line, base: base, registry: registry) : nil
+    }
+}

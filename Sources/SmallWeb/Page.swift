@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// A reply in whole: what ``SmallWeb/fetch(_:input:limits:)`` collects.
+public struct Page: Sendable {
+    /// How the fetch ended, with all that is known about it.
+    public let ending: Ending
+    /// The body's bytes as they came.
+    public let body: [UInt8]
+    /// The lines of a menu or listing, as its protocol reads them.
+    public let items: [Item]
+    /// What this page's protocol alone knows about the reply.
+    public let facts: Facts
+    private let plugins: Registry
+
+    init(_ ending: Ending, _ parts: Parts, _ plugins: Registry) {
+        self.ending = ending
+        body = parts.body
+        items = parts.items
+        var facts = ending.head?.facts ?? Facts()
+        facts.merge(parts.facts)
+        self.facts = facts
+        self.plugins = plugins
+    }
+
+    /// Where the page is, after redirects.
+    public var url: String { ending.uri.description }
+
+    /// `ok`, or why the server refused, such as `permanent-failure` or `needs-input`.
+    public var outcome: Outcome { ending.outcome }
+
+    /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
+    public var status: Int? { ending.head?.status }
+
+    /// What the body is, as far as the protocol says.
+    public var mediaType: MediaType? { ending.head?.mediaType }
+
+    /// The body as text, from the charset that the server names; what is invalid becomes U+FFFD.
+    /// It may hold control characters.
+    public var text: String {
+        let charset = mediaType?.charset.flatMap(CharsetConverter.init(from:))
+        return String(decoding: charset?.convert(body[...]) ?? body, as: UTF8.self)
+    }
+
+    /// Where the page leads: the links of gemtext, and of the lines of a menu those that are links.
+    /// Found anew each time this is asked for.
+    public var links: [Link] {
+        var links: [Link] = []
+        if let head = ending.head {
+            var reader = LinkReader(head, base: ending.uri, registry: plugins)
+            links = reader.links(in: body[...])
+            if let last = reader.finish() { links.append(last) }
+        }
+        links += items.enumerated().map { Link($0.element, line: $0.offset + 1) }
+        return links.filter { $0.isLink && $0.kind != .reference && $0.uri != nil }
+    }
+
+    /// What has come so far.
+    struct Parts: Sendable {
+        var body: [UInt8] = []
+        var items: [Item] = []
+        var facts = Facts()
+
+        mutating func take(_ event: Event) {
+            switch event {
+            case .body(let bytes): body += bytes
+            case .item(let item): items.append(item)
+            case .facts(let more): facts.merge(more)
+            default: break
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+extension UserFiles {
+    /// All of it, for those who must not do without: a pipe is waited for.
+    ///
+    /// - Parameter what: `the history`, for the message.
+    /// - Throws: `read`.
+    static func content(
+        of path: String, _ what: String, _ patience: Patience = Patience()
+    ) throws(FetchError) -> [UInt8] {
+        let bytesMax = 4 << 20
+        do throws(SystemError) {
+            let file = try patience.call { open(path, O_RDONLY | O_CLOEXEC) }
+            defer { close(file) }
+            let bytes = try readAll(file, limit: bytesMax)
+            guard bytes.count <= bytesMax else { throw SystemError(number: EFBIG) }
+            return bytes
+        } catch {
+            if let failure = Patience.failure(error, "no program opens \(path) to write it") {
+                throw failure
+            }
+            throw FetchError(
+                .read, .input, "cannot read \(what) \(path): \(error.sentence)",
+                errnoName: error.name)
+        }
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+import Glibc
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+/// Many URLs through the front door.
+@Suite(.timeLimit(.minutes(5)))
+struct BatchTests {
+    private let bench: Bench
+    private let web: SmallWeb
+
+    init() throws {
+        bench = try Bench()
+        web = try bench.web()
+    }
+
+    /// Serves finger; `reply` gets the number of the request, from 1, and what was asked for.
+    private func server(
+        _ reply: @escaping @Sendable (Int, String, Peer) -> Void
+    ) throws -> LoopbackServer {
+        let count = Locked(0)
+        return try LoopbackServer { peer in
+            guard let line = peer.readLine() else { return }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            reply(number, String(decoding: line.dropLast(2), as: UTF8.self), peer)
+        }
+    }
+
+    private func collect(_ results: FetchResults) async throws -> [FetchResult] {
+        var all: [FetchResult] = []
+        for try await result in results { all.append(result) }
+        return all
+    }
+
+    private func texts(_ results: [FetchResult]) throws -> [String] {
+        try results.map { result in try result.get().text }
+    }
+
+    @Test func resultsKeepTheOrderOfTheURLs() async throws {
+        let isSecondThere = Monitor(false)
+        let server = try server { _, name, peer in
+            if name == "b" { isSecondThere.update { $0 = true } }
+            if name == "a" { isSecondThere.wait { $0 ? () : nil } }
+            peer.write(name)
+        }
+        let urls = ["a", "b", "c"].map { server.url("/\($0)", scheme: "finger") }
+        let results = try await collect(web.run(urls, parallel: 3))
+        #expect(results.map(\.index) == [0, 1, 2])
+        #expect(results.map(\.url) == urls)
+        #expect(try texts(results) == ["a", "b", "c"])
+        #expect(results.allSatisfy { $0.attempts == 1 })
+    }
+
+    @Test func resultsComeAsTheyAreThereWhenOrderDoesNotMatter() async throws {
+        let isTaken = Monitor(false)
+        let server = try server { _, name, peer in
+            if name == "a" { isTaken.wait { $0 ? () : nil } }
+            peer.write(name)
+        }
+        let urls = ["a", "b"].map { server.url("/\($0)", scheme: "finger") }
+        var indices: [Int] = []
+        for try await result in web.run(urls, parallel: 2, options: .init(keepsOrder: false)) {
+            indices.append(result.index)
+            isTaken.update { $0 = true }
+        }
+        #expect(indices == [1, 0])
+    }
+
+    @Test func aHostHasNoMoreThanItsLimitAtATime() async throws {
+        let load = Locked((now: 0, most: 0))
+        let server = try server { _, name, peer in
+            load.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            peer.write(name)
+            load.withLock { $0.now -= 1 }
+        }
+        let urls = (0..<40).map { server.url("/\($0)", scheme: "finger") }
+        let results = try await collect(web.run(urls, parallel: 40, options: .init(perHost: 3)))
+        #expect(try texts(results) == (0..<40).map { String($0) })
+        #expect(load.withLock { $0.most } <= 3)
+    }
+
+    @Test func whatMayPassIsTriedAgain() async throws {
+        let server = try server { number, _, peer in
+            if number < 3 { peer.reset() } else { peer.write("third") }
+        }
+        let url = server.url("/x", scheme: "finger")
+        let again = try await collect(
+            web.run([url], options: .init(retries: 2, retryDelay: .milliseconds(1))))
+        #expect(try texts(again) == ["third"])
+        #expect(again.map(\.attempts) == [3])
+    }
+
+    @Test func aHostThatAsksForALongPauseIsLeftAlone() async throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write("44 7200\r\n")
+        }
+        let results = try await collect(
+            web.run(["/a", "/b"].map { server.url($0) }, options: .init(retries: 5)))
+        #expect(results.map(\.attempts) == [1, 0])
+        #expect(try results[0].get().outcome == .temporaryFailure)
+        guard case .failure(let error) = results[1].result else {
+            Issue.record("the second one was fetched")
+            return
+        }
+        #expect(error.outcome == .temporaryFailure)
+        #expect(
+            error.description == "\(server.url("/b")): the host asked for a pause of 7200 seconds")
+    }
+
+    @Test func startsKeepTheirDistance() async throws {
+        let server = try server { _, name, peer in peer.write(name) }
+        let urls = (0..<4).map { server.url("/\($0)", scheme: "finger") }
+        let start = ContinuousClock.now
+        _ = try await collect(
+            web.run(urls, parallel: 4, options: .init(hostInterval: .milliseconds(50))))
+        #expect(ContinuousClock.now - start >= .milliseconds(140))
+    }
+
+    @Test func badURLsAreResults() async throws {
+        let results = try await collect(web.run(["nowhere://x/", "", "gemini://"]))
+        #expect(results.map(\.attempts) == [0, 0, 0])
+        let outcomes = results.map { result -> Outcome? in
+            if case .failure(let error) = result.result { error.outcome } else { nil }
+        }
+        #expect(outcomes == [.unsupportedScheme, .badURL, .badURL])
+    }
+
+    // MARK: Input
+
+    private struct Broken: Error {}
+
+    @Test func aFailingListEndsTheRunAfterItsResults() async throws {
+        let server = try server { _, name, peer in peer.write(name) }
+        let url = server.url("/x", scheme: "finger")
+        let urls = AsyncThrowingStream<String, any Error> { continuation in
+            continuation.yield(url)
+            continuation.finish(throwing: Broken())
+        }
+        let iterator = web.run(urls, parallel: 2).makeAsyncIterator()
+        #expect(try await iterator.next()?.get().text == "x")
+        let error = await #expect(throws: FetchError.self) { try await iterator.next() }
+        #expect(error?.outcome == .read)
+    }
+
+    @Test func anEndlessListIsReadAsThereIsRoom() async throws {
+        let server = try server { _, name, peer in peer.write(name) }
+        let url = server.url("/x", scheme: "finger")
+        let asked = Locked(0)
+        let urls = AsyncStream {
+            asked.withLock { $0 += 1 }
+            return url
+        }
+        var count = 0
+        for try await result in web.run(urls, parallel: 2) {
+            #expect(try result.get().text == "x")
+            count += 1
+            if count == 10 { break }
+        }
+        // Those that were taken, two that wait to be, and four for each that runs.
+        let most = 20
+        #expect(asked.withLock { $0 } <= most)
+    }
+
+    @Test func aConsumerThatWaitsStopsTheRun() async throws {
+        let server = try server { _, name, peer in peer.write(name) }
+        let urls = (0..<100).map { server.url("/\($0)", scheme: "finger") }
+        let iterator = web.run(urls, parallel: 2, options: .init(keepsOrder: false))
+            .makeAsyncIterator()
+        _ = try await iterator.next()
+        // One that is ready, one that waits to be, and two that have ended behind them.
+        await eventually { server.connections.count >= 3 }
+        let most = 5
+        #expect(server.connections.count <= most)
+    }
+
+    @Test func cancellingTheConsumerEndsAllFetches() async throws {
+        let server = try LoopbackServer { peer in peer.hang() }
+        let urls = (0..<4).map { server.url("/\($0)", scheme: "finger") }
+        let results = web.run(urls, parallel: 4, options: .init(perHost: 4))
+        let task = Task { () -> FetchError? in
+            do throws(FetchError) {
+                for try await _ in results {}
+                return nil
+            } catch {
+                return error
+            }
+        }
+        // A blocked thread would be one that the run needs.
+        await eventually { server.clientSockets == 4 }
+        task.cancel()
+        #expect(await task.value?.outcome == .interrupted)
+        #expect(server.clientSockets == 0)
+    }
+}
