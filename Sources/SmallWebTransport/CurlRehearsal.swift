@@ -29,6 +29,8 @@ extension CurlClient {
             loop: loop)
         configure(transfer, request, endpoint)
         transfer.set(CURLOPT_ABSTRACT_UNIX_SOCKET, listener.name)
+        // A Unix socket is of neither family.
+        transfer.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_WHATEVER))
         transfer.set(CURLOPT_VERBOSE, 1)
         defer { multi.remove(transfer) }
         try multi.add(transfer)

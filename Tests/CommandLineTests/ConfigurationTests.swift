@@ -63,6 +63,17 @@ import Testing
         #expect(try smallweb.run(["identity", "show", "alice"]).text.contains(" ed25519\n"))
     }
 
+    /// The scheme of a section, too, may be one that libcurl alone handles.
+    @Test func whatFallbackCurlAddsIsKnown() throws {
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        let smallweb = try smallweb("[scheme dict]\nmax-time = 1\n[host *]\nproto = +dict\n")
+        let result = try smallweb.run(["get", url])
+        #expect(result.status == 2)
+        #expect(result.errors.contains("config:4: no plugin handles the scheme \"dict\"\n"))
+        #expect(try smallweb.run(["get", "--fallback-curl", url]).status == 0)
+    }
+
     @Test func aConfigFileThatCannotBeReadIsNotPassedOver() throws {
         let hole = try Hole()
         let smallweb = Smallweb()
@@ -89,6 +100,10 @@ import Testing
         ("max-time = soon", "1: --max-time wants seconds, not \"soon\""),
         ("quiet = perhaps", "1: quiet is true or false"),
         ("output = x", "1: unknown option \"output\""),
+        ("\nproto = gemni", "2: no plugin handles the scheme \"gemni\""),
+        ("[host *]\nproto-redir = gemni", "2: no plugin handles the scheme \"gemni\""),
+        ("proto = +ftp", "1: no plugin handles the scheme \"ftp\""),
+        ("[host *]\ndata = @-", "2: standard input can be read only once, not for each URL"),
     ])
     func aMistakeIsAnErrorWithItsLine(_ text: String, _ message: String) throws {
         let smallweb = try smallweb(text)
@@ -99,11 +114,11 @@ import Testing
     }
 
     @Test func configSaysWhereAValueComesFrom() throws {
-        let smallweb = try smallweb("[host a.example]\nquiet\n")
-        #expect(try smallweb.run(["config"]).text == "[host a.example] quiet = true\n")
-        let result = try smallweb.run(["config", "--show-origin", "quiet"])
+        let smallweb = try smallweb("[host a.example]\nraw\n")
+        #expect(try smallweb.run(["config"]).text == "[host a.example] raw = true\n")
+        let result = try smallweb.run(["config", "--show-origin", "raw"])
         let origin = smallweb.home.file("config") + ":2"
-        #expect(result.text == "\(origin)\t[host a.example] quiet = true\n")
+        #expect(result.text == "\(origin)\t[host a.example] raw = true\n")
         #expect(try smallweb.run(["config", "quite"]).status == 2)
     }
 }

@@ -31,7 +31,7 @@ struct ExplainTests {
         "git+https": [("/r.git", [])],
         "http": [
             ("/x?q", ["-H", "Accept: text/plain", "-A", "me"]),
-            ("", ["-X", "PUT", "-d", "a=b", "-H", "Transfer-Encoding:"]), ("/a", ["-I"]),
+            ("", ["-X", "PUT", "-d", "a=b", "-H", "Transfer-Encoding:"]), ("/a", ["-I", "-4"]),
         ],
         "https": [("/x", ["-d", "body"])],
     ]

@@ -121,7 +121,10 @@ struct Command: Sendable {
         settings.referencePatterns = Array(operands.dropFirst())
         settings.listing = .refs
         // The records have all that the body would say.
-        if settings.writesJSON { settings.bodyForm = .none }
+        if settings.writesJSON {
+            settings.bodyForm = .none
+            settings.given.append("body")
+        }
         // A repository is there under the URL that people copy from their browser.
         let web = URI.scheme(of: url)
         let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
@@ -236,7 +239,7 @@ enum Tool {
         try command.refuseUseless(settings.given)
         var settings = settings
         if command.takes(.config) {
-            settings.configuration = try Configuration.load(settings)
+            settings.configuration = try Configuration.load(settings).limited(to: command)
             settings = try settings.configuration.applied(to: settings, for: nil)
         }
         let status = try command.run(settings, operands)

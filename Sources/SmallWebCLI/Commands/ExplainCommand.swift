@@ -42,25 +42,30 @@ struct ExplainCommand: Sendable {
         guard !urls.isEmpty else {
             throw usageError("no URL", hint: "smallweb explain gemini://geminiprotocol.net/")
         }
+        // The same run that get would begin.
+        let get = GetCommand(settings: settings, operands: urls)
+        try get.check()
         let loop = try EventLoop()
-        let result = loop.runToCompletion { await explainAll(loop) }
+        let context = RunContext(
+            settings: get.settings, fetcher: try get.fetcher(loop), loop: loop,
+            messages: Messages(settings: settings), headers: nil, ledger: nil)
+        let result = loop.runToCompletion { await explainAll(context) }
         return try result.get()
     }
 
-    private func explainAll(_ loop: EventLoop) async -> Result<Int32, FetchError> {
-        let messages = Messages(settings: settings)
+    private func explainAll(_ context: RunContext) async -> Result<Int32, FetchError> {
         var status: Int32 = 0
         var isFirst = true
         for (n, url) in urls.enumerated() {
-            var order = Order(url: url)
+            var order = Order(operand: url)
             order.n = n
-            var (explanation, problem) = (Explanation?.none, FetchError?.none)
+            var (explanation, problem) = (Explanation?.none, order.problem)
             do throws(FetchError) {
-                (explanation, problem) = try await explain(url, order, loop, messages)
+                if problem == nil { (explanation, problem) = try await explain(order, context) }
             } catch {
                 problem = error
             }
-            if let problem { messages.error(url, problem) }
+            if let problem { context.messages.error(order.url, problem) }
             var bytes: [UInt8] = []
             if let explanation {
                 bytes =
@@ -83,11 +88,11 @@ struct ExplainCommand: Sendable {
 
     /// - Returns: The explanation, and why the fetch could not begin all the same.
     private func explain(
-        _ url: String, _ order: Order, _ loop: EventLoop, _ messages: Messages
+        _ order: Order, _ run: RunContext
     ) async throws(FetchError) -> (Explanation, FetchError?) {
-        let context = try context(for: url, loop, messages)
+        let context = try uploading(order, try run.configured(for: order))
         let settings = context.settings
-        let parsed = try context.fetcher.request(url)
+        let parsed = try context.fetcher.request(order.url ?? "")
         let one = OneURL(
             order, .success(parsed),
             destination: BodySink.Destination(order, settings), context: context)
@@ -119,21 +124,19 @@ struct ExplainCommand: Sendable {
         }
     }
 
-    private func context(
-        for url: String, _ loop: EventLoop, _ messages: Messages
+    /// With the upload of `put`, for a scheme that has no other use.
+    private func uploading(
+        _ order: Order, _ context: RunContext
     ) throws(FetchError) -> RunContext {
-        var settings = try settings.configuration.applied(to: settings, for: url)
-        let scheme = try settings.registry()[URI.scheme(of: url) ?? ""]?.scheme
-        if let scheme, scheme.uploads?.isOnlyUse ?? false {
-            settings.upload = try PutCommand.upload(
-                bytes: settings.input ?? [], to: scheme)
-            try PutCommand.readSecrets(&settings)
-            settings.input = nil
-        }
-        let fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)
-        return RunContext(
-            settings: settings, fetcher: fetcher, loop: loop, messages: messages, headers: nil,
-            ledger: nil)
+        let name = order.url.flatMap(URI.scheme) ?? ""
+        guard let scheme = context.fetcher.registry[name]?.scheme,
+            scheme.uploads?.isOnlyUse ?? false
+        else { return context }
+        var settings = context.settings
+        settings.upload = try PutCommand.upload(bytes: settings.input ?? [], to: scheme)
+        try PutCommand.readSecrets(of: context.settings, into: &settings.requestOptions)
+        settings.input = nil
+        return RunContext(context, settings: settings, fetcher: context.fetcher)
     }
 
     private static func output(
@@ -141,7 +144,9 @@ struct ExplainCommand: Sendable {
     ) -> String {
         switch destination {
         case .standardOutput, .rawStandardOutput: return "standard output"
-        case .nowhere: return settings.writesJSON ? "the record" : "nowhere"
+        case .nowhere:
+            let isInRecord = settings.writesJSON && settings.bodyForm != .none
+            return isInRecord && !settings.wantsHeadAlone ? "the record" : "nowhere"
         case .file(let path): return path
         case .remoteName(let directory):
             var parts = directory.map { [$0] } ?? []

@@ -38,7 +38,8 @@ struct GetCommand: Sendable {
         operands.contains(where: OrderSource.isList)
     }
 
-    private func check() throws(FetchError) {
+    /// - Throws: `usage` for options and operands that do not go together.
+    func check() throws(FetchError) {
         guard !operands.isEmpty else {
             throw usageError("no URL", hint: "smallweb get gemini://geminiprotocol.net/")
         }
@@ -87,6 +88,7 @@ struct GetCommand: Sendable {
     private func fetchInterruptibly(_ fetcher: Fetcher, _ loop: EventLoop) async -> Int32 {
         let writesFiles =
             settings.usesRemoteName || settings.bodyForm == .file || settings.headerFile != nil
+            || settings.configuration.hasSections
         guard
             writesFiles || !settings.outputs.isEmpty || settings.writesJSON
                 || settings.ledger != nil || Self.hasList(operands) || Environment.isTerminal(2)

@@ -56,8 +56,10 @@ enum PutCommand {
                 "nothing can be uploaded to \(url)",
                 hint: "uploads are for \(names.joined(separator: ", "))")
         }
-        settings.upload = try upload(name, to: scheme, settings)
-        try readSecrets(&settings)
+        // Sections of the config file, too, say whether there is a secret, and where.
+        let own = try settings.configuration.applied(to: settings, for: url)
+        settings.upload = try upload(name, to: scheme, own)
+        try readSecrets(of: own, into: &settings.requestOptions)
         // The usual reply is a redirect to the page.
         settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
     }
@@ -95,10 +97,12 @@ enum PutCommand {
     }
 
     /// Reads the secrets that options name, and asks for the others.
-    static func readSecrets(_ settings: inout Settings) throws(FetchError) {
+    static func readSecrets(
+        of settings: Settings, into options: inout RequestOptions
+    ) throws(FetchError) {
         for (key, path) in settings.secretFiles {
             let bytes = InputSource.withoutLineEnd(try InputSource.read("@" + path))
-            settings.requestOptions[key] = .secret(bytes)
+            options[key] = .secret(bytes)
         }
         for key in settings.secretsToAsk.subtracting(settings.secretFiles.keys).sorted() {
             guard settings.promptsAllowed, Prompt.isPossible else {
@@ -110,7 +114,7 @@ enum PutCommand {
             guard let secret = Prompt.read("\(key):", isSensitive: true, messages: messages) else {
                 throw .cancelled
             }
-            settings.requestOptions[key] = .secret(secret)
+            options[key] = .secret(secret)
         }
     }
 

@@ -103,7 +103,9 @@ struct Completion {
             for command in Command.all { add(command.name, command.summary, ifItBeginsWith: word) }
             for topic in Help.topics { add(topic.name, topic.summary, ifItBeginsWith: word) }
         case .optionName:
-            for option in Option.all { add(option.long, option.summary, ifItBeginsWith: word) }
+            for option in Option.all where option.scope != .commandLine {
+                add(option.long, option.summary, ifItBeginsWith: word)
+            }
         case .choice(let names):
             for name in names { add(name, "", ifItBeginsWith: word) }
         case .identity:

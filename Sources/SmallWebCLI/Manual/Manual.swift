@@ -128,22 +128,25 @@ enum Manual {
             hold for URLs of that scheme, and after
             .Li "[host PATTERN]"
             for hosts that the pattern matches as it would match a file in a shell.
+            Those of a whole run stand before the first section.
             .Pp
             The command line wins over the environment, then come sections of a host,
             sections of a scheme, what stands before all sections in the user's file, and
             the same in the system's file.
             An unknown name is an error.
             .Sh OPTIONS
-            .Bl -tag -width Ds
 
             """
-        for option in Option.all where !Configuration.ofARun.contains(option.long) {
-            let value = option.valueName.map { "Ar \"\($0)\"" } ?? "Li true"
-            text += ".It Li \(option.long) No = \(value)"
-            text += "\n\(filled(sentence(option.summary)))\n"
+        for (title, scope) in [("For each URL", Option.Scope.url), ("For a whole run", .run)] {
+            text += ".Ss \(title)\n.Bl -tag -width Ds\n"
+            for option in Option.all where option.scope == scope {
+                let value = option.valueName.map { "Ar \"\($0)\"" } ?? "Li true"
+                text += ".It Li \(option.long) No = \(value)"
+                text += "\n\(filled(sentence(option.summary)))\n"
+            }
+            text += ".El\n"
         }
         return text + """
-            .El
             .Sh FILES
             .Bl -tag -width Ds
             .It Pa $XDG_CONFIG_HOME/smallweb/config

@@ -50,6 +50,18 @@ struct Configuration: Sendable {
     /// Whether URLs of one run can have different settings.
     var hasSections: Bool { entries.contains { $0.scope != .all } }
 
+    /// Whether a section has one of these options.
+    func hasSections(with names: Set<String>) -> Bool {
+        entries.contains { $0.scope != .all && names.contains($0.option.long) }
+    }
+
+    /// Without the options that a command has no use for: what it does is not for a file to change.
+    func limited(to command: Command) -> Configuration {
+        var configuration = self
+        configuration.entries.removeAll { !command.takes($0.option) }
+        return configuration
+    }
+
     /// Reads the system's file and the user's, or the one that was named.
     ///
     /// - Throws: `usage` with file and line, `read` when a named file cannot be read.
@@ -100,7 +112,7 @@ struct Configuration: Sendable {
                     entries.append(try Self.entry(text, scope, origin))
                 }
             } catch {
-                throw Self.located(error, "\(path):\(index + 1)")
+                throw error.located(at: "\(path):\(index + 1)")
             }
         }
     }
@@ -114,9 +126,8 @@ struct Configuration: Sendable {
         switch words[0] {
         case "host": return .host(name)
         case "scheme":
-            let names = Settings.plugins.schemes.map(\.name)
-            guard !names.contains(name) else { return .scheme(name) }
-            throw unknown("scheme", name, names)
+            guard !Settings.canFetch(name) else { return .scheme(name) }
+            throw unknown("scheme", name, Settings.plugins.schemes.map(\.name))
         case let kind: throw unknown("kind of section", String(kind), ["scheme", "host"])
         }
     }
@@ -125,9 +136,13 @@ struct Configuration: Sendable {
         _ text: String, _ scope: Scope, _ origin: String
     ) throws(FetchError) -> Entry {
         let name = trimmed(text.prefix { $0 != "=" })
-        guard let option = ArgumentParser.option(long: name[...]), !ofARun.contains(option.long)
+        guard let option = ArgumentParser.option(long: name[...]), option.scope != .commandLine
         else {
-            throw unknown("option", name, Option.all.map(\.long).filter { !ofARun.contains($0) })
+            let names = Option.all.filter { $0.scope != .commandLine }.map(\.long)
+            throw unknown("option", name, names)
+        }
+        guard scope == .all || option.scope == .url else {
+            throw usageError("\(name) holds for a whole run: write it before the first section")
         }
         var value = text.contains("=") ? trimmed(text.drop { $0 != "=" }.dropFirst()) : "true"
         if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
@@ -136,17 +151,16 @@ struct Configuration: Sendable {
         guard !value.hasSystemEscapes || option.takesAnyBytes(value) else {
             throw usageError("the value of \(name) is not UTF-8")
         }
+        guard scope == .all || value != "@-" else {
+            throw usageError("standard input can be read only once, not for each URL")
+        }
         let entry = Entry(scope: scope, option: option, value: value, origin: origin)
         var unused = Settings()
         // A secret's file is not read for a URL that it does not belong to.
         if !value.hasPrefix("@") { try apply(entry, to: &unused) }
+        try unused.checkSchemes()
         return entry
     }
-
-    /// What makes no sense in a file: it would hold for every run.
-    static let ofARun: Set<String> = [
-        "help", "version", "config", "no-config", "show-origin", "output",
-    ]
 
     /// With what holds for all URLs; or then with what holds for one of them. What is on the
     /// command line or in the environment stays.
@@ -160,8 +174,9 @@ struct Configuration: Sendable {
             do throws(FetchError) {
                 try Self.apply(entry, to: &settings)
             } catch {
-                throw Self.located(error, entry.origin)
+                throw error.located(at: entry.origin)
             }
+            settings.origins[entry.option.long] = entry.origin
         }
         return settings
     }
@@ -200,10 +215,6 @@ struct Configuration: Sendable {
         }
     }
 
-    private static func located(_ error: FetchError, _ origin: String) -> FetchError {
-        FetchError(error.outcome, .input, "\(origin): \(error.message)", hint: error.hint)
-    }
-
     private static func unknown(_ kind: String, _ name: String, _ names: [String]) -> FetchError {
         usageError(
             "unknown \(kind) \"\(name)\"",
@@ -239,9 +250,14 @@ extension RunContext {
                 return (options.trustStore, options.http)
             }
         }
-        return RunContext(
-            settings: settings, fetcher: fetcher, loop: loop, messages: messages, headers: headers,
-            ledger: ledger)
+        return RunContext(self, settings: settings, fetcher: fetcher)
+    }
+}
+
+extension FetchError {
+    /// The same, of a line of a config file.
+    func located(at origin: String) -> FetchError {
+        FetchError(outcome, .input, "\(origin): \(message)", hint: hint)
     }
 }
 

@@ -100,6 +100,30 @@ struct Option: Sendable {
         }
     }
 
+    /// Where a config file may set an option.
+    enum Scope: Sendable {
+        /// Nowhere: it asks for one run alone.
+        case commandLine
+        /// Before the first section: it holds for a whole run, or belongs to a command without
+        /// URLs.
+        case run
+        /// In sections, too: it is read anew for each URL.
+        case url
+    }
+
+    var scope: Scope {
+        if Self.ofCommandLine.contains(long) { return .commandLine }
+        let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)
+        return isOfRuns || Self.ofStores.contains(long) ? .run : .url
+    }
+
+    private static let ofCommandLine: Set<String> = [
+        "help", "version", "config", "no-config", "show-origin", "output",
+    ]
+
+    /// Beside those of whole groups: what is opened or decided once, before the first URL.
+    private static let ofRuns: Set<String> = ["dump-header", "input", "json", "ordered", "summary"]
+
     /// The value's name in help texts; `nil` for a switch.
     var valueName: String? {
         guard case .value(let name, _) = action else { return nil }

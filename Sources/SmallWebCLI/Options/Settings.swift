@@ -173,6 +173,8 @@ struct Settings: Sendable {
     var showsOrigin = false
     /// What the config files say; ``given`` says what they must leave alone.
     var configuration = Configuration()
+    /// `FILE:LINE` of the options that they have set, by long names.
+    var origins: [String: String] = [:]
 
     /// The protocols that smallweb comes with: the one place that names the list.
     static let plugins = Registry.builtIn
@@ -189,7 +191,7 @@ struct Settings: Sendable {
         var policy = redirects
         if let redirectSchemes {
             policy.otherSchemes.formUnion(
-                try OptionValue.schemes(redirectSchemes, from: [], registry))
+                try schemes(redirectSchemes, of: "proto-redir", from: [], registry))
         }
         return policy
     }
@@ -199,7 +201,35 @@ struct Settings: Sendable {
     /// - Throws: `usage` for a scheme that no plugin handles.
     func allowedSchemes(_ registry: Registry) throws(FetchError) -> Set<String>? {
         try schemes.map { list throws(FetchError) in
-            try OptionValue.schemes(list, from: Set(registry.schemes.map(\.name)), registry)
+            try schemes(list, of: "proto", from: Set(registry.schemes.map(\.name)), registry)
+        }
+    }
+
+    /// Whether a run could fetch the scheme: libcurl is loaded only for what no plugin handles.
+    static func canFetch(_ scheme: String) -> Bool {
+        plugins[scheme] != nil || (try? Registry.builtInWithCurl())?[scheme] != nil
+    }
+
+    /// - Throws: `usage` for the name of a scheme that no run could fetch.
+    func checkSchemes() throws(FetchError) {
+        do throws(FetchError) {
+            _ = (try redirects(Self.plugins), try allowedSchemes(Self.plugins))
+        } catch {
+            guard let all = try? Registry.builtInWithCurl() else { throw error }
+            _ = (try redirects(all), try allowedSchemes(all))
+        }
+    }
+
+    /// The schemes of a list, the value of `option`.
+    ///
+    /// - Throws: `usage` for a scheme that the run has not, with its place in a config file.
+    private func schemes(
+        _ list: String, of option: String, from start: Set<String>, _ registry: Registry
+    ) throws(FetchError) -> Set<String> {
+        do throws(FetchError) {
+            return try OptionValue.schemes(list, from: start, registry)
+        } catch {
+            throw origins[option].map(error.located) ?? error
         }
     }
 

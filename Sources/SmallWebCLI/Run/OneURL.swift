@@ -30,13 +30,27 @@ final class RunContext: @unchecked Sendable {
         self.ledger = ledger
         let savesAll =
             settings.usesRemoteName || settings.bodyForm == .file || settings.bodyForm == .none
-        let writesBodies = !savesAll || settings.showsHeader || settings.outputs.contains("-")
+        let writesBodies =
+            !savesAll || settings.showsHeader || settings.outputs.contains("-")
+            || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
         keepsOrder = settings.writesJSON ? settings.keepsInputOrder : writesBodies
         // A second attempt must find nothing of the first one there.
         holdsOutput =
             keepsOrder
             && (settings.writesJSON || settings.jobs > 1 || settings.retriesMax > 0
                 || settings.isReading)
+    }
+
+    /// The same run for a URL with settings of its own.
+    init(_ run: RunContext, settings: Settings, fetcher: Fetcher) {
+        self.settings = settings
+        self.fetcher = fetcher
+        loop = run.loop
+        messages = run.messages
+        headers = run.headers
+        ledger = run.ledger
+        keepsOrder = run.keepsOrder
+        holdsOutput = run.holdsOutput
     }
 }
 
@@ -127,8 +141,11 @@ final class OneURL: @unchecked Sendable {
         target =
             context.holdsOutput
             ? .held(Spool(memoryMax: Run.heldBytesMax))
-            : .standardOutput(Patience(seconds: settings.totalSeconds))
+            : .standardOutput(patience)
     }
+
+    /// With whatever reads what the URL has on standard output.
+    var patience: Patience { Patience(seconds: settings.totalSeconds) }
 
     /// A record to be, if one is wanted.
     private func openRecord() {

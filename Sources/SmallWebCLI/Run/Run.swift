@@ -146,7 +146,8 @@ final class Run: @unchecked Sendable {
             return
         }
         let one = OneURL(
-            order, request, destination: BodySink.Destination(order, settings), context: context)
+            order, request, destination: BodySink.Destination(order, context.settings),
+            context: context)
         // What cannot be fetched has no host to wait for.
         waiting.add(one, host: try? request.get().endpoint.description, now: .now)
     }
@@ -279,9 +280,8 @@ final class Run: @unchecked Sendable {
             } else {
                 // Records come in whole lines; half of one must not stay behind at a signal.
                 let isWhole = settings.writesJSON
-                let patience = Patience(seconds: settings.totalSeconds)
                 try await spool.drain { bytes throws(FetchError) in
-                    try StandardStream.output.write(bytes, isWhole: isWhole, patience)
+                    try StandardStream.output.write(bytes, isWhole: isWhole, one.patience)
                 }
             }
         }
