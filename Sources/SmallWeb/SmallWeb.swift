@@ -38,8 +38,8 @@ public struct SmallWeb: Sendable {
 
     /// - Parameter plugins: `.builtIn`, or that with plugins of your own: see
     ///   ``Registry/adding(_:)``.
-    /// - Throws: `usage` when there is no home directory to find the trust store by; `internal`
-    ///   when the system has no descriptor or thread left.
+    /// - Throws: `usage` when there is no home directory to find the trust store by; `connect` or
+    ///   `resolve` when the system has no descriptor or thread left.
     public init(
         plugins: Registry = .builtIn, options: Options = Options()
     ) throws(FetchError) {
