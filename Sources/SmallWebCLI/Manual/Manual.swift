@@ -36,7 +36,7 @@ enum Manual {
     }
 
     private static var overview: String {
-        var text = opening("smallweb", 1, "fetch from Gemini, Gopher, Finger, Git and HTTP")
+        var text = opening("smallweb", 1, "fetch from Gemini, Gopher, Finger, Nex, Git and HTTP")
         text += """
             .Sh SYNOPSIS
             .Nm
