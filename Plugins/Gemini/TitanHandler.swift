@@ -19,7 +19,9 @@ public struct TitanHandler: ProtocolHandler {
         }
     ]
 
-    public let options = [
+    public var options: [RequestOption] { Self.options }
+
+    private static let options = [
         RequestOption(
             "mime", .text("TYPE"), for: .uploads, group: group,
             .init(

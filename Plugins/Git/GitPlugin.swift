@@ -39,11 +39,12 @@ public struct GitPlugin: ProtocolHandler {
         scheme.factNames = ["git", "http"]
     }
 
-    public let options =
+    public var options: [RequestOption] {
         RefQuery.options
-        + [HTTPOptions.header, HTTPOptions.userAgent, HTTPOptions.referer].map {
-            $0.limited(to: ["git+http", "git+https"])
-        }
+            + [HTTPOptions.header, HTTPOptions.userAgent, HTTPOptions.referer].map {
+                $0.limited(to: ["git+http", "git+https"])
+            }
+    }
 
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool

@@ -30,9 +30,9 @@ public struct HTTPPlugin: ProtocolHandler {
         scheme.factNames = ["http"]
     }
 
-    public let options = [
-        HTTPOptions.header, HTTPOptions.request, HTTPOptions.userAgent, HTTPOptions.referer,
-    ]
+    public var options: [RequestOption] {
+        [HTTPOptions.header, HTTPOptions.request, HTTPOptions.userAgent, HTTPOptions.referer]
+    }
 
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool

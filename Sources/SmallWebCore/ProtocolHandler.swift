@@ -12,7 +12,8 @@ public typealias Emit = (Event) async throws(FetchError) -> Void
 public protocol ProtocolHandler: Sendable {
     var schemes: [Scheme] { get }
 
-    /// The options that its requests know, none by default.
+    /// The options that its requests know, none by default. Made when asked for: most runs have no
+    /// use for them.
     var options: [RequestOption] { get }
 
     /// What of `request` goes on to where a redirect leads: by default all options, which other

@@ -199,11 +199,14 @@ final class OneURL: @unchecked Sendable {
 
     /// Options that were given for this URL and that its protocol does not know.
     private func refuseForeignOptions(of scheme: Scheme) throws(FetchError) {
-        let known = (context.fetcher.registry[scheme.name]?.handler.options ?? []).filter {
-            $0.schemes?.contains(scheme.name) ?? true
+        var name: String?
+        if !settings.requestOptions.isEmpty {
+            let known = (context.fetcher.registry[scheme.name]?.handler.options ?? []).filter {
+                $0.schemes?.contains(scheme.name) ?? true
+            }
+            let foreign = settings.requestOptions.keys.subtracting(known.map(\.key))
+            name = settings.given.first { foreign.contains($0) }
         }
-        let foreign = settings.requestOptions.keys.subtracting(known.map(\.key))
-        var name = settings.given.first { foreign.contains($0) }
         if settings.resume != .fromStart && !scheme.canResume { name = "continue-at" }
         if !scheme.dialsForItself && settings.connection.isSpecial {
             name = settings.given.first { option in Option.engine.contains { $0.long == option } }
