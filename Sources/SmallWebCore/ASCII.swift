@@ -77,6 +77,15 @@ extension ArraySlice<UInt8> {
     }
 }
 
+extension String {
+    /// Whether a byte occurs in its UTF-8, found by libc: most texts are asked for what they lack.
+    func holds(_ byte: UInt8) -> Bool {
+        utf8.withContiguousStorageIfAvailable { bytes in
+            bytes.baseAddress.map { memchr($0, Int32(byte), bytes.count) != nil } ?? false
+        } ?? utf8.contains(byte)
+    }
+}
+
 extension [UInt8] {
     /// Lower-case hexadecimal.
     public var hex: String {

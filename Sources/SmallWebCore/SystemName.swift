@@ -63,7 +63,7 @@ extension String {
     /// Whether it stands for bytes that are not UTF-8.
     package var hasSystemEscapes: Bool {
         // All of them begin with this byte, which hardly any text has.
-        utf8.contains(0xF4) && unicodeScalars.contains(where: \.isSystemEscape)
+        holds(0xF4) && unicodeScalars.contains(where: \.isSystemEscape)
     }
 
     /// As text that is only to be read: U+FFFD for each byte that is not UTF-8.

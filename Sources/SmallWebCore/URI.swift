@@ -98,6 +98,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// A URL as typed, for people and logs: the same for a text that may not be one.
     public static func display(_ text: String) -> String {
+        guard text.holds(UInt8(ascii: "@")) else { return text }
         let bytes = text.utf8
         guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return text }
         if let uri = try? URI(parsing: text) {
@@ -144,7 +145,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
 extension String {
     /// As a host is written before a port: an IPv6 address in brackets.
-    package var bracketedHost: String { utf8.contains(ASCII.colon) ? "[\(self)]" : self }
+    package var bracketedHost: String { holds(ASCII.colon) ? "[\(self)]" : self }
 }
 
 extension FetchError {
