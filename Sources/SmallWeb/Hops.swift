@@ -47,9 +47,9 @@ struct Hops {
             guard let head = ending.head, head.replyClass == .redirect,
                 let target = head.redirectTarget, fetcher.options.redirects.follows
             else { return ending }
-            let next: Request
+            let (next, note): (Request, Note?)
             do throws(FetchError) {
-                next = try self.target(target, status: head.status)
+                (next, note) = try self.target(target, status: head.status)
                 hops += 1
                 try check(next.uri, hops: hops)
             } catch  where error.outcome == .redirectRefused {
@@ -61,7 +61,7 @@ struct Hops {
                 status: head.status, from: request.uri, to: next.uri,
                 isPermanent: head.isPermanentRedirect)
             try await emit(.redirect(redirect))
-            if let note = leftOut(by: next, status: head.status) { try await emit(.note(note)) }
+            if let note { try await emit(.note(note)) }
             request = next
         }
     }
@@ -133,10 +133,10 @@ struct Hops {
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
     }
 
-    /// The next request, resolved against the present URI.
+    /// The next request, resolved against the present URI, and a remark on what does not go along.
     private func target(
         _ reference: String, status: Int?
-    ) throws(FetchError) -> Request {
+    ) throws(FetchError) -> (Request, Note?) {
         do throws(FetchError) {
             let redirects = fetcher.options.redirects
             // Before it is parsed: a scheme of no use to us may have rules of its own.
@@ -165,10 +165,14 @@ struct Hops {
             next.wantsItems = request.wantsItems
             next.referencePatterns = request.referencePatterns
             if next.scheme.canResume { next.resumeOffset = request.resumeOffset }
-            let carried = carried(to: next, status: status)
+            guard let entry = fetcher.registry[request.scheme.name] else {
+                preconditionFailure("a request is made from a registry entry")
+            }
+            let carried = entry.handler.carried(
+                from: request, status: status, isSameOrigin: isSameOrigin(next))
             next.options = carried.options
             next.input = carried.input
-            return next
+            return (next, Self.note(carried.leftOut, next.uri))
         } catch {
             if error.outcome == .redirectRefused { throw error }
             if error.outcome == .unsupportedScheme {
@@ -185,19 +189,10 @@ struct Hops {
             && port(next) == port(request)
     }
 
-    private func carried(to next: Request, status: Int?) -> CarriedOptions {
-        guard let entry = fetcher.registry[request.scheme.name] else {
-            return CarriedOptions(RequestOptions())
-        }
-        return entry.handler.carried(
-            from: request, status: status, isSameOrigin: isSameOrigin(next))
-    }
-
     /// What another origin does not get, though the one before has got it.
-    private func leftOut(by next: Request, status: Int?) -> Note? {
-        let names = carried(to: next, status: status).leftOut
-        guard !names.isEmpty, let place = next.uri.hostAndPort else { return nil }
-        return Note("other-origin", "not sent on to \(place): \(names.joined(separator: ", "))")
+    private static func note(_ leftOut: [String], _ uri: URI) -> Note? {
+        guard !leftOut.isEmpty, let place = uri.hostAndPort else { return nil }
+        return Note("other-origin", "not sent on to \(place): \(leftOut.joined(separator: ", "))")
     }
 
     private mutating func check(_ uri: URI, hops: Int) throws(FetchError) {

@@ -65,8 +65,9 @@ public struct HTTPOptions: Sendable, Hashable {
     public static func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> CarriedOptions {
-        let before = HTTPOptions(request).redirected(status: status, isSameOrigin: true)
-        let after = HTTPOptions(request).redirected(status: status, isSameOrigin: isSameOrigin)
+        let options = HTTPOptions(request)
+        let before = options.redirected(status: status, isSameOrigin: true)
+        let after = options.redirected(status: status, isSameOrigin: isSameOrigin)
         var carried = CarriedOptions(request.options)
         carried.input = after.body
         for key in ["user-agent", "referer", "header"] { carried.options[key] = nil }

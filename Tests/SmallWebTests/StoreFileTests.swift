@@ -69,6 +69,15 @@ import Testing
         #expect(facts(store.path).st_mode & 0o777 == 0o644)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root may give a file away"))
+    func rootLeavesAUsersFileTheUsers() throws {
+        try set([1])
+        #expect(chown(store.path, 12_345, 12_346) == 0)
+        try set([2])
+        #expect(facts(store.path).st_uid == 12_345 && facts(store.path).st_gid == 12_346)
+        #expect(facts(store.path).st_mode & 0o777 == 0o600)
+    }
+
     @Test func nothingIsWrittenWhenNothingChanges() throws {
         try set([1])
         let before = facts(store.path).st_ino
