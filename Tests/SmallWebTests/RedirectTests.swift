@@ -23,6 +23,46 @@ struct RedirectTests {
         #expect(played.heads.map(\.status) == [20], "heads of redirects are not shown")
     }
 
+    /// Notes its requests; `/` leads to `/next`.
+    private struct Noting: ProtocolHandler {
+        let requests = Locked<[Request]>([])
+        let schemes = [
+            Scheme("noting", plugin: "noting", port: 1, transport: .tcp, summary: "A test") {
+                $0.hasReferences = true
+                $0.canResume = true
+            }
+        ]
+
+        func fetch(
+            _ request: Request, dialer: any Dialer, emit: Emit
+        ) async throws(FetchError) -> Completeness {
+            requests.withLock { $0.append(request) }
+            var head = Head(request.uri.path == "/" ? .redirect : .success)
+            if request.uri.path == "/" { head.redirectTarget = "/next" }
+            try await emit(.head(head))
+            return .complete
+        }
+    }
+
+    @Test func whatWasAskedForIsAskedForAgainAfterARedirect() async throws {
+        let plugin = Noting()
+        let web = try bench.web(plugins: Registry.builtIn.adding(plugin))
+        var request = try web.request("noting://h.test/")
+        request.referencePatterns = ["v*"]
+        request.resumeOffset = 7
+        request.wantsItems = false
+        request.options["tags"] = .flag(true)
+        #expect(try await web.fetch(request).outcome == .ok)
+        let requests = plugin.requests.withLock { $0 }
+        #expect(requests.map(\.uri.path) == ["/", "/next"])
+        for request in requests {
+            #expect(request.referencePatterns == ["v*"])
+            #expect(request.resumeOffset == 7)
+            #expect(!request.wantsItems)
+            #expect(request.options.flag("tags"))
+        }
+    }
+
     @Test func theSixthRedirectIsTooMany() async {
         let played = await bench.play(server.url("/redirect/6"))
         #expect(played.outcome == .tooManyRedirects)
