@@ -28,7 +28,7 @@ final class Batch {
         let index: Int
         let url: String
         let request: Result<Request, FetchError>
-        private let state = Locked((attempts: 0, started: Deadline.never))
+        private let state = Locked((attempts: 0, started: Instant.never))
 
         init(index: Int, url: String, request: Result<Request, FetchError>) {
             self.index = index
@@ -38,9 +38,9 @@ final class Batch {
 
         var attempts: Int { state.withLock { $0.attempts } }
         /// The first attempt.
-        var started: Deadline { state.withLock { $0.started } }
+        var started: Instant { state.withLock { $0.started } }
 
-        func begin(_ now: Deadline) {
+        func begin(_ now: Instant) {
             state.withLock { state in
                 if state.attempts == 0 { state.started = now }
                 state.attempts += 1
@@ -74,7 +74,7 @@ final class Batch {
     /// Why reading the URLs failed.
     private var failure: FetchError?
     /// When the task that waits for a start wakes up.
-    private var alarm = Deadline.never
+    private var alarm = Instant.never
     /// Results whose turn has not come.
     private var finished: [Int: FetchResult] = [:]
 
@@ -182,7 +182,7 @@ final class Batch {
         guard let delay = retryDelay(entry, result) else {
             return try await deliver(entry.item, result)
         }
-        let now = Deadline.now
+        let now = Instant.now
         waiting.putBack(entry, notBefore: now.advanced(seconds: delay), now: now)
     }
 
@@ -193,7 +193,7 @@ final class Batch {
             case .success(let page): page.outcome.isRetryable
             case .failure(let error): error.isRetryable
             }
-        let (job, now) = (entry.item, Deadline.now)
+        let (job, now) = (entry.item, Instant.now)
         guard isRetryable, job.attempts <= options.retries,
             let opening = waiting.opening(for: entry, now: now)
         else { return nil }

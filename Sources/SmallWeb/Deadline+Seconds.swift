@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-extension Deadline {
+extension Instant {
     /// `seconds` later, or earlier when they are negative.
-    package func advanced(seconds: Double) -> Deadline {
+    package func advanced(seconds: Double) -> Instant {
         let moved = Double(nanoseconds) + seconds * 1e9
-        return Deadline(nanoseconds: UInt64(min(max(moved, 0), 9e18)))
+        return Instant(nanoseconds: UInt64(min(max(moved, 0), 9e18)))
     }
 
     /// 0 when `earlier` is later.
-    package func seconds(since earlier: Deadline) -> Double {
+    package func seconds(since earlier: Instant) -> Double {
         nanoseconds > earlier.nanoseconds
             ? Double(nanoseconds - earlier.nanoseconds) / 1e9 : 0
     }

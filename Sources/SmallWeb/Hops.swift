@@ -7,7 +7,7 @@ struct Hops {
     private let fetcher: Fetcher
     private let log: FetchLog
     private let emit: Emit
-    private let deadline: Deadline
+    private let deadline: Instant
     private var request: Request
     /// What was asked for.
     private let origin: URI

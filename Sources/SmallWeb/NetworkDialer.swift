@@ -31,7 +31,7 @@ struct NetworkDialer: Dialer {
     let options: Fetcher.Options
     let limits: Limits
     /// End of the whole fetch.
-    let deadline: Deadline
+    let deadline: Instant
     let wire: Wire
     /// To resume; `nil` for a handshake in full.
     var sessions: TLSSessionCache?

@@ -116,7 +116,7 @@ private final class RehearsalTransport: StreamTransport {
 
     init(stage: Stage) { self.stage = stage }
 
-    func start(by deadline: Deadline) async throws(FetchError) {}
+    func start(by deadline: Instant) async throws(FetchError) {}
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         .wouldBlock(.readable)
@@ -128,7 +128,7 @@ private final class RehearsalTransport: StreamTransport {
         return .bytes(bytes.count)
     }
 
-    func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
+    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         throw stage.end()
     }
 

@@ -35,7 +35,7 @@ package final class StartQueue<Item> {
         /// `pauseSeconds`, longer than items wait.
         case refuse(Item, pauseSeconds: Double?)
         /// Nothing starts before this moment, unless something is added or ends.
-        case wait(until: Deadline)
+        case wait(until: Instant)
     }
 
     /// An item that was started.
@@ -66,9 +66,9 @@ package final class StartQueue<Item> {
     /// Hosts with an item that is refused.
     private var refusing = IndexedHeap<Host>()
     /// Items that were put back and are not due, the soonest last.
-    private var delayed: [(notBefore: Deadline, host: Host, waiting: Waiting)] = []
+    private var delayed: [(notBefore: Instant, host: Host, waiting: Waiting)] = []
     /// When the next item of all may start.
-    private var notBefore = Deadline(nanoseconds: 0)
+    private var notBefore = Instant(nanoseconds: 0)
     private var nextPlace = 0
     private var lastPlaceBack = 0
     /// Items that wait.
@@ -87,7 +87,7 @@ package final class StartQueue<Item> {
     // MARK: In
 
     /// Puts an item behind all others. One without a host waits for those before it alone.
-    package func add(_ item: Item, host name: String?, now: Deadline) {
+    package func add(_ item: Item, host name: String?, now: Instant) {
         let host = name.map { self.host($0, now) } ?? hostless
         count += 1
         host.waitingCount += 1
@@ -97,7 +97,7 @@ package final class StartQueue<Item> {
     }
 
     /// Puts an item that has ended before all others, to start again, but not before `notBefore`.
-    package func putBack(_ entry: Entry, notBefore: Deadline, now: Deadline) {
+    package func putBack(_ entry: Entry, notBefore: Instant, now: Instant) {
         lastPlaceBack -= 1
         let (host, waiting) = (entry.host, Waiting(item: entry.item, place: lastPlaceBack))
         count += 1
@@ -113,7 +113,7 @@ package final class StartQueue<Item> {
     // MARK: Out
 
     /// The item whose turn it is. One that starts counts as under way.
-    package func next(_ now: Deadline) -> Turn {
+    package func next(_ now: Instant) -> Turn {
         wake(now)
         let opening = now >= notBefore ? ready.first : nil
         if let host = refusing.first, opening.map(host.comes(before:)) ?? true {
@@ -129,7 +129,7 @@ package final class StartQueue<Item> {
     }
 
     /// What was started is over.
-    package func end(_ entry: Entry, now: Deadline) {
+    package func end(_ entry: Entry, now: Instant) {
         entry.host.running -= 1
         if entry.host.rank == nil { rank(entry.host, now) }
     }
@@ -150,7 +150,7 @@ package final class StartQueue<Item> {
     // MARK: Hosts
 
     /// The host of `entry` asks for `seconds` without a request.
-    package func pause(_ entry: Entry, seconds: Double, now: Deadline) {
+    package func pause(_ entry: Entry, seconds: Double, now: Instant) {
         let host = entry.host
         remove(host)
         host.notBefore = max(host.notBefore, now.advanced(seconds: seconds))
@@ -165,11 +165,11 @@ package final class StartQueue<Item> {
     }
 
     /// When the host of `entry` may be asked next; `nil` while it refuses.
-    package func opening(for entry: Entry, now: Deadline) -> Deadline? {
+    package func opening(for entry: Entry, now: Instant) -> Instant? {
         entry.host.isRefusing(now) ? nil : entry.host.notBefore
     }
 
-    private func host(_ name: String, _ now: Deadline) -> Host {
+    private func host(_ name: String, _ now: Instant) -> Host {
         if let host = hosts[name] { return host }
         if hosts.count >= sweepCount {
             // A list may name a million of them.
@@ -184,7 +184,7 @@ package final class StartQueue<Item> {
     // MARK: Order
 
     /// Does what the time has brought.
-    private func wake(_ now: Deadline) {
+    private func wake(_ now: Instant) {
         while let (notBefore, host, waiting) = delayed.last, notBefore <= now {
             delayed.removeLast()
             insert(waiting, host, now)
@@ -193,13 +193,13 @@ package final class StartQueue<Item> {
         while let host = refusing.first, !host.isRefusing(now) { rank(host, now) }
     }
 
-    private func insert(_ waiting: Waiting, _ host: Host, _ now: Deadline) {
+    private func insert(_ waiting: Waiting, _ host: Host, _ now: Instant) {
         remove(host)
         host.insert(waiting)
         rank(host, now)
     }
 
-    private func start(_ host: Host, _ now: Deadline) {
+    private func start(_ host: Host, _ now: Instant) {
         host.running += 1
         if limits.startSeconds > 0 {
             // A start that was a little late does not make all later ones late.
@@ -212,7 +212,7 @@ package final class StartQueue<Item> {
     }
 
     /// Puts a host into the heap where its first item has its turn, if there is one.
-    private func rank(_ host: Host, _ now: Deadline) {
+    private func rank(_ host: Host, _ now: Instant) {
         remove(host)
         guard host.hasItems else { return }
         if host.isRefusing(now) {
@@ -235,7 +235,7 @@ package final class StartQueue<Item> {
         host.rank = nil
     }
 
-    private func take(from host: Host, _ now: Deadline) -> Item {
+    private func take(from host: Host, _ now: Instant) -> Item {
         remove(host)
         guard let waiting = host.popFirst() else {
             preconditionFailure("only hosts with waiting items have a rank")
@@ -263,8 +263,8 @@ extension StartQueue {
         /// Items that wait, with those that were put back and are not due.
         var waitingCount = 0
         /// When the next item may start.
-        var notBefore = Deadline(nanoseconds: 0)
-        var refusesUntil = Deadline(nanoseconds: 0)
+        var notBefore = Instant(nanoseconds: 0)
+        var refusesUntil = Instant(nanoseconds: 0)
         /// The pause for which it refuses.
         var pauseSeconds: Double?
         /// The first items, the very first of all last.
@@ -275,9 +275,9 @@ extension StartQueue {
 
         var hasItems: Bool { firstPlace < .max }
 
-        func isRefusing(_ now: Deadline) -> Bool { refusesUntil > now }
+        func isRefusing(_ now: Instant) -> Bool { refusesUntil > now }
 
-        func isIdle(_ now: Deadline) -> Bool {
+        func isIdle(_ now: Instant) -> Bool {
             running == 0 && waitingCount == 0 && notBefore <= now
         }
 

@@ -29,7 +29,7 @@ public struct TrustStore: Sendable {
     ///   `timeout` when another process keeps it locked.
     func judge(
         _ endpoint: Endpoint, _ tls: TLSFacts, now: Int, loop: EventLoop,
-        by deadline: Deadline = .never
+        by deadline: Instant = .never
     ) async throws(FetchError) -> TrustFacts {
         var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
@@ -63,7 +63,7 @@ public struct TrustStore: Sendable {
     /// - Throws: What `body` throws; `write` or `read` when the store cannot be used; `timeout`
     ///   when another process keeps it locked.
     package func change<Value>(
-        loop: EventLoop, by deadline: Deadline = .never,
+        loop: EventLoop, by deadline: Instant = .never,
         _ body: (inout KnownHosts) throws(FetchError) -> Value
     ) async throws(FetchError) -> Value {
         let lock = try await lock(loop: loop, by: deadline)
@@ -94,14 +94,14 @@ public struct TrustStore: Sendable {
     private func read() throws(FetchError) -> KnownHosts { KnownHosts(parsing: try file.read()) }
 
     private func lock(
-        loop: EventLoop, by deadline: Deadline
+        loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> StoreFile.Lock {
         let deadline = min(deadline, .after(seconds: 30))
         var pause = 0.001
         while true {
             if let lock = try file.tryLock() { return lock }
             if Task.isCancelled { throw .cancelled }
-            guard Deadline.now < deadline else {
+            guard Instant.now < deadline else {
                 throw FetchError(
                     .timeout, .tls, "another process keeps the trust store \(path) locked",
                     errnoName: "EWOULDBLOCK", hint: "end that process, or try again later")

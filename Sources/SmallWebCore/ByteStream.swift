@@ -26,7 +26,7 @@ public final class ByteStream {
 
     private let transport: any StreamTransport
     private let idleSeconds: Double
-    private let deadline: Deadline
+    private let deadline: Instant
     private let onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)?
     private var buffer: [UInt8] = []
     /// The received bytes not yet handed out.
@@ -40,7 +40,7 @@ public final class ByteStream {
     ///   - deadline: End of the whole fetch.
     ///   - onSent: Called with each piece of bytes once it has gone out completely.
     package init(
-        transport: any StreamTransport, idleSeconds: Double, deadline: Deadline,
+        transport: any StreamTransport, idleSeconds: Double, deadline: Instant,
         onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)? = nil
     ) {
         self.transport = transport
@@ -52,7 +52,7 @@ public final class ByteStream {
     deinit { transport.close() }
 
     /// Connects, by the earlier of `connectDeadline` and the fetch's deadline.
-    package func start(by connectDeadline: Deadline) async throws(FetchError) {
+    package func start(by connectDeadline: Instant) async throws(FetchError) {
         precondition(state == .initialised, "a stream starts once")
         state = .starting
         do throws(FetchError) {
@@ -289,11 +289,11 @@ public final class ByteStream {
     /// The time since bytes last moved. Not every wake-up ends it: TLS has records without data.
     private struct Silence {
         let seconds: Double
-        private var began: Deadline?
+        private var began: Instant?
 
         init(seconds: Double) { self.seconds = seconds }
 
-        var limit: Deadline {
+        var limit: Instant {
             mutating get {
                 let limit = began ?? .after(seconds: seconds)
                 began = limit

@@ -34,13 +34,13 @@ public struct Connection: Sendable, Hashable {
 /// When the steps of connecting were done; `nil` for those that were not needed.
 public struct ConnectionMoments: Sendable, Hashable {
     /// The host name had its addresses.
-    public var resolved: Deadline?
+    public var resolved: Instant?
     /// TCP was connected.
-    public var connected: Deadline?
+    public var connected: Instant?
     /// The TLS handshake was done and the server's key judged.
-    public var secured: Deadline?
+    public var secured: Instant?
     /// The request could go out.
-    public var ready: Deadline?
+    public var ready: Instant?
 
     package init() {}
 }

@@ -6,7 +6,7 @@
 /// belongs to the one task that owns its stream.
 package protocol StreamTransport: AnyObject {
     /// Makes the connection: resolve, connect, handshake, trust. Called once, before anything else.
-    func start(by deadline: Deadline) async throws(FetchError)
+    func start(by deadline: Instant) async throws(FetchError)
 
     /// Moves up to `buffer.count` (at least 1) received bytes into `buffer`.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead
@@ -17,7 +17,7 @@ package protocol StreamTransport: AnyObject {
     /// Suspends until the transport may be ready.
     ///
     /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
-    func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError)
+    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError)
 
     /// Says goodbye as far as that works without waiting, and frees everything. Idempotent.
     func close()

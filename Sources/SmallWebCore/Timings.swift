@@ -22,7 +22,7 @@ public struct Timings: Sendable, Hashable {
     /// The fetch was over.
     public private(set) var total: Double?
 
-    private let start: Deadline
+    private let start: Instant
 
     /// Starts now.
     public init() {
@@ -52,7 +52,7 @@ public struct Timings: Sendable, Hashable {
     package mutating func end() { total = seconds(.now) }
 
     /// Never negative: a connection that was made for an earlier fetch was there at the start.
-    private func seconds(_ moment: Deadline?) -> Double? {
+    private func seconds(_ moment: Instant?) -> Double? {
         moment.map { Double($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) / 1e9 }
     }
 }

@@ -10,14 +10,14 @@ package struct CurlClient: HTTPClient {
     private let settings: HTTPSettings
     private let resolver: Resolver
     /// End of the whole fetch.
-    let deadline: Deadline
+    let deadline: Instant
     private let emit: Emit
     private let onEnd: (Traffic) -> Void
 
     /// - Parameter onEnd: Called after each exchange, whatever became of it.
     /// - Throws: `not-built-in` when libcurl is not installed.
     package init(
-        loop: EventLoop, settings: HTTPSettings, resolver: Resolver, deadline: Deadline,
+        loop: EventLoop, settings: HTTPSettings, resolver: Resolver, deadline: Instant,
         emit: @escaping Emit, onEnd: @escaping (Traffic) -> Void
     ) throws(FetchError) {
         self.loop = loop
@@ -83,7 +83,7 @@ package struct CurlClient: HTTPClient {
             }
             if try await transfer.deliver(onBody) {
                 // As for sockets: a fast peer must not keep the loop from everybody else.
-                guard Deadline.now < deadline else { throw Self.timeout }
+                guard Instant.now < deadline else { throw Self.timeout }
                 if Task.isCancelled { throw .cancelled }
                 silence = Silence(request.limits.idleSeconds)
                 continue
@@ -93,7 +93,7 @@ package struct CurlClient: HTTPClient {
             case .ready: continue
             case .cancelled: throw .cancelled
             case .timedOut:
-                guard Deadline.now < deadline, !isAnnounced, silence.isBroken(by: transfer)
+                guard Instant.now < deadline, !isAnnounced, silence.isBroken(by: transfer)
                 else { throw Self.timeout }
             }
         }
@@ -117,7 +117,7 @@ package struct CurlClient: HTTPClient {
     private struct Silence {
         private let seconds: Double
         private var progressBytes = 0
-        private(set) var end: Deadline
+        private(set) var end: Instant
 
         init(_ seconds: Double) {
             self.seconds = seconds
@@ -133,7 +133,7 @@ package struct CurlClient: HTTPClient {
                 end = .after(seconds: seconds)
                 return true
             }
-            let now = Deadline.now
+            let now = Instant.now
             let past = now > began ? Double(now.nanoseconds - began.nanoseconds) / 1e9 : 0
             guard past < seconds else { return false }
             end = .after(seconds: seconds - past)

@@ -101,8 +101,8 @@ final class CurlMulti: @unchecked Sendable {
         timer = nil
         guard milliseconds >= 0 else { return }
         // Never from within the callback: libcurl would be entered twice.
-        let deadline = Deadline(
-            nanoseconds: Deadline.now.nanoseconds + UInt64(milliseconds) * 1_000_000)
+        let deadline = Instant(
+            nanoseconds: Instant.now.nanoseconds + UInt64(milliseconds) * 1_000_000)
         let waiter = Waiter(deadline: deadline) { [unowned self] result in
             guard result == .timedOut else { return }
             timer = nil

@@ -25,7 +25,7 @@ final class CurlTransfer {
     private(set) var sent: [UInt8] = []
     private(set) var result: CURLcode?
     /// When the connection stood and the request could go out.
-    private(set) var requestBegan: Deadline?
+    private(set) var requestBegan: Instant?
     /// Why a callback refused to go on.
     private var failure: FetchError?
     private var isPaused = false
@@ -34,7 +34,7 @@ final class CurlTransfer {
     private var waiter: Waiter?
     private let endpoint: Endpoint
     private let trust: TrustFacts
-    private let began = Deadline.now
+    private let began = Instant.now
     /// Of all headers and trailers so far, as they came: libcurl keeps them until the end.
     private var headerBytes = 0
     private var headerLines = 0
@@ -169,7 +169,7 @@ final class CurlTransfer {
     }
 
     /// Suspends until something has arrived or the transfer has ended.
-    func wait(by deadline: Deadline) async -> WaitResult {
+    func wait(by deadline: Instant) async -> WaitResult {
         let waiter = Waiter(deadline: deadline)
         self.waiter = waiter
         defer { self.waiter = nil }
@@ -282,12 +282,12 @@ final class CurlTransfer {
     }
 
     private func moments() -> ConnectionMoments {
-        func moment(_ info: CURLINFO) -> Deadline? {
+        func moment(_ info: CURLINFO) -> Instant? {
             let microseconds = count(info)
             guard microseconds > 0 else { return nil }
             // libcurl counts the time in which the process was stopped.
             return min(
-                .now, Deadline(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000))
+                .now, Instant(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000))
         }
         var moments = ConnectionMoments()
         moments.resolved = moment(CURLINFO_NAMELOOKUP_TIME_T)

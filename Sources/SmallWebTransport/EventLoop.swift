@@ -209,7 +209,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// Until the soonest deadline, rounded up so that it has passed; -1 for ever.
     private var pollMilliseconds: Int32 {
         guard let soonest = timers.first else { return -1 }
-        let now = Deadline.now.nanoseconds
+        let now = Instant.now.nanoseconds
         guard soonest.deadline.nanoseconds > now else { return 0 }
         let milliseconds = (soonest.deadline.nanoseconds - now + 999_999) / 1_000_000
         return min(Int32(clamping: milliseconds), Self.pollMillisecondsMax)
@@ -242,7 +242,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func fireTimers() {
         guard timers.first != nil else { return }
-        let now = Deadline.now
+        let now = Instant.now
         while let waiter = timers.first, waiter.deadline <= now { finish(waiter, .timedOut) }
     }
 
@@ -327,7 +327,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// Suspends until one of `interests` may be ready. With none it is a plain sleep.
-    func wait(for interests: [Interest], by deadline: Deadline) async -> WaitResult {
+    func wait(for interests: [Interest], by deadline: Instant) async -> WaitResult {
         await wait(Waiter(interests: interests, deadline: deadline))
     }
 
@@ -355,7 +355,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// Suspends until `deadline`, or returns early when the task is cancelled.
-    package func sleep(until deadline: Deadline) async {
+    package func sleep(until deadline: Instant) async {
         _ = await wait(for: [], by: deadline)
     }
 
@@ -424,7 +424,7 @@ enum WaitResult: Sendable {
 // @unchecked: used by the loop's thread alone; others only hand it to the loop.
 final class Waiter: IndexedHeapElement, @unchecked Sendable {
     let interests: [Interest]
-    let deadline: Deadline
+    let deadline: Instant
     fileprivate(set) var result: WaitResult?
     fileprivate var continuation: UnsafeContinuation<WaitResult, Never>?
     /// Called at the end of a wait that no task is in.
@@ -432,7 +432,7 @@ final class Waiter: IndexedHeapElement, @unchecked Sendable {
     var heapIndex: Int?
 
     init(
-        interests: [Interest] = [], deadline: Deadline, action: ((WaitResult) -> Void)? = nil
+        interests: [Interest] = [], deadline: Instant, action: ((WaitResult) -> Void)? = nil
     ) {
         self.interests = interests
         self.deadline = deadline

@@ -18,7 +18,7 @@ public struct Resolver: Sendable {
     ///
     /// - Throws: `resolve`, `timeout`, `interrupted`.
     func addresses(
-        of endpoint: Endpoint, on loop: EventLoop, by deadline: Deadline
+        of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
         let literals = overrides[endpoint.description] ?? [endpoint.host]
         let fixed = literals.compactMap { SocketAddress(literal: $0, port: endpoint.port) }
@@ -53,7 +53,7 @@ public struct Resolver: Sendable {
     ///
     /// - Throws: `resolve`, `timeout`, `interrupted`.
     package func numericHosts(
-        of endpoint: Endpoint, on loop: EventLoop, by deadline: Deadline
+        of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [String] {
         try await addresses(of: endpoint, on: loop, by: deadline).map(\.host)
     }

@@ -65,7 +65,7 @@ package final class SocketTransport: StreamTransport {
         }
     }
 
-    package func start(by deadline: Deadline) async throws(FetchError) {
+    package func start(by deadline: Instant) async throws(FetchError) {
         var moments = ConnectionMoments()
         if socket == nil { socket = try await connect(by: deadline, &moments) }
         moments.connected = .now
@@ -115,7 +115,7 @@ package final class SocketTransport: StreamTransport {
     }
 
     package func wait(
-        for readiness: Readiness, by deadline: Deadline
+        for readiness: Readiness, by deadline: Instant
     ) async throws(FetchError) {
         try await socket?.wait(for: readiness, by: deadline)
     }
@@ -127,7 +127,7 @@ package final class SocketTransport: StreamTransport {
     }
 
     private func connect(
-        by deadline: Deadline, _ moments: inout ConnectionMoments
+        by deadline: Instant, _ moments: inout ConnectionMoments
     ) async throws(FetchError) -> TCPSocket {
         let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
         moments.resolved = .now
@@ -148,7 +148,7 @@ package final class SocketTransport: StreamTransport {
     /// sight of a session that it has offered itself: some ask for client certificates and forgot
     /// to name the context of their sessions, which OpenSSL then takes for a fault.
     private func secure(
-        by deadline: Deadline, _ moments: inout ConnectionMoments
+        by deadline: Instant, _ moments: inout ConnectionMoments
     ) async throws(FetchError) -> TLSSession {
         let place = TLSSessionCache.Place(
             endpoint: endpoint, identity: identity?.facts.sha256)
@@ -177,7 +177,7 @@ package final class SocketTransport: StreamTransport {
     }
 
     private func handshake(
-        _ session: TLSSession, by deadline: Deadline
+        _ session: TLSSession, by deadline: Instant
     ) async throws(FetchError) {
         while let readiness = try session.handshake() {
             do throws(FetchError) {

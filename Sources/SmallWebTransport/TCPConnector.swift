@@ -7,7 +7,7 @@ internal import SmallWebCore
 /// gets a head start, then the next one begins beside it.
 struct TCPConnector {
     let loop: EventLoop
-    let deadline: Deadline
+    let deadline: Instant
     /// Called before each attempt.
     let onAttempt: (SocketAddress) async throws(FetchError) -> Void
 
@@ -18,7 +18,7 @@ struct TCPConnector {
     private var lastFailure: SystemError?
 
     init(
-        loop: EventLoop, deadline: Deadline,
+        loop: EventLoop, deadline: Instant,
         onAttempt: @escaping (SocketAddress) async throws(FetchError) -> Void
     ) {
         self.loop = loop
@@ -41,7 +41,7 @@ struct TCPConnector {
             let pause = waiting.isEmpty ? deadline : min(deadline, .after(seconds: Self.headStart))
             if let winner = try await firstConnected(by: pause) { return winner }
             if attempts.isEmpty && waiting.isEmpty { throw failure(name) }
-            if Deadline.now >= deadline {
+            if Instant.now >= deadline {
                 throw FetchError(
                     .timeout, .connect, "connecting to \(name) took too long",
                     hint: "allow more time with --connect-timeout")
@@ -59,8 +59,7 @@ struct TCPConnector {
     }
 
     /// Waits until an attempt succeeds, all have failed, or `pause` has come.
-    private mutating func firstConnected(by pause: Deadline) async throws(FetchError) -> TCPSocket?
-    {
+    private mutating func firstConnected(by pause: Instant) async throws(FetchError) -> TCPSocket? {
         while true {
             // Looked at before each wait: an attempt may have ended before it was waited for.
             for (index, attempt) in attempts.enumerated().reversed() {

@@ -120,7 +120,7 @@ final class TCPSocket {
         }
     }
 
-    func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
+    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         let isTurnOver = turnBytes >= Self.turnBytesMax
         turnBytes = 0
         let interest = Interest(descriptor: number, readiness: readiness)
@@ -131,7 +131,7 @@ final class TCPSocket {
         case .ready: return
         case .cancelled: throw .cancelled
         case .timedOut:
-            guard isTurnOver && Deadline.now < deadline else { throw Self.timeout(readiness) }
+            guard isTurnOver && Instant.now < deadline else { throw Self.timeout(readiness) }
         }
     }
 

@@ -167,7 +167,7 @@ struct ProgressTests {
 
     @Test func figuresAreWhatTheySay() {
         var transfer = Transfer(total: 4 << 20)
-        let start = Deadline.now
+        let start = Instant.now
         for second in 1...12 {
             transfer.bytes += second <= 6 ? 1 << 18 : 1 << 17
             transfer.sample(at: start.advanced(seconds: Double(second)))

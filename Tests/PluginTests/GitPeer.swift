@@ -53,7 +53,7 @@ final class GitPeer: StreamTransport {
     /// Whether an endless server was heard to the end.
     var isExhausted: Bool { given >= manner.bytesMax }
 
-    func start(by deadline: Deadline) async throws(FetchError) {}
+    func start(by deadline: Instant) async throws(FetchError) {}
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         precondition(!isClosed && !buffer.isEmpty)
@@ -88,7 +88,7 @@ final class GitPeer: StreamTransport {
         return .bytes(bytes.count)
     }
 
-    func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
+    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         throw FetchError(.timeout, .body, "the peer is silent")
     }
 

@@ -51,7 +51,7 @@ package final class ScriptedTransport: StreamTransport {
 
     package init(_ script: Script) { self.script = script }
 
-    package func start(by deadline: Deadline) async throws(FetchError) {
+    package func start(by deadline: Instant) async throws(FetchError) {
         precondition(!isStarted)
         if let error = script.startError { throw error }
         isStarted = true
@@ -92,7 +92,7 @@ package final class ScriptedTransport: StreamTransport {
         return .bytes(count)
     }
 
-    package func wait(for readiness: Readiness, by deadline: Deadline) async throws(FetchError) {
+    package func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         waits += 1
         switch readiness {
         case .readable:

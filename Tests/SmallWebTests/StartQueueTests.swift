@@ -5,14 +5,14 @@ import Testing
 
 struct StartQueueTests {
     private static let second: UInt64 = 1_000_000_000
-    private let now = Deadline(nanoseconds: 100 * Self.second)
+    private let now = Instant(nanoseconds: 100 * Self.second)
 
     private func queue(_ limits: StartQueue<Int>.Limits = .init()) -> StartQueue<Int> {
         StartQueue(limits)
     }
 
     /// Starts what may start, and refuses what is refused.
-    private func starts(_ queue: StartQueue<Int>, _ now: Deadline) -> [StartQueue<Int>.Entry] {
+    private func starts(_ queue: StartQueue<Int>, _ now: Instant) -> [StartQueue<Int>.Entry] {
         var entries: [StartQueue<Int>.Entry] = []
         while case .start(let entry) = queue.next(now) { entries.append(entry) }
         return entries
@@ -128,7 +128,7 @@ struct StartQueueTests {
     /// - Returns: Whether something was taken.
     private func compare(
         _ queue: StartQueue<Int>, _ scan: Scan, _ running: inout [StartQueue<Int>.Entry],
-        _ now: Deadline
+        _ now: Instant
     ) -> Bool {
         switch (queue.next(now), scan.next(now)) {
         case (.start(let entry), .start(let item)):
@@ -152,7 +152,7 @@ struct StartQueueTests {
     /// Ends what runs and waits as it is told, until nothing is left.
     private func drain(
         _ queue: StartQueue<Int>, _ scan: Scan, _ running: inout [StartQueue<Int>.Entry],
-        _ start: Deadline
+        _ start: Instant
     ) {
         var now = start
         for _ in 0..<5000 {
@@ -175,19 +175,19 @@ private final class Scan {
     enum Turn {
         case start(Int)
         case refuse(Int, Double?)
-        case wait(Deadline)
+        case wait(Instant)
     }
 
     struct Waiting {
         let item: Int
         let host: String?
-        var notBefore = Deadline(nanoseconds: 0)
+        var notBefore = Instant(nanoseconds: 0)
     }
 
     struct Host {
         var running = 0
-        var notBefore = Deadline(nanoseconds: 0)
-        var refusesUntil = Deadline(nanoseconds: 0)
+        var notBefore = Instant(nanoseconds: 0)
+        var refusesUntil = Instant(nanoseconds: 0)
         var pauseSeconds: Double?
     }
 
@@ -195,7 +195,7 @@ private final class Scan {
     var waiting: [Waiting] = []
     private var names: [Int: String] = [:]
     private var hosts: [String: Host] = [:]
-    private var notBefore = Deadline(nanoseconds: 0)
+    private var notBefore = Instant(nanoseconds: 0)
 
     init(_ limits: StartQueue<Int>.Limits) { self.limits = limits }
 
@@ -206,13 +206,13 @@ private final class Scan {
         waiting.append(Waiting(item: item, host: host))
     }
 
-    func putBack(_ item: Int, notBefore: Deadline) {
+    func putBack(_ item: Int, notBefore: Instant) {
         waiting.insert(Waiting(item: item, host: host(item), notBefore: notBefore), at: 0)
     }
 
     func end(_ item: Int) { hosts[host(item), default: Host()].running -= 1 }
 
-    func pause(_ item: Int, seconds: Double, now: Deadline) {
+    func pause(_ item: Int, seconds: Double, now: Instant) {
         var host = hosts[host(item)] ?? Host()
         host.notBefore = max(host.notBefore, now.advanced(seconds: seconds))
         if seconds > limits.pauseSecondsMax {
@@ -221,13 +221,13 @@ private final class Scan {
         hosts[self.host(item)] = host
     }
 
-    func opening(_ item: Int, _ now: Deadline) -> Deadline? {
+    func opening(_ item: Int, _ now: Instant) -> Instant? {
         let host = hosts[host(item)] ?? Host()
         return host.refusesUntil > now ? nil : host.notBefore
     }
 
-    func next(_ now: Deadline) -> Turn {
-        var soonest = Deadline.never
+    func next(_ now: Instant) -> Turn {
+        var soonest = Instant.never
         for (index, one) in waiting.enumerated() {
             guard let name = one.host else {
                 waiting.remove(at: index)

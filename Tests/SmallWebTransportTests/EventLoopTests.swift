@@ -18,12 +18,12 @@ struct EventLoopTests {
     @Test func sleepsEndInTheOrderOfTheirDeadlines() async throws {
         let order = try await onLoop { loop in
             let order = Recorder<Int>()
-            let start = Deadline.now
+            let start = Instant.now
             await withTaskGroup(of: Void.self) { group in
                 for rank in [3, 1, 4, 2, 0] {
                     group.addTask(executorPreference: loop) {
                         let time = start.nanoseconds + UInt64(rank + 1) * 5_000_000
-                        await loop.sleep(until: Deadline(nanoseconds: time))
+                        await loop.sleep(until: Instant(nanoseconds: time))
                         order.add(rank)
                     }
                 }
@@ -146,7 +146,7 @@ struct IndexedHeapTests {
         for _ in 0..<5000 {
             if inside.isEmpty || Bool.random(using: &generator) {
                 let time = UInt64.random(in: 0..<1000, using: &generator)
-                let waiter = Waiter(deadline: Deadline(nanoseconds: time))
+                let waiter = Waiter(deadline: Instant(nanoseconds: time))
                 heap.insert(waiter)
                 inside.append(waiter)
             } else {

@@ -49,7 +49,7 @@ func trustAll(_: Endpoint, _: TLSFacts) async throws(FetchError) -> TrustFacts {
 /// A stream to `port` of 127.0.0.1, not yet started.
 func stream(
     to port: UInt16, as host: String = "127.0.0.1", _ security: Endpoint.Security = .none,
-    on loop: EventLoop, idle: Double = 20, deadline: Deadline = .after(seconds: 30),
+    on loop: EventLoop, idle: Double = 20, deadline: Instant = .after(seconds: 30),
     trust: @escaping Trust = trustAll
 ) -> ByteStream {
     ByteStream(
@@ -80,7 +80,7 @@ enum Carrier: CaseIterable, Sendable {
 
     func stream(
         to server: LoopbackServer, on loop: EventLoop, idle: Double = 20,
-        deadline: Deadline = .after(seconds: 60)
+        deadline: Instant = .after(seconds: 60)
     ) -> ByteStream {
         SmallWebTransportTests.stream(
             to: server.port, security, on: loop, idle: idle, deadline: deadline)
@@ -109,7 +109,7 @@ func socketPair(sendBuffer: Int32? = nil) throws -> (Int32, Int32) {
 /// A started stream over one end of a socket pair.
 func adopt(
     _ descriptor: Int32, on loop: EventLoop, idle: Double = 20,
-    deadline: Deadline = .after(seconds: 30)
+    deadline: Instant = .after(seconds: 30)
 ) async throws(FetchError) -> ByteStream {
     let endpoint = Endpoint(host: "pair.test", port: 1, security: .none)
     let stream = ByteStream(

@@ -38,7 +38,7 @@ private struct Trap {
 
     /// Goes into the trap, and comes out by an error alone.
     func enter(
-        _ loop: EventLoop, connect: Deadline, idle: Double, deadline: Deadline
+        _ loop: EventLoop, connect: Instant, idle: Double, deadline: Instant
     ) async -> FetchError? {
         let stream = stream(
             to: port, stage.isTLS ? .tls : .none, on: loop, idle: idle, deadline: deadline)

@@ -6,7 +6,7 @@ internal import SmallWeb
 /// How long a blocking call may wait for another program: the other end of a FIFO, a slow reader.
 struct Patience: Sendable {
     /// The end of `--max-time`.
-    var deadline = Deadline.never
+    var deadline = Instant.never
 
     /// Until `seconds` from now; without limit for 0.
     init(seconds: Double = 0) { deadline = .after(seconds: seconds) }
@@ -70,5 +70,5 @@ struct Patience: Sendable {
     }
 
     /// The end of a record that a signal or the deadline has found unwritten.
-    static var graceEnd: Deadline { .after(seconds: graceSeconds) }
+    static var graceEnd: Instant { .after(seconds: graceSeconds) }
 }

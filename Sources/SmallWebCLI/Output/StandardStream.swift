@@ -26,7 +26,7 @@ struct StandardStream {
     ) throws(FetchError) {
         if Self.isTorn.withLock({ $0 }) && descriptor == 1 { throw .cancelled }
         var rest = bytes
-        var graceEnd: Deadline?
+        var graceEnd: Instant?
         while !rest.isEmpty {
             // A signal may come before a call, or end it with a part written.
             if graceEnd == nil, swposix_pending_signal() != 0 {

@@ -70,8 +70,8 @@ final class OneURL: @unchecked Sendable {
     private(set) var destination: BodySink.Destination
     private let context: RunContext
     private var settings: Settings
-    private let arrived = Deadline.now
-    private(set) var started: Deadline?
+    private let arrived = Instant.now
+    private(set) var started: Instant?
     /// Of the last attempt.
     private var log: FetchLog?
     private var recorder: Recorder?

@@ -35,7 +35,7 @@ final class Run: @unchecked Sendable {
     private let waiting: StartQueue<OneURL>
     private var active = 0
     /// The soonest moment that a task waits for.
-    private var alarm = Deadline.never
+    private var alarm = Instant.never
     /// Read so far.
     private var taken = 0
     /// Done, and waiting for those before them; `nil` for what the ledger had.
@@ -208,7 +208,7 @@ final class Run: @unchecked Sendable {
                 failure = error
             }
             // It has waited longer than those that have not been started.
-            let now = Deadline.now
+            let now = Instant.now
             waiting.putBack(entry, notBefore: now.advanced(seconds: delay), now: now)
         } else {
             await complete(one, result)
@@ -231,7 +231,7 @@ final class Run: @unchecked Sendable {
         // Half of the growing wait is chance, so that many clients do not come back at once.
         let grown = min(600, Double(1 << min(one.attempts - 1, 20)))
         let delay = settings.retryDelaySeconds ?? grown * .random(in: 0.5...1)
-        let end = max(Deadline.now.advanced(seconds: delay), opening)
+        let end = max(Instant.now.advanced(seconds: delay), opening)
         if settings.retrySecondsMax > 0, let started = one.started,
             end.seconds(since: started) > settings.retrySecondsMax
         {

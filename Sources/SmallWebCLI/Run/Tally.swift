@@ -10,7 +10,7 @@ struct Tally {
     private var bytes = 0
     private var exits: [Int32: Int] = [:]
     private var firstFailure: (n: Int, exit: Int32)?
-    private let started = Deadline.now
+    private let started = Instant.now
 
     mutating func count(_ outcome: Outcome, _ n: Int, bytes: Int) {
         requests += 1
@@ -36,7 +36,7 @@ struct Tally {
             writer.member("failed", requests - ok)
             writer.member("skipped", skipped)
             writer.member("bytes", bytes)
-            writer.member("time", object: Deadline.now.seconds(since: started)) {
+            writer.member("time", object: Instant.now.seconds(since: started)) {
                 $0.member("total", seconds: $1)
             }
             writer.member("exit", Int(exit))

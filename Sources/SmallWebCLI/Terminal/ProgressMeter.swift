@@ -11,7 +11,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
     private let order: Order
     /// False when the body itself goes to the terminal.
     private let drawsTransfer: Bool
-    private let started = Deadline.now
+    private let started = Instant.now
     private var address = ""
     /// What is waited for before there is anything to count.
     private var waitingLine = "resolving …"
@@ -73,7 +73,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
 
     private func draw() {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
-        if drawsTransfer && Deadline.now.seconds(since: started) >= 1 {
+        if drawsTransfer && Instant.now.seconds(since: started) >= 1 {
             messages.showTransient(transfer.line(columns: messages.transientColumnsMax))
         }
     }
@@ -97,7 +97,7 @@ struct Transfer {
     var isUpload = false
     var bytes = 0
     /// The last few seconds, for the rate: what was is not what is.
-    private var samples: [(at: Deadline, bytes: Int)] = [(.now, 0)]
+    private var samples: [(at: Instant, bytes: Int)] = [(.now, 0)]
 
     init(total: Int? = nil, isUpload: Bool = false) {
         self.total = total
@@ -106,7 +106,7 @@ struct Transfer {
 
     private static let rateSeconds = 5.0
 
-    mutating func sample(at now: Deadline = .now) {
+    mutating func sample(at now: Instant = .now) {
         samples.append((now, bytes))
         while samples.count > 2, now.seconds(since: samples[1].at) > Self.rateSeconds {
             samples.removeFirst()
