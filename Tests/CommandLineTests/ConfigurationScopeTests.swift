@@ -153,7 +153,7 @@ struct ConfigurationScopeTests {
     @Test func whatHoldsForAWholeRunIsRefusedInASection() throws {
         let home = Smallweb.Home()
         var settings = Settings()
-        settings.configFile = home.file("config")
+        settings.invocation.configFile = home.file("config")
         for option in Option.all where option.scope == .run {
             for section in ["[host *]", "[scheme gemini]"] {
                 try Data("\(section)\n\(option.long) = 1\n".utf8).write(

@@ -11,7 +11,7 @@ import Testing
     private let smallweb = Smallweb()
 
     private func style(_ columns: Int = 80) -> PageStyle {
-        var style = PageStyle(Settings())
+        var style = PageStyle(OutputSettings())
         style.usesColor = false
         style.usesHyperlinks = true
         style.isForReading = true

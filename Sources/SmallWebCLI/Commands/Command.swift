@@ -13,10 +13,9 @@ struct Command: Sendable {
         case choice([String])
     }
 
-    let name: String
-    /// Other words for it.
-    let aliases: [String]
+    /// Its name and what follows it.
     let synopsis: String
+    let name: String
     let summary: String
     /// For the manual: several sentences.
     let manual: String
@@ -24,36 +23,55 @@ struct Command: Sendable {
     let examples: [(String, String)]
     /// The n-th goes with the n-th operand; the last is for all further ones.
     let operands: [Operand]
-    /// Whether its URLs belong into the history.
-    let visits: Bool
-    /// Those of its options that come first in its help, before those of all commands.
-    let mainOptions: [String]
     /// Which options it has a use for.
     let takes: @Sendable (Option) -> Bool
     /// Returns the exit status.
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
+    /// Other words for it.
+    private(set) var aliases: [String] = []
+    /// Those of its options that come first in its help, before those of all commands.
+    private(set) var mainOptions: [String] = []
+    /// Whether its URLs belong into the history.
+    private(set) var visits: Bool
 
     init(
-        name: String, aliases: [String] = [], synopsis: String, summary: String,
-        manual: String = "",
-        examples: [(String, String)] = [], operands: [Operand] = [.url], visits: Bool? = nil,
-        mainOptions: [String] = [],
+        _ synopsis: String, _ summary: String, manual: String, examples: [(String, String)],
+        operands: [Operand] = [.url],
         takes: @escaping @Sendable (Option) -> Bool = {
             $0.group != .links && $0.isForFetches && !$0.isForReferences && !$0.isForUploads
         },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
-        self.name = name
-        self.aliases = aliases
         self.synopsis = synopsis
+        name = String(synopsis.prefix { $0 != " " })
         self.summary = summary
         self.manual = manual
         self.examples = examples
         self.operands = operands
-        self.visits = visits ?? (operands.first == .url)
-        self.mainOptions = mainOptions
         self.takes = takes
         self.run = run
+        visits = operands.first == .url
+    }
+
+    /// The same with another name.
+    func or(_ alias: String) -> Command {
+        var command = self
+        command.aliases.append(alias)
+        return command
+    }
+
+    /// The same with these options first in its help.
+    func featuring(_ options: [String]) -> Command {
+        var command = self
+        command.mainOptions = options
+        return command
+    }
+
+    /// The same without a trace in the history.
+    func leavingNoHistory() -> Command {
+        var command = self
+        command.visits = false
+        return command
     }
 
     static let all: [Command] = [
@@ -81,7 +99,7 @@ struct Command: Sendable {
     }
 
     static let get = Command(
-        name: "get", synopsis: "get URL…", summary: "fetch, print or save bodies",
+        "get URL…", "fetch, print or save bodies",
         manual: "Fetches each URL and writes its body to standard output, back to back in the "
             + "order given, or to files. A pipe or file gets the exact bytes; a terminal gets text "
             + "that is safe to show. Errors go to standard error and into the exit status. The "
@@ -95,12 +113,11 @@ struct Command: Sendable {
             ),
         ]
     ) { settings, operands throws(FetchError) in
-        try GetCommand(settings: settings, operands: operands).run()
+        try GetCommand(settings, operands).run()
     }
 
     static let refs = Command(
-        name: "refs", synopsis: "refs URL [PATTERN…]",
-        summary: "list the references of a Git repository",
+        "refs URL [PATTERN…]", "list the references of a Git repository",
         manual: "Lists branches and tags as git-ls-remote does, without a clone: the object's "
             + "name, a tab, the reference. Patterns are those of git-ls-remote. An http or https "
             + "URL is that of a repository, as it is copied from a browser.",
@@ -108,7 +125,7 @@ struct Command: Sendable {
             ("smallweb refs https://example.org/repo.git", "The references of a repository"),
             ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
         ],
-        operands: [.url, .text], mainOptions: ["heads", "tags", "symref", "exit-code"],
+        operands: [.url, .text],
         takes: {
             $0.group != .links && $0.isForFetches && !$0.isForUploads
                 && !["head", "render", "hyperlink", "request", "continue-at"].contains($0.long)
@@ -118,22 +135,22 @@ struct Command: Sendable {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
         }
         var settings = settings
-        settings.referencePatterns = Array(operands.dropFirst())
-        settings.listing = .refs
+        settings.fetch.referencePatterns = Array(operands.dropFirst())
+        settings.output.listing = .refs
         // The records have all that the body would say.
-        if settings.writesJSON {
-            settings.bodyForm = .none
-            settings.given.append("body")
+        if settings.records.areWanted {
+            settings.records.bodyForm = .none
+            settings.invocation.given.append("body")
         }
         // A repository is there under the URL that people copy from their browser.
         let web = URI.scheme(of: url)
         let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
         let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
-        return try GetCommand(settings: settings, operands: [repository]).run()
-    }
+        return try GetCommand(settings, [repository]).run()
+    }.featuring(["heads", "tags", "symref", "exit-code"])
 
     static let schemes = Command(
-        name: "schemes", synopsis: "schemes", summary: "list the schemes that can be fetched",
+        "schemes", "list the schemes that can be fetched",
         manual: "Lists each scheme with its default port, what carries it, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
         examples: [("smallweb schemes | cut -f1", "The names of all schemes")],
@@ -145,7 +162,7 @@ struct Command: Sendable {
     ) { settings, operands throws(FetchError) in
         guard operands.isEmpty else { throw usageError("schemes takes no operands") }
         for scheme in try settings.registry().schemes {
-            if settings.writesJSON {
+            if settings.records.areWanted {
                 try writeRecord { $0.members(of: scheme) }
                 continue
             }
@@ -178,25 +195,26 @@ enum Tool {
             settings = try ArgumentParser.parse(arguments)
             return try dispatch(settings)
         } catch {
-            Messages(settings: settings).error(nil, error)
+            Messages(settings.messages).error(nil, error)
             return error.outcome.exitStatus
         }
     }
 
     private static func dispatch(_ settings: Settings) throws(FetchError) -> Int32 {
-        if settings.wantsVersion {
+        if settings.invocation.wantsVersion {
             try StandardStream.output.write(versionLine(settings)[...])
             return 0
         }
-        guard let first = settings.operands.first else {
-            if settings.wantsHelp { return try Command.help.run(settings, []) }
+        guard let first = settings.invocation.operands.first else {
+            if settings.invocation.wantsHelp { return try Command.help.run(settings, []) }
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
         if let command = Command.named(first) {
-            return try run(command, settings, Array(settings.operands.dropFirst()))
+            return try run(command, settings, Array(settings.invocation.operands.dropFirst()))
         }
-        if first == "__manual", settings.operands.count == 3 {
-            try Manual.write(to: settings.operands[1], docs: settings.operands[2])
+        if first == "__manual", settings.invocation.operands.count == 3 {
+            try Manual.write(
+                to: settings.invocation.operands[1], docs: settings.invocation.operands[2])
             return 0
         }
         if first == "__desktop" {
@@ -204,7 +222,7 @@ enum Tool {
             return 0
         }
         // No command will ever contain "://".
-        if first.contains("://") { return try run(.get, settings, settings.operands) }
+        if first.contains("://") { return try run(.get, settings, settings.invocation.operands) }
         let names = Command.all.flatMap { [$0.name] + $0.aliases }
         throw usageError(
             "unknown command \"\(first)\"",
@@ -215,7 +233,7 @@ enum Tool {
     /// Ours, and those of the libraries that are there.
     private static func versionLine(_ settings: Settings) -> [UInt8] {
         let libraries = SystemLibraries.versions()
-        guard settings.writesJSON else {
+        guard settings.records.areWanted else {
             let found = libraries.compactMap { library in
                 library.version.map { "\(library.name)/\($0)" }
             }
@@ -232,18 +250,18 @@ enum Tool {
     private static func run(
         _ command: Command, _ settings: Settings, _ operands: [String]
     ) throws(FetchError) -> Int32 {
-        if settings.wantsHelp {
+        if settings.invocation.wantsHelp {
             try StandardStream.output.write(Help.short(of: command))
             return 0
         }
-        try command.refuseUseless(settings.given)
+        try command.refuseUseless(settings.invocation.given)
         var settings = settings
         if command.takes(.config) {
             settings.configuration = try Configuration.load(settings).limited(to: command)
             settings = try settings.configuration.applied(to: settings, for: nil)
         }
         let status = try command.run(settings, operands)
-        if status == 0 && command.visits { History.record(operands, settings) }
+        if status == 0 && command.visits { History.record(operands, settings.messages) }
         return status
     }
 }

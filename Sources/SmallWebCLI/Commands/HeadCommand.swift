@@ -3,8 +3,7 @@ internal import SmallWeb
 
 extension Command {
     static let head = Command(
-        name: "head", aliases: ["info"], synopsis: "head URL…",
-        summary: "what a server says before the body",
+        "head URL…", "what a server says before the body",
         manual: "Fetches as much as it takes to say what there is: status, type, redirects, "
             + "address, certificate and trust, a block of lines for each URL. HTTP uses HEAD, and "
             + "its reply header follows the block. Of other protocols the beginning of the reply "
@@ -26,9 +25,9 @@ extension Command {
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
-        settings.wantsHeadAlone = true
-        return try GetCommand(settings: settings, operands: operands).run()
-    }
+        settings.fetch.wantsHeadAlone = true
+        return try GetCommand(settings, operands).run()
+    }.or("info")
 }
 
 /// What `head` says of one URL, and HTTP's reply header below it.

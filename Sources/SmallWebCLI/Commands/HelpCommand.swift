@@ -3,8 +3,7 @@ internal import SmallWeb
 
 extension Command {
     static let help: Command = Command(
-        name: "help", synopsis: "help [COMMAND|TOPIC]",
-        summary: "the manual of a command, or a topic",
+        "help [COMMAND|TOPIC]", "the manual of a command, or a topic",
         manual: "Shows the manual page of a command, through man(1) when standard output is a "
             + "terminal and the page is installed, and otherwise a text that the program "
             + "contains. Topics are \(Help.topics.map(\.name).joined(separator: ", ")).",

@@ -4,8 +4,7 @@ internal import SmallWebTransport
 
 extension Command {
     static let identity = Command(
-        name: "identity", synopsis: "identity ACTION …",
-        summary: "make client certificates, bind them to places",
+        "identity ACTION …", "make client certificates, bind them to places",
         manual: "Makes and manages client certificates: list, new NAME [URL], show NAME, use NAME "
             + "URL, unuse NAME [URL], import NAME CERT [KEY], import --from CLIENT PATH, export "
             + "NAME and remove NAME. An identity is sent only to the URLs that it is bound to with "
@@ -49,7 +48,7 @@ struct IdentityCommand {
             // Before the file is made: a bad URL must not leave an identity without its place.
             let scope = try rest.count == 2 ? scope(rest[1]) : nil
             let pem = try ClientIdentity.make(
-                name: rest[0], type: settings.keyType, now: UTCDate.now)
+                name: rest[0], type: settings.stores.keyType, now: UTCDate.now)
             try store.add(rest[0], pem)
             if let scope { try store.change { $0.add(rest[0], scope) } }
             try record(rest[0])
@@ -75,7 +74,7 @@ struct IdentityCommand {
 
     private func list() throws(FetchError) {
         let bindings = try store.bindings()
-        if settings.writesJSON {
+        if settings.records.areWanted {
             for name in store.names() { try record(name) }
             return
         }
@@ -89,13 +88,13 @@ struct IdentityCommand {
     }
 
     private func record(_ name: String) throws(FetchError) {
-        guard settings.writesJSON else { return }
+        guard settings.records.areWanted else { return }
         let entry = try store.entry(name, try store.bindings())
         try writeRecord { $0.members(of: entry) }
     }
 
     private func show(_ name: String) throws(FetchError) {
-        if settings.writesJSON { return try record(name) }
+        if settings.records.areWanted { return try record(name) }
         let pem = try store.pem(name)
         let facts = try ClientIdentity.certificateFacts(pem)
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
@@ -118,7 +117,7 @@ struct IdentityCommand {
     // MARK: From elsewhere
 
     private func bringIn(_ operands: [String]) throws(FetchError) {
-        guard let client = settings.importClient else {
+        guard let client = settings.stores.importClient else {
             guard operands.count > 1 else {
                 throw usageError("import wants NAME CERT [KEY], or --from CLIENT PATH")
             }
@@ -143,10 +142,10 @@ struct IdentityCommand {
                 try add(foreign, as: foreign.freeName(store.names()))
             } catch {
                 failures += 1
-                Messages(settings: settings).error(foreign.certificate, error)
+                Messages(settings.messages).error(foreign.certificate, error)
             }
         }
-        if settings.showsNotes {
+        if settings.messages.showsNotes {
             try StandardStream.error.write("imported \(found.count - failures) of \(found.count)\n")
         }
         guard failures == 0 else {
@@ -163,15 +162,15 @@ struct IdentityCommand {
 
     /// The file is checked as a whole, as it will be used.
     private func add(_ foreign: ForeignIdentity, as name: String) throws(FetchError) {
-        var pem = try Settings.read(foreign.certificate)
+        var pem = try ConnectionSettings.read(foreign.certificate)
         if let key = foreign.key {
             if pem.last != ASCII.lineFeed { pem.append(ASCII.lineFeed) }
-            pem += try Settings.read(key)
+            pem += try ConnectionSettings.read(key)
         }
         // Before the file is made, as for a new one.
         var scopes: [Identities.Scope] = []
         for scope in foreign.scopes { scopes.append(try self.scope(scope)) }
-        _ = try settings.load(pem, key: pem)
+        _ = try settings.connection.load(pem, key: pem, settings.asker)
         try store.add(name, pem)
         let bound = scopes
         try store.change { bindings in

@@ -3,8 +3,7 @@ internal import SmallWeb
 
 extension Command {
     static let links = Command(
-        name: "links", aliases: ["ls"], synopsis: "links URL…",
-        summary: "list the links of pages",
+        "links URL…", "list the links of pages",
         manual: "Lists where a page leads, a line for each link: the absolute URL, a tab, the "
             + "text. It reads gemtext, gopher menus and directories of Git repositories; pages of "
             + "other kinds have none. A target that is no URL is shown with --json "
@@ -26,9 +25,9 @@ extension Command {
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
-        settings.listing = .links
+        settings.output.listing = .links
         // The records have all that is wanted of the body.
-        if settings.writesJSON { settings.bodyForm = .none }
-        return try GetCommand(settings: settings, operands: operands).run()
-    }
+        if settings.records.areWanted { settings.records.bodyForm = .none }
+        return try GetCommand(settings, operands).run()
+    }.or("ls")
 }

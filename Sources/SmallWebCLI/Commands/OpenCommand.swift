@@ -3,7 +3,7 @@ internal import SmallWeb
 
 extension Command {
     static let open = Command(
-        name: "open", synopsis: "open URL", summary: "read a page, with a pager",
+        "open URL", "read a page, with a pager",
         manual: "Lays a page out for reading and shows it with a pager: gemtext and plain text "
             + "wrapped to the width of the terminal, links, gopher menus and directories of Git "
             + "repositories numbered, their URLs at the end. The pager is that of PAGER, by "
@@ -27,8 +27,8 @@ extension Command {
             throw usageError("open wants one URL", hint: "smallweb open gemini://example.org/")
         }
         var settings = settings
-        settings.isReading = true
-        return try GetCommand(settings: settings, operands: operands).run()
+        settings.output.isReading = true
+        return try GetCommand(settings, operands).run()
     }
 }
 

@@ -8,7 +8,7 @@ private let useless: Set<String> = Set(
 
 extension Command {
     static let put = Command(
-        name: "put", synopsis: "put URL [FILE|-]", summary: "upload a file to titan://",
+        "put URL [FILE|-]", "upload a file to titan://",
         manual: "Uploads FILE, or standard input for - or nothing, to a titan URL and prints the "
             + "reply. The type comes from the file's name unless --mime gives it. The body is "
             + "never sent again after a redirect.",
@@ -16,7 +16,7 @@ extension Command {
             ("smallweb put titan://example.org/notes/a.gmi a.gmi", "Upload a page"),
             ("smallweb put --delete titan://example.org/notes/a.gmi", "Delete a page"),
         ],
-        operands: [.url, .file], mainOptions: ["mime", "token-file", "delete", "identity"],
+        operands: [.url, .file],
         takes: {
             ![.links, .bulk].contains($0.group) && $0.isForFetches && !$0.isForReferences
                 && $0.purpose != .fetches && !useless.contains($0.long)
@@ -29,17 +29,17 @@ extension Command {
         do throws(FetchError) {
             try PutCommand.prepare(&settings, for: url, operands.dropFirst().first ?? "-")
         } catch {
-            guard settings.writesJSON else { throw error }
-            Messages(settings: settings).error(url, error)
-            let record = Recorder.refusal(Order(url: url), error, settings)
+            guard settings.records.areWanted else { throw error }
+            Messages(settings.messages).error(url, error)
+            let record = Recorder.refusal(Order(url: url), error, URLSettings(settings))
             try StandardStream.output.write(record[...], isWhole: true)
             return error.outcome.exitStatus
         }
         // An answer to a prompt, or another attempt, would need the body once more.
-        settings.promptsAllowed = false
-        settings.retriesMax = 0
-        return try GetCommand(settings: settings, operands: [url]).run()
-    }
+        settings.fetch.promptsAllowed = false
+        settings.run.retriesMax = 0
+        return try GetCommand(settings, [url]).run()
+    }.featuring(["mime", "token-file", "delete", "identity"])
 }
 
 /// `smallweb put`: what is sent.
@@ -58,17 +58,17 @@ enum PutCommand {
         }
         // Sections of the config file, too, say whether there is a secret, and where.
         let own = try settings.configuration.applied(to: settings, for: url)
-        settings.upload = try upload(name, to: scheme, own)
-        try readSecrets(of: own, into: &settings.requestOptions)
+        settings.fetch.upload = try upload(name, to: scheme, deletes: own.fetch.deletes)
+        try own.fetch.readSecrets(own.asker, into: &settings.fetch.options)
         // The usual reply is a redirect to the page.
-        settings.redirects.otherSchemes.formUnion(uploads.replySchemes)
+        settings.fetch.redirects.otherSchemes.formUnion(uploads.replySchemes)
     }
 
     static func upload(
-        _ name: String, to scheme: Scheme, _ settings: Settings
+        _ name: String, to scheme: Scheme, deletes: Bool
     ) throws(FetchError) -> Upload {
-        let bytes = try FileHandleBytes(settings.deletes ? "/dev/null" : name)
-        guard bytes.count > 0 || settings.deletes else {
+        let bytes = try FileHandleBytes(deletes ? "/dev/null" : name)
+        guard bytes.count > 0 || deletes else {
             throw usageError(
                 "\(InputSource.name(of: name)) is empty, which would delete the page",
                 hint: "say so with --delete")
@@ -96,32 +96,29 @@ enum PutCommand {
         }
     }
 
-    /// Reads the secrets that options name, and asks for the others.
-    static func readSecrets(
-        of settings: Settings, into options: inout RequestOptions
-    ) throws(FetchError) {
-        for (key, path) in settings.secretFiles {
-            let bytes = InputSource.withoutLineEnd(try InputSource.read("@" + path))
-            options[key] = .secret(bytes)
-        }
-        for key in settings.secretsToAsk.subtracting(settings.secretFiles.keys).sorted() {
-            guard settings.promptsAllowed, Prompt.isPossible else {
-                throw FetchError(
-                    .needsInput, .input, "no terminal to ask for the \(key) on",
-                    hint: "put it into a file, for --\(key)-file")
-            }
-            let messages = Messages(settings: settings)
-            guard let secret = Prompt.read("\(key):", isSensitive: true, messages: messages) else {
-                throw .cancelled
-            }
-            options[key] = .secret(secret)
-        }
-    }
-
     /// By the end of the name; `nil` when there is none.
     private static func mediaType(of name: String) -> String? {
         guard name != "-", name.contains(".") else { return nil }
         return MediaType(ofFile: name)?.essence ?? "application/octet-stream"
+    }
+}
+
+extension FetchSettings {
+    /// Reads the secrets that options name, and asks for the others.
+    func readSecrets(_ asker: Asker, into options: inout RequestOptions) throws(FetchError) {
+        for (key, path) in secretFiles {
+            options[key] = .secret(
+                InputSource.withoutLineEnd(try InputSource.read("@" + path)))
+        }
+        for key in secretsToAsk.subtracting(secretFiles.keys).sorted() {
+            guard asker.canAsk else {
+                throw FetchError(
+                    .needsInput, .input, "no terminal to ask for the \(key) on",
+                    hint: "put it into a file, for --\(key)-file")
+            }
+            guard let secret = asker.ask("\(key):", isSensitive: true) else { throw .cancelled }
+            options[key] = .secret(secret)
+        }
     }
 }
 

@@ -5,8 +5,7 @@ internal import SmallWebTransport
 
 extension Command {
     static let trust = Command(
-        name: "trust", synopsis: "trust ACTION …",
-        summary: "show and change the store of known keys",
+        "trust ACTION …", "show and change the store of known keys",
         manual: "Shows and changes the store of known keys: list and show what is pinned, add, "
             + "replace and remove pins, check a server against them, import and export the "
             + "stores of other clients. check sends nothing and stores nothing; it exits with 0 "
@@ -69,7 +68,7 @@ struct TrustCommand: Sendable {
     }
 
     private func store(_ policy: TrustPolicy = .tofu) throws(FetchError) -> TrustStore {
-        TrustStore(path: try settings.knownHosts(), policy: policy)
+        TrustStore(path: try settings.connection.knownHosts(), policy: policy)
     }
 
     private func hosts() throws(FetchError) -> KnownHosts { try store().hosts() }
@@ -114,7 +113,7 @@ struct TrustCommand: Sendable {
     // MARK: Actions
 
     private func list(_ pins: [KnownHosts.Pin]) throws(FetchError) {
-        if settings.writesJSON { return try record(pins) }
+        if settings.records.areWanted { return try record(pins) }
         var table = Columns(
             ["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"], last: 2)
         table.rows = pins.map(\.row)
@@ -122,7 +121,7 @@ struct TrustCommand: Sendable {
     }
 
     private func record(_ pins: [KnownHosts.Pin]) throws(FetchError) {
-        guard settings.writesJSON else { return }
+        guard settings.records.areWanted else { return }
         for pin in pins { try writeRecord { $0.members(of: pin) } }
     }
 
@@ -139,7 +138,7 @@ struct TrustCommand: Sendable {
     private func show(_ place: String) throws(FetchError) {
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
         let pins = try known(place)
-        if settings.writesJSON { return try record(pins) }
+        if settings.records.areWanted { return try record(pins) }
         for pin in pins {
             let what = pin.kind == .key ? "public key" : "certificate"
             var text = """
@@ -157,7 +156,7 @@ struct TrustCommand: Sendable {
     }
 
     private func newPin(_ place: String, via: String) throws(FetchError) -> KnownHosts.Pin? {
-        guard let digest = settings.connection.pin else { return nil }
+        guard let digest = settings.connection.http.pin else { return nil }
         return KnownHosts.Pin(
             place: place, .key, .sha256, digest: digest.hex, first: UTCDate.now, via: via)
     }
@@ -196,10 +195,10 @@ struct TrustCommand: Sendable {
         else { throw usageError("\"\(place)\" is no HOST:PORT") }
         let host = place[..<colon].filter { $0 != "[" && $0 != "]" }
         var options = Fetcher.Options(trustStore: try store(policy))
-        options.resolver.overrides = settings.resolverOverrides
-        options.resolver.family = settings.family
+        options.resolver.overrides = settings.connection.resolverOverrides
+        options.resolver.family = settings.connection.family
         var limits = Limits()
-        limits.connectSeconds = settings.connectSeconds
+        limits.connectSeconds = settings.fetch.connectSeconds
         let loop = try EventLoop()
         let fetcher = Fetcher(registry: .init(), options: options, loop: loop)
         let bounds = limits
@@ -209,11 +208,11 @@ struct TrustCommand: Sendable {
             return TrustCheck(place: place, connection: connection, error: error)
         }
         let notes = check.connection?.tls?.certificate.weaknesses(of: place) ?? []
-        for note in notes { Messages(settings: settings).note(place, note) }
-        if settings.writesJSON { try writeRecord { $0.members(of: check) } }
+        for note in notes { Messages(settings.messages).note(place, note) }
+        if settings.records.areWanted { try writeRecord { $0.members(of: check) } }
         if let error = check.error { throw error }
         guard let connection = check.connection, let trust = connection.trust,
-            let certificate = connection.tls?.certificate, !settings.writesJSON
+            let certificate = connection.tls?.certificate, !settings.records.areWanted
         else { return }
         try StandardStream.output.writeForeign(
             "\(place)\t\(trust.verdict.rawValue)\tsha256:\(certificate.spkiSHA256.hex)\n")
@@ -221,7 +220,7 @@ struct TrustCommand: Sendable {
 
     private func expiring() throws(FetchError) -> Int32 {
         let now = UTCDate.now
-        let limit = now + Int(settings.within)
+        let limit = now + Int(settings.stores.within)
         let pins = try hosts().pins.filter { ($0.expires ?? .max) < limit }
         try list(pins)
         return pins.isEmpty ? 0 : pins.contains { ($0.expires ?? .max) < now } ? 2 : 1
@@ -230,8 +229,8 @@ struct TrustCommand: Sendable {
     // MARK: Other clients
 
     private func importPins(_ path: String) throws(FetchError) {
-        guard let format = settings.importClient.flatMap(TrustFormat.init) else {
-            throw usageError("import needs --from, one of \(Settings.formatNames)")
+        guard let format = settings.stores.importClient.flatMap(TrustFormat.init) else {
+            throw usageError("import needs --from, one of \(TrustFormat.names)")
         }
         let text =
             format.isDirectory
@@ -244,12 +243,12 @@ struct TrustCommand: Sendable {
                     + "cert_cache' | smallweb trust import --from av-98 -")
         }
         let (pins, refused) = format.pins(in: text)
-        let overwrites = settings.replacesPins
+        let overwrites = settings.stores.replacesPins
         let added = try change { hosts throws(FetchError) in
             hosts.merge(pins, replacing: overwrites)
         }
         try record(added)
-        if settings.showsNotes {
+        if settings.messages.showsNotes {
             try StandardStream.error.write(
                 "imported \(added.count), kept \(pins.count - added.count) that were known, "
                     + "could not read \(refused) lines\n")
@@ -261,8 +260,8 @@ struct TrustCommand: Sendable {
 
     /// - Parameter directory: Where a client's files go that keeps a directory of them.
     private func export(to directory: String? = nil) throws(FetchError) {
-        guard let format = settings.exportFormat else {
-            throw usageError("export needs --to, one of \(Settings.formatNames)")
+        guard let format = settings.stores.exportFormat else {
+            throw usageError("export needs --to, one of \(TrustFormat.names)")
         }
         guard let (text, left) = format.text(of: try hosts().pins) else {
             throw usageError("the store of \(format.rawValue) is no text that could be written")

@@ -176,8 +176,7 @@ enum CompletionScripts {
 
 extension Command {
     static let completions = Command(
-        name: "completions", synopsis: "completions bash|zsh|fish",
-        summary: "print a shell's completion script",
+        "completions bash|zsh|fish", "print a shell's completion script",
         manual: "Prints the script that completes commands, options, schemes, visited hosts and "
             + "paths in bash, zsh or fish. make install puts all three where the shells look.",
         examples: [

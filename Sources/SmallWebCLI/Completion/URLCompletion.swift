@@ -131,7 +131,8 @@ struct URLCompletion {
 
     /// The hosts of the trust store, with their ports where those are not the default.
     static func trustedHosts(defaultPort: UInt16 = 1965) -> [String] {
-        guard let path = try? Settings().knownHosts(), let bytes = UserFiles.read(path) else {
+        guard let path = try? ConnectionSettings().knownHosts(), let bytes = UserFiles.read(path)
+        else {
             return []
         }
         let suffix = ":\(defaultPort)"

@@ -17,14 +17,14 @@ struct ArgumentParser {
     private mutating func parse() throws(FetchError) -> Settings {
         while let argument = arguments.popFirst() {
             if argument == "--" {
-                settings.operands += arguments
+                settings.invocation.operands += arguments
                 break
             } else if argument.hasPrefix("--") {
                 try parseLong(argument.dropFirst(2))
             } else if argument.hasPrefix("-") && argument != "-" {
                 try parseShort(argument.dropFirst())
             } else {
-                settings.operands.append(argument)
+                settings.invocation.operands.append(argument)
             }
         }
         return settings
@@ -38,7 +38,7 @@ struct ArgumentParser {
         } else if name.hasPrefix("no-"), let option = Self.option(long: name.dropFirst(3)),
             case .flag(let set) = option.action, value == nil
         {
-            settings.given.append(option.long)
+            settings.invocation.given.append(option.long)
             set(&settings, false)
         } else {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
@@ -69,7 +69,7 @@ struct ArgumentParser {
     private mutating func apply(
         _ option: Option, _ name: String, attached: String?
     ) throws(FetchError) {
-        settings.given.append(option.long)
+        settings.invocation.given.append(option.long)
         switch option.action {
         case .flag(let set):
             guard attached == nil else { throw usageError("\(name) takes no value") }

@@ -67,12 +67,12 @@ struct Configuration: Sendable {
     /// - Throws: `usage` with file and line, `read` when a named file cannot be read.
     static func load(_ settings: Settings) throws(FetchError) -> Configuration {
         var configuration = Configuration()
-        guard settings.readsConfiguration else { return configuration }
+        guard settings.invocation.readsConfiguration else { return configuration }
         // Empty is none.
         let variable = getenv("SMALLWEB_CONFIG").map { String(systemName: $0) }
-        if let path = settings.configFile ?? variable {
+        if let path = settings.invocation.configFile ?? variable {
             if path.isEmpty { return configuration }
-            let patience = Patience(seconds: settings.totalSeconds)
+            let patience = Patience(seconds: settings.fetch.totalSeconds)
             try configuration.read(
                 try UserFiles.content(of: path, "the config file", patience), from: path)
         } else {
@@ -156,8 +156,7 @@ struct Configuration: Sendable {
         }
         let entry = Entry(scope: scope, option: option, value: value, origin: origin)
         var unused = Settings()
-        // A secret's file is not read for a URL that it does not belong to.
-        if !value.hasPrefix("@") { try apply(entry, to: &unused) }
+        try apply(entry, to: &unused)
         try unused.checkSchemes()
         return entry
     }
@@ -190,9 +189,11 @@ struct Configuration: Sendable {
     ]
 
     private func isDecided(_ option: Option, _ settings: Settings) -> Bool {
-        if settings.given.contains(option.long) { return true }
+        if settings.invocation.given.contains(option.long) { return true }
         let others = Self.rivals.filter { $0.contains(option.long) }
-        if others.contains(where: { $0.contains(where: settings.given.contains) }) { return true }
+        if others.contains(where: { $0.contains(where: settings.invocation.given.contains) }) {
+            return true
+        }
         return switch option.long {
         case "color":
             ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].contains {
@@ -228,32 +229,6 @@ struct Configuration: Sendable {
     }
 }
 
-extension RunContext {
-    /// With the settings that a section of the config file has for the URL of this order,
-    /// and with the identity that its order names.
-    func configured(for order: Order) throws(FetchError) -> RunContext {
-        let hasSections = settings.configuration.hasSections
-        guard hasSections || order.identity != nil else { return self }
-        let base = settings
-        var settings = base
-        if hasSections { settings = try base.configuration.applied(to: base, for: order.url ?? "") }
-        if let name = order.identity {
-            settings.identityName = name
-            settings.certificateFile = nil
-        }
-        var fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)
-        if hasSections {
-            // A redirect leads to where other rules may hold.
-            fetcher.options.elsewhere = { uri throws(FetchError) in
-                let there = try base.configuration.applied(to: base, for: uri.description)
-                let options = try GetCommand(settings: there, operands: []).connectionOptions()
-                return (options.trustStore, options.http)
-            }
-        }
-        return RunContext(self, settings: settings, fetcher: fetcher)
-    }
-}
-
 extension FetchError {
     /// The same, of a line of a config file.
     func located(at origin: String) -> FetchError {
@@ -263,8 +238,7 @@ extension FetchError {
 
 extension Command {
     static let config = Command(
-        name: "config", synopsis: "config [NAME]",
-        summary: "what the config files say",
+        "config [NAME]", "what the config files say",
         manual: "Lists the options that the config files set, in the order in which they are "
             + "applied, or those for one option. Options on the command line and in the "
             + "environment come after them, and win.",
@@ -287,7 +261,7 @@ extension Command {
         }
         for entry in try Configuration.load(settings).entries
         where operands.first == nil || operands.first == entry.option.long {
-            let origin = settings.showsOrigin ? entry.origin + "\t" : ""
+            let origin = settings.invocation.showsOrigin ? entry.origin + "\t" : ""
             try StandardStream.output.writeForeign(
                 "\(origin)\(entry.scope.text)\(entry.option.long) = \(entry.value)\n")
         }

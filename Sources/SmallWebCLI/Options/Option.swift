@@ -52,7 +52,7 @@ struct Option: Sendable {
     let long: String
     let short: Character?
     /// Other long names that mean the same.
-    let aliases: [String]
+    private(set) var aliases: [String] = []
     let group: Group
     /// For `--help`: a few words.
     let summary: String
@@ -61,27 +61,39 @@ struct Option: Sendable {
     /// A command line that shows the option at work.
     let example: String
     let action: Action
-    let values: Values
+    private(set) var values: Values
     /// For an option of a plugin: which requests have a use for it.
     var purpose: RequestOption.Purpose?
 
-    /// - Parameter values: By default what the value's name says: FILE, DIR, WHEN.
     init(
-        _ long: String, short: Character? = nil, aliases: [String] = [], _ group: Group,
-        _ summary: String, manual: String, example: String, values: Values? = nil,
-        _ action: Action
+        _ long: String, short: Character? = nil, _ group: Group, _ summary: String, manual: String,
+        example: String, _ action: Action
     ) {
         self.long = long
         self.short = short
-        self.aliases = aliases
         self.group = group
         self.summary = summary
         self.manual = manual
         self.example = example
         self.action = action
-        self.values = values ?? Self.values(of: action)
+        values = Self.values(of: action)
     }
 
+    /// The same with another long name.
+    func or(_ alias: String) -> Option {
+        var option = self
+        option.aliases.append(alias)
+        return option
+    }
+
+    /// The same with other values for a shell than what the value's name says.
+    func offering(_ values: Values?) -> Option {
+        var option = self
+        if let values { option.values = values }
+        return option
+    }
+
+    /// FILE, DIR and WHEN say what they are.
     private static func values(of action: Action) -> Values {
         guard case .value(let name, _) = action else { return .none }
         return switch name {

@@ -9,54 +9,54 @@ extension Option {
             manual: "Writes one line of JSON per URL to standard output, with the body in it, "
                 + "instead of the body. smallweb-json(5) describes the records.",
             example: "smallweb get --json gemini://geminiprotocol.net/ | jq .status",
-            .flag { settings, isOn in settings.writesJSON = isOn }),
+            .flag { settings, isOn in settings.records.areWanted = isOn }),
         Option(
             "fields", .json, "only these fields of a record: a,b,c",
             manual: "Leaves out the other fields of terminal records. type, v, n, id and tag are "
                 + "always there.",
             example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
-            values: .someOf { RecordFields.all },
             .value("LIST") { settings, value throws(FetchError) in
-                settings.recordFields = try RecordFields.parse(value)
-            }),
+                settings.records.fields = try RecordFields.parse(value)
+            }
+        ).offering(.someOf { RecordFields.all }),
         Option(
             "body", .json, "auto, text, base64, file or none",
             manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "
                 + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
             example: "smallweb get --json --body none gemini://geminiprotocol.net/",
-            values: .oneOf { Settings.BodyForm.allCases.map(\.rawValue) },
             .value("FORM") { settings, value throws(FetchError) in
-                settings.bodyForm = try OptionValue.choice(value, "--body")
-            }),
+                settings.records.bodyForm = try OptionValue.choice(value, "--body")
+            }
+        ).offering(.oneOf { RecordSettings.BodyForm.allCases.map(\.rawValue) }),
         Option(
             "inline-max", .json, "largest body in a record (8M)",
             manual: "The largest body that a record has in it. A larger one goes to --output-dir "
                 + "if there is one, and is left out otherwise; its size and hash are still there.",
             example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
             .value("SIZE") { settings, value throws(FetchError) in
-                settings.inlineBytesMax = try OptionValue.size(value, "--inline-max")
+                settings.records.inlineBytesMax = try OptionValue.size(value, "--inline-max")
             }),
         Option(
             "stream", .json, "bodies in chunk records, as they arrive",
             manual: "Writes a body as chunk records while it arrives, before the URL's own record. "
                 + "What has been written is not tried again.",
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
-            .flag { settings, isOn in settings.streamsBodies = isOn }),
+            .flag { settings, isOn in settings.records.streamsBodies = isOn }),
         Option(
             "events", .json, "records of requests, redirects, notices too",
             manual: "Writes records of what happens on the way: request, redirect, notice.",
             example: "smallweb get --json --events gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.writesEvents = isOn }),
+            .flag { settings, isOn in settings.records.includesEvents = isOn }),
         Option(
             "ordered", .json, "records in the order of the URLs",
             manual: "Holds records back until those of all earlier URLs are written.",
             example: "smallweb get --json -Z --ordered - < urls.txt",
-            .flag { settings, isOn in settings.keepsInputOrder = isOn }),
+            .flag { settings, isOn in settings.records.keepsInputOrder = isOn }),
         Option(
             "summary", .json, "a summary record even for one URL",
             manual: "Ends with a summary record. Without it there is one for several URLs.",
             example: "smallweb get --json --summary gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.wantsSummary = isOn }),
+            .flag { settings, isOn in settings.records.wantsSummary = isOn }),
     ]
 
     /// Many URLs.
@@ -68,41 +68,41 @@ extension Option {
                 + "in JSON. The operands - and @FILE do the same.",
             example: "smallweb get --json --input-file urls.txt",
             .value("FILE") { settings, value in
-                settings.lists.append(value == "-" ? "-" : "@" + value)
+                settings.run.lists.append(value == "-" ? "-" : "@" + value)
             }),
         Option(
             "parallel", short: "Z", .bulk, "fetch eight URLs at a time",
             manual: "Fetches several URLs at a time, eight unless --jobs says otherwise. Standard "
                 + "output gets the bodies whole and in the order of the URLs, as without it.",
             example: "smallweb get -Z gemini://example.org/a gopher://example.net/0/b",
-            .flag { settings, isOn in settings.jobs = isOn ? max(settings.jobs, 8) : 1 }),
+            .flag { settings, isOn in settings.run.jobs = isOn ? max(settings.run.jobs, 8) : 1 }),
         Option(
             "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
             manual: "How many URLs are fetched at a time.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
             .value("N") { settings, value throws(FetchError) in
-                settings.jobs = max(1, try OptionValue.count(value, "--jobs"))
+                settings.run.jobs = max(1, try OptionValue.count(value, "--jobs"))
             }),
         Option(
             "per-host", .bulk, "with -j, at most N of them from one host (2)",
             manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
             .value("N") { settings, value throws(FetchError) in
-                settings.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
+                settings.run.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
             }),
         Option(
             "rate", .bulk, "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
             example: "smallweb get --rate 30/m - < urls.txt",
             .value("N") { settings, value throws(FetchError) in
-                settings.startSeconds = try OptionValue.interval(value, "--rate")
+                settings.run.startSeconds = try OptionValue.interval(value, "--rate")
             }),
         Option(
             "per-host-delay", .bulk, "seconds between two requests to one host",
             manual: "The least time between the starts of two requests to one host.",
             example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.hostSeconds = try OptionValue.seconds(value, "--per-host-delay")
+                settings.run.hostSeconds = try OptionValue.seconds(value, "--per-host-delay")
             }),
         Option(
             "retry", .bulk, "try up to N times more when that may help (0)",
@@ -111,14 +111,14 @@ extension Option {
                 + "long. A server that names the wait is obeyed, for all requests to its host.",
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
             .value("N") { settings, value throws(FetchError) in
-                settings.retriesMax = try OptionValue.count(value, "--retry")
+                settings.run.retriesMax = try OptionValue.count(value, "--retry")
             }),
         Option(
             "retry-delay", .bulk, "wait so many seconds before each retry",
             manual: "The wait before each retry, instead of one that grows.",
             example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.retryDelaySeconds = try OptionValue.seconds(value, "--retry-delay")
+                settings.run.retryDelaySeconds = try OptionValue.seconds(value, "--retry-delay")
             }),
         Option(
             "retry-max-time", .bulk, "no retry later than so many seconds",
@@ -127,29 +127,29 @@ extension Option {
                 + "without it.",
             example: "smallweb get --retry 9 --retry-max-time 60 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.retrySecondsMax = try OptionValue.seconds(value, "--retry-max-time")
+                settings.run.retrySecondsMax = try OptionValue.seconds(value, "--retry-max-time")
             }),
         Option(
             "fail-early", .bulk, "stop after the first URL that fails",
             manual: "Stops after the first URL that fails, retries included. Those under way are "
                 + "given up.",
             example: "smallweb get --fail-early gemini://example.org/a gemini://example.org/b",
-            .flag { settings, isOn in settings.failsEarly = isOn }),
+            .flag { settings, isOn in settings.run.failsEarly = isOn }),
         Option(
             "ledger", .bulk, "note results in FILE, and skip what is done",
             manual: "Adds the record of each URL to FILE when it is done. URLs whose last record "
                 + "there is ok are skipped, so a run that was stopped goes on where it was.",
             example: "smallweb get -Z -O --ledger done.jsonl - < urls.txt",
-            .value("FILE") { settings, value in settings.ledger = value }),
+            .value("FILE") { settings, value in settings.run.ledger = value }),
         Option(
             "only", .bulk, "with --ledger, only what ended like this",
             manual:
                 "Fetches only URLs whose last record in the ledger has one of these outcomes, the "
                 + "words of 'smallweb help exit-status', separated by commas.",
             example: "smallweb get --ledger done.jsonl --only timeout,connect - < urls.txt",
-            values: .someOf { Outcome.allCases.map(\.rawValue) },
             .value("LIST") { settings, value throws(FetchError) in
-                settings.ledgerOutcomes = try OptionValue.outcomes(value, "--only")
-            }),
+                settings.run.ledgerOutcomes = try OptionValue.outcomes(value, "--only")
+            }
+        ).offering(.someOf { Outcome.allCases.map(\.rawValue) }),
     ]
 }

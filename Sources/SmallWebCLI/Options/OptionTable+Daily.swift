@@ -15,7 +15,7 @@ extension Option {
         "config", short: "K", .messages, "read FILE instead of the config files",
         manual: "Reads FILE instead of the system's config file and the user's own.",
         example: "smallweb get -K work.conf gemini://example.org/",
-        .value("FILE") { settings, value in settings.configFile = value })
+        .value("FILE") { settings, value in settings.invocation.configFile = value })
 
     /// What a person sets once.
     static let daily: [Option] = [
@@ -26,31 +26,31 @@ extension Option {
                 + "than a second; bar draws it wherever standard error goes; json writes a record "
                 + "a second for each URL under way.",
             example: "smallweb get --progress json -O gopher://example.org/9/disk.img",
-            values: .oneOf { Settings.Progress.allCases.map(\.rawValue) },
             .value("FORM") { settings, value throws(FetchError) in
-                settings.progress = try OptionValue.choice(value, "--progress")
-            }),
+                settings.messages.progress = try OptionValue.choice(value, "--progress")
+            }
+        ).offering(.oneOf { MessageSettings.Progress.allCases.map(\.rawValue) }),
         Option(
             "progress-bar", short: "#", .messages, "the same as --progress bar",
             manual: "Draws a progress bar, as --progress bar does.",
             example: "smallweb get -# -O gopher://example.org/9/disk.img",
-            .flag { settings, isOn in settings.progress = isOn ? .bar : .none }),
+            .flag { settings, isOn in settings.messages.progress = isOn ? .bar : .none }),
         Option(
             "history", .messages, "record what is fetched, for completion",
             manual: "Records successful fetches for completion, without query strings. By default "
                 + "that is done when standard output or standard error is a terminal.",
             example: "smallweb get --no-history gemini://example.org/secret",
-            .flag { settings, isOn in settings.recordsHistory = isOn }),
+            .flag { settings, isOn in settings.messages.recordsHistory = isOn }),
         config,
         Option(
             "no-config", .messages, "read no config file",
             manual: "Reads no config file, so that a script does the same for everybody.",
             example: "smallweb get --no-config gemini://example.org/",
-            .flag { settings, isOn in settings.readsConfiguration = !isOn }),
+            .flag { settings, isOn in settings.invocation.readsConfiguration = !isOn }),
         Option(
             "show-origin", .config, "say where each value comes from",
             manual: "Puts the file and the line before each value.",
             example: "smallweb config --show-origin",
-            .flag { settings, isOn in settings.showsOrigin = isOn }),
+            .flag { settings, isOn in settings.invocation.showsOrigin = isOn }),
     ]
 }

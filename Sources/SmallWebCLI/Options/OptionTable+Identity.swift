@@ -21,38 +21,38 @@ extension Option {
                 "Shows the identity NAME to the host of the URL, and no other, if it asks for a "
                 + "client certificate, whatever the identity is bound to.",
             example: "smallweb get --identity alice gemini://example.org/app/",
-            values: .identities,
-            .value("NAME") { settings, value in settings.identityName = value }),
+            .value("NAME") { settings, value in settings.connection.identityName = value }
+        ).offering(.identities),
         Option(
             "cert", short: "E", .store, "the same with a certificate from FILE",
             manual: "Shows the certificate in FILE, PEM, to the host of the URL and no other. "
                 + "Further certificates in it are its chain. Its key is in the same file, or in "
                 + "that of --key.",
             example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
-            .value("FILE") { settings, value in settings.certificateFile = value }),
+            .value("FILE") { settings, value in settings.connection.certificateFile = value }),
         Option(
             "key", .store, "the key of --cert",
             manual: "The key of --cert, PEM.",
             example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
-            .value("FILE") { settings, value in settings.keyFile = value }),
+            .value("FILE") { settings, value in settings.connection.keyFile = value }),
         Option(
             "key-password-file", .store, "where the key's password is",
             manual: "A file with the password of an encrypted key. Without it you are asked.",
             example: "smallweb get -E me.pem --key-password-file pw gemini://example.org/app/",
-            .value("FILE") { settings, value in settings.keyPasswordFile = value }),
+            .value("FILE") { settings, value in settings.connection.keyPasswordFile = value }),
         Option(
             "key-type", .store, "identity new: ecdsa or ed25519",
             manual: "What kind of key 'smallweb identity new' makes: ecdsa, which is P-256 and "
                 + "which every server understands, or ed25519.",
             example: "smallweb identity new --key-type ed25519 alice",
-            values: .oneOf { ClientIdentity.KeyType.allCases.map(\.rawValue) },
             .value("TYPE") { settings, value throws(FetchError) in
-                settings.keyType = try OptionValue.choice(value, "--key-type")
-            }),
+                settings.stores.keyType = try OptionValue.choice(value, "--key-type")
+            }
+        ).offering(.oneOf { ClientIdentity.KeyType.allCases.map(\.rawValue) }),
         Option(
             "delete", .uploads, "put: send nothing, which deletes",
             manual: "Uploads no bytes, which servers take for a request to delete the page.",
             example: "smallweb put --delete titan://example.org/a.gmi",
-            .flag { settings, isOn in settings.deletes = isOn }),
+            .flag { settings, isOn in settings.fetch.deletes = isOn }),
     ]
 }

@@ -17,24 +17,22 @@ extension Option {
         if case .secret = option.kind { return ofSecret(option) }
         let action: Action =
             switch option.kind {
-            case .flag, .secret: .flag { $0.requestOptions[key] = .flag($1) }
+            case .flag, .secret: .flag { $0.fetch.options[key] = .flag($1) }
             case .text(let name):
                 .value(name) { settings, value throws(FetchError) in
                     try option.check(value)
-                    settings.requestOptions[key] = .text(value)
+                    settings.fetch.options[key] = .text(value)
                 }
             case .list(let name):
                 .value(name) { settings, value throws(FetchError) in
-                    for line in try InputSource.lines(value) {
-                        try option.check(line)
-                        settings.requestOptions.append(line, to: key)
-                    }
+                    if !value.hasPrefix("@") { try option.check(value) }
+                    settings.fetch.lists.append((option, value))
                 }
             }
         var made = Option(
             key, short: option.short, Group(title: option.group), option.summary,
-            manual: option.manual, example: option.example,
-            values: option.values.isEmpty ? nil : .oneOf { option.values }, action)
+            manual: option.manual, example: option.example, action
+        ).offering(option.values.isEmpty ? nil : .oneOf { option.values })
         made.purpose = option.purpose
         return [made]
     }
@@ -48,16 +46,16 @@ extension Option {
                 manual: "A file with \(option.manual). It is never an argument, which every user "
                     + "of the machine could read.",
                 example: "smallweb put --\(key)-file \(key) \(option.example)",
-                .value("FILE") { settings, value in settings.secretFiles[key] = value }),
+                .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value }),
             Option(
                 "ask-\(key)", Group(title: option.group), "put: ask for \(option.summary)",
                 manual: "Asks at the terminal for \(option.manual), and does not show it.",
                 example: "smallweb put --ask-\(key) \(option.example)",
                 .flag { settings, isOn in
                     if isOn {
-                        settings.secretsToAsk.insert(key)
+                        settings.fetch.secretsToAsk.insert(key)
                     } else {
-                        settings.secretsToAsk.remove(key)
+                        settings.fetch.secretsToAsk.remove(key)
                     }
                 }),
         ]

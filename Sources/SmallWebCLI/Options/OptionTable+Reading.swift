@@ -9,7 +9,7 @@ extension Option {
             manual: "The same as smallweb head: status, type, redirects, certificate and trust of "
                 + "each URL, and for HTTP, where it sends HEAD, the reply header.",
             example: "smallweb get -I https://example.org/",
-            .flag { settings, isOn in settings.wantsHeadAlone = isOn }),
+            .flag { settings, isOn in settings.fetch.wantsHeadAlone = isOn }),
         Option(
             "render", .output, "lay pages out: auto, plain or ansi",
             manual: "Whether standard output gets the bytes of a page or the page as a person "
@@ -18,7 +18,7 @@ extension Option {
                 + "without colours; ansi with them. --raw turns it off.",
             example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
             .value("FORM") { settings, value throws(FetchError) in
-                settings.rendering = try OptionValue.choice(value, "--render")
+                settings.output.rendering = try OptionValue.choice(value, "--render")
             }),
         Option(
             "hyperlink", .output, "links to click on: auto, always or never",
@@ -26,12 +26,12 @@ extension Option {
                 + "that know OSC 8. auto means where there is colour.",
             example: "smallweb open --hyperlink never gemini://geminiprotocol.net/",
             .value("WHEN") { settings, value throws(FetchError) in
-                settings.hyperlinks = try OptionValue.choice(value, "--hyperlink")
+                settings.output.hyperlinks = try OptionValue.choice(value, "--hyperlink")
             }),
         Option(
             "all", .links, "also the lines of a menu that lead nowhere",
             manual: "Also lists the lines of a gopher menu that are text alone, without a URL.",
             example: "smallweb links --all gopher://gopher.floodgap.com/",
-            .flag { settings, isOn in settings.listsAll = isOn }),
+            .flag { settings, isOn in settings.output.listsAll = isOn }),
     ]
 }

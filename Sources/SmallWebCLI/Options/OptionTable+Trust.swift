@@ -14,16 +14,16 @@ extension Option {
                 + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
                 + "and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
-            values: .oneOf { TrustPolicy.names },
             .value("POLICY") { settings, value throws(FetchError) in
                 guard TrustPolicy.names.contains(value) else {
                     throw usageError(
                         "--trust wants one of \(TrustPolicy.names.joined(separator: ", ")), not "
                             + "\"\(value)\"")
                 }
-                settings.trust = value
-                settings.connection.unableTo = value == "ca" ? nil : value
-            }),
+                settings.connection.trust = value
+                settings.connection.http.unableTo = value == "ca" ? nil : value
+            }
+        ).offering(.oneOf { TrustPolicy.names }),
         Option(
             "pin", .connection, "the server's key must be sha256:HEX",
             manual: "The SHA-256 of the public key (SPKI) that the server must have, whatever else "
@@ -31,7 +31,7 @@ extension Option {
                 + "does as well. Nothing is stored.",
             example: "smallweb get --pin \"sha256:$(cat key.sha256)\" https://example.org/",
             .value("sha256:HEX") { settings, value throws(FetchError) in
-                settings.connection.pin = try OptionValue.sha256(value, "--pin")
+                settings.connection.http.pin = try OptionValue.sha256(value, "--pin")
             }),
         Option(
             "known-hosts", .connection, "use FILE as the trust store",
@@ -41,36 +41,36 @@ extension Option {
                 "smallweb get --known-hosts ./known_hosts --trust locked gemini://example.org/",
             .value("FILE") { settings, value throws(FetchError) in
                 guard !value.isEmpty else { throw usageError("--known-hosts names no file") }
-                settings.knownHostsFile = value
+                settings.connection.knownHostsFile = value
             }),
         Option(
             "within", .store, "expiring: in this time (14d)",
             manual: "What 'smallweb trust expiring' counts as soon: a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
             .value("TIME") { settings, value throws(FetchError) in
-                settings.within = try OptionValue.duration(value, "--within")
+                settings.stores.within = try OptionValue.duration(value, "--within")
             }),
         Option(
             "from", .store, "import: the client that it comes from",
-            manual: "Whose store 'smallweb trust import' reads: \(Settings.formatNames). Whose "
+            manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). Whose "
                 + "client certificates 'smallweb identity import' reads: "
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
-            values: .oneOf { TrustFormat.allCases.map(\.rawValue) },
-            .value("CLIENT") { settings, value in settings.importClient = value }),
+            .value("CLIENT") { settings, value in settings.stores.importClient = value }
+        ).offering(.oneOf { TrustFormat.allCases.map(\.rawValue) }),
         Option(
             "to", .store, "export: the client to write for",
-            manual: "For whom 'smallweb trust export' writes: \(Settings.formatNames).",
+            manual: "For whom 'smallweb trust export' writes: \(TrustFormat.names).",
             example: "smallweb trust export --to lagrange",
-            values: .oneOf { TrustFormat.allCases.map(\.rawValue) },
             .value("CLIENT") { settings, value throws(FetchError) in
-                settings.exportFormat = try OptionValue.choice(value, "--to")
-            }),
+                settings.stores.exportFormat = try OptionValue.choice(value, "--to")
+            }
+        ).offering(.oneOf { TrustFormat.allCases.map(\.rawValue) }),
         Option(
             "replace", .store, "import: overwrite what is known",
             manual: "Lets an import replace keys that are known. Without it they stay.",
             example: "smallweb trust import --replace --from gmni known_hosts",
-            .flag { settings, isOn in settings.replacesPins = isOn }),
+            .flag { settings, isOn in settings.stores.replacesPins = isOn }),
     ]
 }
 
@@ -86,45 +86,6 @@ extension OptionValue {
     }
 }
 
-extension Settings {
-    static let formatNames = TrustFormat.allCases.map(\.rawValue).joined(separator: ", ")
-
-    /// The trust store's file.
-    ///
-    /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
-    func knownHosts() throws(FetchError) -> String {
-        guard let path = knownHostsFile ?? UserFiles.knownHosts else {
-            throw usageError(
-                "no home directory for the trust store",
-                hint: "set HOME, or name the file with --known-hosts")
-        }
-        return path
-    }
-
-    /// The store with the policy that the options ask for.
-    ///
-    /// - Throws: `usage` when there is no place for it.
-    func trustStore() throws(FetchError) -> TrustStore {
-        let policy: TrustPolicy =
-            if let pin = connection.pin {
-                .pin(pin)
-            } else if skipsTrust {
-                .skip
-            } else {
-                trust.flatMap(TrustPolicy.init) ?? .tofu
-            }
-        var store = TrustStore(
-            path: policy == .skip ? "" : try knownHosts(), policy: policy)
-        if policy == .ask && Prompt.isPossible && promptsAllowed {
-            let settings = self
-            store.asker = { question in
-                let messages = Messages(settings: settings)
-                messages.ask(question)
-                let answer = Prompt.read("trust it? [y/N]", isSensitive: false, messages: messages)
-                return answer.map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
-                    ?? false
-            }
-        }
-        return store
-    }
+extension TrustFormat {
+    static let names = allCases.map(\.rawValue).joined(separator: ", ")
 }

@@ -16,54 +16,56 @@ extension Option {
                 + "complete. Repeatable: the n-th goes with the n-th URL. With - the body goes to "
                 + "standard output exactly as received, even to a terminal.",
             example: "smallweb get -o page.gmi gemini://geminiprotocol.net/",
-            .value("FILE") { settings, value in settings.outputs.append(value) }),
+            .value("FILE") { settings, value in settings.output.files.append(value) }),
         Option(
             "remote-name", short: "O", .output, "write to a file named like the URL's last part",
             manual: "Writes each body without an --output to a file named after the last part of "
                 + "its URL. An existing file is kept: the new one gets .1, .2 and so on.",
             example: "smallweb get -O gopher://gopher.floodgap.com/0/gopher/welcome",
-            .flag { settings, isOn in settings.usesRemoteName = isOn }),
+            .flag { settings, isOn in settings.output.usesRemoteName = isOn }),
         Option(
-            "output-dir", short: "P", aliases: ["directory-prefix"], .output, "where -O writes",
+            "output-dir", short: "P", .output, "where -O writes",
             manual: "The directory for the files of --remote-name.",
             example: "smallweb get -O --create-dirs --output-dir new gopher://example.org/0/a.txt",
-            .value("DIR") { settings, value in settings.outputDirectory = value }),
+            .value("DIR") { settings, value in settings.output.directory = value }
+        ).or("directory-prefix"),
         Option(
             "tree", .output, "with -O, keep host and path as directories",
             manual: "Writes each body below a directory for its host and the directories of its "
                 + "path, which are made.",
             example: "smallweb get --tree --output-dir mirror gemini://geminiprotocol.net/docs/",
             .flag { settings, isOn in
-                settings.keepsTree = isOn
-                if isOn { settings.usesRemoteName = true }
+                settings.output.keepsTree = isOn
+                if isOn { settings.output.usesRemoteName = true }
             }),
         Option(
             "create-dirs", .output, "make missing directories",
             manual: "Makes the directories that --output and --output-dir name.",
             example: "smallweb get --create-dirs -o a/b/c.gmi gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.createsDirectories = isOn }),
+            .flag { settings, isOn in settings.output.createsDirectories = isOn }),
         Option(
             "fail", short: "f", .output, "a refusal by the server is a failure (default)",
             manual: "A refusal by the server is reported on standard error and in the exit status. "
                 + "This is the default; with --no-fail its body counts as success.",
             example: "smallweb get --no-fail gopher://example.org/0/missing",
-            .flag { settings, isOn in settings.refusal = isOn ? .fail : .accept }),
+            .flag { settings, isOn in settings.fetch.refusal = isOn ? .fail : .accept }),
         Option(
             "fail-with-body", .output, "deliver a refusal's body and fail",
             manual: "Delivers the body of a refusal, and still reports the failure.",
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
-            .flag { settings, isOn in settings.refusal = isOn ? .failWithBody : .fail }),
+            .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(
-            "show-headers", short: "i", aliases: ["include"], .output,
+            "show-headers", short: "i", .output,
             "print the reply header first",
             manual: "Prints the reply header, as received, before the body.",
             example: "smallweb get -i gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.showsHeader = isOn }),
+            .flag { settings, isOn in settings.output.showsHeader = isOn }
+        ).or("include"),
         Option(
             "dump-header", short: "D", .output, "write reply headers to FILE",
             manual: "Writes the reply headers to FILE; - is standard output, % standard error.",
             example: "smallweb get -D head.txt gemini://geminiprotocol.net/",
-            .value("FILE") { settings, value in settings.headerFile = value }),
+            .value("FILE") { settings, value in settings.output.headerFile = value }),
         Option(
             "continue-at", short: "C", .output, "resume: at OFFSET, or - for what the file has",
             manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
@@ -71,7 +73,7 @@ extension Option {
                 + "error, never a new start.",
             example: "smallweb get -C - -o disk.img https://example.org/disk.img",
             .value("OFFSET") { settings, value throws(FetchError) in
-                settings.resume =
+                settings.fetch.resume =
                     value == "-"
                     ? .fromFile : .from(try OptionValue.size(value, "--continue-at"))
             }),
@@ -80,7 +82,7 @@ extension Option {
             manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "
                 + "dots and its final dot.",
             example: "smallweb get --raw gopher://gopher.floodgap.com/0/gopher/welcome",
-            .flag { settings, isOn in settings.wantsRawBody = isOn }),
+            .flag { settings, isOn in settings.fetch.wantsRawBody = isOn }),
     ]
 
     private static let requests: [Option] = [
@@ -90,68 +92,70 @@ extension Option {
                 + "search. It is encoded for you. @FILE reads it from a file, @- from standard "
                 + "input, which keeps it out of the process list.",
             example: "smallweb get -d 'small web' gopher://gopher.floodgap.com/7/v2/vs",
-            .value("TEXT") { settings, value throws(FetchError) in
-                settings.input = try InputSource.read(value)
-                settings.inputIsStandardInput = value == "@-"
+            .value("TEXT") { settings, value in
+                settings.fetch.input =
+                    value.hasPrefix("@")
+                    ? .file(String(value.dropFirst())) : .bytes(value.systemBytes)
             }),
         Option(
             "input", .requests, "prompt for input on a terminal (default)",
             manual: "When a server asks for input and a person is at the terminal, smallweb asks "
                 + "them. With --no-input it never does.",
             example: "smallweb get --no-input gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.promptsAllowed = isOn }),
+            .flag { settings, isOn in settings.fetch.promptsAllowed = isOn }),
         Option(
             "location", short: "L", .requests, "follow redirects (default)",
             manual: "Follows redirects within a scheme. This is the default; with --no-location a "
                 + "redirect is reported and not followed.",
             example: "smallweb get --no-location gemini://geminiprotocol.net/docs",
-            .flag { settings, isOn in settings.redirects.follows = isOn }),
+            .flag { settings, isOn in settings.fetch.redirects.follows = isOn }),
         Option(
             "max-redirs", .requests, "follow at most N redirects (5)",
             manual: "The most redirects that one fetch follows.",
             example: "smallweb get --max-redirs 1 gemini://geminiprotocol.net/",
             .value("N") { settings, value throws(FetchError) in
-                settings.redirects.limit = try OptionValue.count(value, "--max-redirs")
+                settings.fetch.redirects.limit = try OptionValue.count(value, "--max-redirs")
             }),
         Option(
             "proto", .requests, "allow only these schemes",
             manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "
                 + "front of a name it is added to or taken from all schemes.",
             example: "smallweb get --proto gemini,gophers gemini://geminiprotocol.net/",
-            values: .schemes,
-            .value("LIST") { settings, value in settings.schemes = value }),
+            .value("LIST") { settings, value in settings.fetch.schemes = value }
+        ).offering(.schemes),
         Option(
             "proto-redir", .requests, "follow redirects to these other schemes",
             manual: "The schemes that a redirect may lead to from another one. None by default.",
             example:
                 "smallweb get --proto-redir gemini gopher://example.org/hURL:gemini://example.org/",
-            values: .schemes,
-            .value("LIST") { settings, value in settings.redirectSchemes = value }),
+            .value("LIST") { settings, value in settings.fetch.redirectSchemes = value }
+        ).offering(.schemes),
     ]
 
     private static let limits: [Option] = [
         Option(
-            "max-time", short: "m", aliases: ["maximum-time"], .limits,
+            "max-time", short: "m", .limits,
             "the whole fetch, in seconds (no limit)",
             manual: "The most seconds that one URL may take, redirects included. 0 is no limit.",
             example: "smallweb get -m 10 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.totalSeconds = try OptionValue.seconds(value, "--max-time")
-            }),
+                settings.fetch.totalSeconds = try OptionValue.seconds(value, "--max-time")
+            }
+        ).or("maximum-time"),
         Option(
             "connect-timeout", .limits, "resolving, connecting and TLS, in seconds (15)",
             manual: "The most seconds for resolving the name, connecting and the TLS handshake "
                 + "together. 0 is no limit.",
             example: "smallweb get --connect-timeout 3 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.connectSeconds = try OptionValue.seconds(value, "--connect-timeout")
+                settings.fetch.connectSeconds = try OptionValue.seconds(value, "--connect-timeout")
             }),
         Option(
             "read-timeout", .limits, "longest silence, in seconds (60)",
             manual: "The most seconds that the server may be silent. 0 is no limit.",
             example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.readSeconds = try OptionValue.seconds(value, "--read-timeout")
+                settings.fetch.readSeconds = try OptionValue.seconds(value, "--read-timeout")
             }),
         Option(
             "max-filesize", .limits, "largest body: bytes, or with k, M, G",
@@ -160,7 +164,7 @@ extension Option {
                 + "limit for a file; 0 is no limit.",
             example: "smallweb get --max-filesize 10M -O gopher://example.org/9/disk.img",
             .value("SIZE") { settings, value throws(FetchError) in
-                settings.bodyBytesMax = try OptionValue.size(value, "--max-filesize")
+                settings.fetch.bodyBytesMax = try OptionValue.size(value, "--max-filesize")
             }),
     ]
 
@@ -171,19 +175,19 @@ extension Option {
                 + "connection is encrypted, but any server may be at its end.",
             example: "smallweb get -k gemini://localhost/",
             .flag { settings, isOn in
-                settings.skipsTrust = isOn
                 settings.connection.skipsTrust = isOn
+                settings.connection.http.skipsTrust = isOn
             }),
         Option(
             "ipv4", short: "4", .connection, "IPv4 addresses only",
             manual: "Connects to IPv4 addresses only.",
             example: "smallweb get -4 gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.family = isOn ? .v4 : .any }),
+            .flag { settings, isOn in settings.connection.family = isOn ? .v4 : .any }),
         Option(
             "ipv6", short: "6", .connection, "IPv6 addresses only",
             manual: "Connects to IPv6 addresses only.",
             example: "smallweb get -6 gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.family = isOn ? .v6 : .any }),
+            .flag { settings, isOn in settings.connection.family = isOn ? .v6 : .any }),
         Option(
             "resolve", .connection, "use ADDRESS for HOST:PORT instead of DNS",
             manual: "Connects to ADDRESS when HOST and PORT are asked for. Several addresses are "
@@ -191,7 +195,7 @@ extension Option {
             example: "smallweb get --resolve example.org:1965:127.0.0.1 gemini://example.org/",
             .value("HOST:PORT:ADDRESS") { settings, value throws(FetchError) in
                 let (place, addresses) = try OptionValue.resolve(value)
-                settings.resolverOverrides[place] = addresses
+                settings.connection.resolverOverrides[place] = addresses
             }),
     ]
 
@@ -202,39 +206,39 @@ extension Option {
                 + "TERM is dumb.",
             example: "smallweb get --color never gopher://gopher.floodgap.com/",
             .value("WHEN") { settings, value throws(FetchError) in
-                settings.color = try OptionValue.choice(value, "--color")
+                settings.messages.color = try OptionValue.choice(value, "--color")
             }),
         Option(
             "quiet", short: "q", .messages, "no notes, no progress",
             manual: "Leaves out notes and progress. Errors are still shown.",
             example: "smallweb get -q -O gopher://example.org/9/disk.img",
-            .flag { settings, isOn in settings.isQuiet = isOn }),
+            .flag { settings, isOn in settings.messages.isQuiet = isOn }),
         Option(
             "silent", short: "s", .messages, "no messages at all, errors included",
             manual: "Leaves out all messages, errors included. The exit status still tells.",
             example: "smallweb get -s gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.isSilent = isOn }),
+            .flag { settings, isOn in settings.messages.isSilent = isOn }),
         Option(
             "show-error", short: "S", .messages, "with -s, still show errors",
             manual: "Shows errors although --silent is given.",
             example: "smallweb get -sS gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.showsErrorsWhenSilent = isOn }),
+            .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
         Option(
             "verbose", short: "v", .messages, "show the conversation on stderr",
             manual: "Shows on standard error what happens: * marks the connection, > what is "
                 + "sent, < what is received.",
             example: "smallweb get -v gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.isVerbose = isOn }),
+            .flag { settings, isOn in settings.messages.isVerbose = isOn }),
         Option(
             "help", short: "h", .messages, "show this help",
             manual: "Shows the commands, or with a command its options.",
             example: "smallweb get --help",
-            .flag { settings, isOn in settings.wantsHelp = isOn }),
+            .flag { settings, isOn in settings.invocation.wantsHelp = isOn }),
         Option(
             "version", short: "V", .messages, "show the version",
             manual: "Shows the version, and those of libcurl and OpenSSL where they are "
                 + "installed. With --json it is a record.",
             example: "smallweb --version",
-            .flag { settings, isOn in settings.wantsVersion = isOn }),
+            .flag { settings, isOn in settings.invocation.wantsVersion = isOn }),
     ]
 }

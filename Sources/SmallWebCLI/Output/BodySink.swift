@@ -26,16 +26,16 @@ final class BodySink {
     /// What standard output means.
     let target: BodyTarget
     private let uri: URI
-    private let settings: Settings
+    private let settings: URLSettings
     private let patience: Patience
     private var file: FileOutput?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
 
     /// - Parameter uri: As the user gave it: a redirect does not choose the name of a file.
-    init(_ destination: Destination, target: BodyTarget, uri: URI, settings: Settings) {
+    init(_ destination: Destination, target: BodyTarget, uri: URI, settings: URLSettings) {
         // With whatever reads the file, if it is a FIFO.
-        patience = Patience(seconds: settings.totalSeconds)
+        patience = Patience(seconds: settings.fetch.totalSeconds)
         self.destination = destination
         self.target = target
         self.uri = uri
@@ -47,16 +47,16 @@ final class BodySink {
         case .standardOutput, .rawStandardOutput, .nowhere: break
         case .file(let path):
             file = try FileOutput(
-                path, clash: settings.resume == .fromStart ? .overwrite : .append,
-                createsDirectories: settings.createsDirectories, patience: patience)
+                path, clash: settings.fetch.resume == .fromStart ? .overwrite : .append,
+                createsDirectories: settings.output.createsDirectories, patience: patience)
         case .remoteName(let directory):
             let place =
-                settings.keepsTree
+                settings.output.keepsTree
                 ? try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".") : directory
             let name = FileName.name(for: uri, head: head)
             file = try FileOutput(
                 place.map { "\($0)/\(name)" } ?? name, clash: .number,
-                createsDirectories: settings.createsDirectories)
+                createsDirectories: settings.output.createsDirectories)
         }
     }
 

@@ -18,13 +18,17 @@ final class LinkList: Output {
     /// So many rows are laid out together.
     private static let rowsMax = 1000
 
-    /// - Parameter records: What links become instead of lines.
-    init(to sink: BodySink, log: FetchLog, records: LinkRecords?, _ settings: Settings) {
+    /// - Parameters:
+    ///   - records: What links become instead of lines.
+    ///   - all: Also lines that lead nowhere.
+    init(
+        to sink: BodySink, log: FetchLog, records: LinkRecords?, _ style: PageStyle, all: Bool
+    ) {
         self.sink = sink
         self.log = log
         self.records = records
-        style = Environment.isTerminal(1) && !sink.destination.isFile ? PageStyle(settings) : nil
-        listsAll = settings.listsAll
+        self.style = Environment.isTerminal(1) && !sink.destination.isFile ? style : nil
+        listsAll = all
     }
 
     func take(_ event: Event) throws(FetchError) {

@@ -1,6 +1,44 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
+/// Where bodies go, and what of a reply is put out.
+struct OutputSettings: Sendable {
+    /// The n-th goes with the n-th URL; `-` is standard output.
+    var files: [String] = []
+    var usesRemoteName = false
+    var directory: String?
+    var createsDirectories = false
+    /// With -O: `host/path` below the directory.
+    var keepsTree = false
+    var showsHeader = false
+    var headerFile: String?
+
+    /// What a command lists instead of delivering bodies, one record for each.
+    enum Listing: Sendable {
+        case refs, links
+    }
+    var listing: Listing?
+    /// For `links`: also the lines of a menu that lead nowhere.
+    var listsAll = false
+
+    /// Whether standard output gets the bytes, or a page that is laid out.
+    enum Rendering: String, Sendable, CaseIterable {
+        /// A terminal gets the page, anything else the bytes.
+        case auto
+        /// The page as text alone, or with the terminal's codes.
+        case plain, ansi
+    }
+    var rendering = Rendering.auto
+    var hyperlinks = Settings.When.auto
+    /// `open`: pages are laid out for reading, in a pager.
+    var isReading = false
+
+    /// Whether standard output gets pages as a person reads them.
+    var laysPagesOut: Bool {
+        rendering != .auto || isReading || Environment.isTerminal(1)
+    }
+}
+
 /// What one mode makes of a fetch: it folds the events into what it puts out, as they come.
 protocol Output {
     /// The ``FetchLog`` of the fetch knows of the event already.
@@ -15,59 +53,18 @@ extension Output {
 }
 
 extension BodySink.Destination {
-    init(_ order: Order, _ settings: Settings) {
-        if let output = order.output {
-            self = .file(output)
-        } else if order.n < settings.outputs.count {
-            let name = settings.outputs[order.n]
+    init(_ order: Order, _ settings: URLSettings) {
+        let (output, records) = (settings.output, settings.records)
+        if let path = order.output {
+            self = .file(path)
+        } else if order.n < output.files.count {
+            let name = output.files[order.n]
             self = name == "-" ? .rawStandardOutput : .file(name)
-        } else if settings.usesRemoteName || settings.bodyForm == .file {
-            self = .remoteName(directory: settings.outputDirectory)
+        } else if output.usesRemoteName || records.bodyForm == .file {
+            self = .remoteName(directory: output.directory)
         } else {
-            let isUnwanted = settings.writesJSON || settings.bodyForm == .none
+            let isUnwanted = records.areWanted || records.bodyForm == .none
             self = isUnwanted ? .nowhere : .standardOutput
         }
-    }
-}
-
-extension Settings {
-    /// Whether a reply that begins like this is delivered.
-    func wantsBody(of head: Head) -> Bool {
-        // An error page must not be added to what an earlier attempt has saved.
-        !wantsHeadAlone
-            && (head.replyClass == .success || refusal != .fail && resume == .fromStart)
-    }
-
-    /// What becomes of a reply that is delivered.
-    ///
-    /// - Parameters:
-    ///   - url: As the user gave it.
-    ///   - recorder: With the records that links and references become.
-    func outputs(
-        to sink: BodySink, url: String, log: FetchLog, recorder: Recorder?
-    ) -> [any Output] {
-        let records = writesJSON ? recorder : nil
-        if wantsHeadAlone {
-            let usesColor = Environment.usesColor(color, on: 1) && !sink.destination.isFile
-            let output = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
-            return records == nil ? [output] : []
-        }
-        var outputs: [any Output] = []
-        if showsHeader && records == nil { outputs.append(HeaderOutput(sink: sink)) }
-        let isPage = laysPagesOut && sink.destination == .standardOutput
-        switch listing {
-        case .links:
-            outputs.append(LinkList(to: sink, log: log, records: records?.links, self))
-        case .refs where isPage:
-            let usesColor = Environment.usesColor(color, on: 1)
-            outputs.append(RefColumns(target: sink.target, usesColor: usesColor))
-        case nil where isPage:
-            outputs.append(
-                TerminalBody(
-                    to: sink.target, log: log, style: PageStyle(self), isLaidOut: !wantsRawBody))
-        default: outputs.append(BodyOutput(sink: sink))
-        }
-        if listing == .refs, let cache = RefCache(url, self) { outputs.append(cache) }
-        return outputs
     }
 }

@@ -5,7 +5,7 @@ internal import SmallWebLibraries
 /// The body of one reply, as its record will show it: hashed, and kept as far as it may go into the
 /// record, or written as records of its own.
 final class RecordedBody: Output {
-    private let settings: Settings
+    private let settings: URLSettings
     private let records: RecordStream
     private let digest: Digest?
     private var chunks = ChunkWriter()
@@ -16,7 +16,7 @@ final class RecordedBody: Output {
     /// Why the body is not in the record, when it is not.
     private var omission: String?
 
-    init(_ records: RecordStream, settings: Settings) {
+    init(_ records: RecordStream, settings: URLSettings) {
         self.records = records
         self.settings = settings
         // Without libcrypto there is no hash, which a record can say.
@@ -32,20 +32,20 @@ final class RecordedBody: Output {
     }
 
     private func begin(_ head: Head) {
-        if settings.wantsHeadAlone {
+        if settings.fetch.wantsHeadAlone {
             omission = "head"
-        } else if !settings.wantsBody(of: head) {
+        } else if !settings.fetch.wantsBody(of: head) {
             omission = "error-status"
-        } else if settings.bodyForm == .none || records.target == nil {
+        } else if settings.records.bodyForm == .none || records.target == nil {
             omission = "none-requested"
-        } else if !settings.streamsBodies && settings.bodyForm != .file {
+        } else if !settings.records.streamsBodies && settings.records.bodyForm != .file {
             kept = Spool(memoryMax: 65_536)
         }
         charset = head.mediaType?.charset
         converter = charset.flatMap(CharsetConverter.init(from:))
     }
 
-    private var isStreamed: Bool { settings.streamsBodies && omission == nil }
+    private var isStreamed: Bool { settings.records.streamsBodies && omission == nil }
     /// Whether a part of it has been written.
     var hasWritten: Bool { chunks.count > 0 }
 
@@ -53,7 +53,9 @@ final class RecordedBody: Output {
         digest?.update(bytes)
         try writeChunks(of: bytes)
         guard let kept else { return }
-        if kept.count + bytes.count > settings.inlineBytesMax && settings.outputDirectory == nil {
+        if kept.count + bytes.count > settings.records.inlineBytesMax
+            && settings.output.directory == nil
+        {
             self.kept = nil
             omission = "inline-limit"
         } else {
@@ -69,7 +71,7 @@ final class RecordedBody: Output {
                 writer.member("seq", number)
                 writer.member("offset", offset)
                 // Bytes in a charset other than UTF-8 are not converted piece by piece.
-                if converter != nil || settings.bodyForm == .base64 {
+                if converter != nil || settings.records.bodyForm == .base64 {
                     writer.member("base64") { $0.value(base64: piece) }
                 } else {
                     writer.member(text: piece, allowsNUL: false)
@@ -101,22 +103,22 @@ final class RecordedBody: Output {
         }
         if isStreamed { return .chunks(chunks.count) }
         guard let kept else { return .omitted("truncated") }
-        if kept.count > settings.inlineBytesMax, let directory = settings.outputDirectory {
+        if kept.count > settings.records.inlineBytesMax, let directory = settings.output.directory {
             let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"
             let file = try FileOutput(
                 "\(directory)/\(name)", clash: .number,
-                createsDirectories: settings.createsDirectories)
+                createsDirectories: settings.output.createsDirectories)
             try await kept.drain { bytes throws(FetchError) in try file.write(bytes) }
             try file.commit()
             return .path(FileOutput.absolute(file.path))
         }
         var bytes: [UInt8] = []
         try await kept.drain { bytes += $0 }
-        if settings.bodyForm == .base64 { return .base64(bytes) }
+        if settings.records.bodyForm == .base64 { return .base64(bytes) }
         if let converter, let text = converter.convertAll(bytes) {
             return .text(text, from: charset)
         }
-        if settings.bodyForm == .text {
+        if settings.records.bodyForm == .text {
             return .text(Array(String(decoding: bytes, as: UTF8.self).utf8), from: nil)
         }
         return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
@@ -133,7 +135,7 @@ final class RecordedBody: Output {
             case .null: break
             case .text(let bytes, let charset):
                 source = charset
-                writer.member(text: bytes[...], allowsNUL: settings.bodyForm == .text)
+                writer.member(text: bytes[...], allowsNUL: settings.records.bodyForm == .text)
             case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
             case .path(let path): writer.member("path", path.withoutSystemEscapes)
             case .chunks(let count): writer.member("chunks", count)

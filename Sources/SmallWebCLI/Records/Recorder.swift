@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
+/// Whether results are JSON records, and what is in them.
+struct RecordSettings: Sendable {
+    /// How a body goes into its record.
+    enum BodyForm: String, Sendable, CaseIterable {
+        case auto, text, base64, file, none
+    }
+    var areWanted = false
+    /// The members of terminal records; `nil` for all.
+    var fields: Set<String>?
+    var bodyForm = BodyForm.auto
+    var inlineBytesMax = 8 << 20
+    var streamsBodies = false
+    var includesEvents = false
+    var keepsInputOrder = false
+    var wantsSummary = false
+}
+
 /// Makes the terminal record of one attempt. docs/json.md describes it, docs/schema/v1.json defines
 /// it.
 final class Recorder {
     static let version = 1
 
     private let order: Order
-    private let settings: Settings
+    private let settings: URLSettings
     private let registry: Registry?
     private let log: FetchLog?
     private let body: RecordedBody
@@ -25,8 +42,8 @@ final class Recorder {
     ///   - registry: Knows who serves a scheme; `nil` when there was nothing to serve.
     ///   - target: Where records go before the terminal one; `nil` for nowhere.
     init(
-        _ order: Order, _ log: FetchLog?, settings: Settings, registry: Registry?,
-        target: BodyTarget?
+        _ order: Order, _ log: FetchLog?, _ settings: URLSettings, registry: Registry? = nil,
+        target: BodyTarget? = nil
     ) {
         self.order = order
         self.log = log
@@ -34,8 +51,8 @@ final class Recorder {
         self.registry = registry
         records = RecordStream(order: order, target: target)
         body = RecordedBody(records, settings: settings)
-        refs = settings.listing == .refs ? RefRecords(records) : nil
-        links = settings.listing == .links ? LinkRecords(records) : nil
+        refs = settings.output.listing == .refs ? RefRecords(records) : nil
+        links = settings.output.listing == .links ? LinkRecords(records) : nil
     }
 
     /// What gets every event of an exchange.
@@ -43,7 +60,7 @@ final class Recorder {
     /// - Parameter hidesInput: Whether the request line must not be shown.
     func outputs(hidesInput: Bool) -> [any Output] {
         var outputs: [any Output] = [body]
-        if settings.writesEvents, let log {
+        if settings.records.includesEvents, let log {
             outputs.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
         }
         if let refs { outputs.append(refs) }
@@ -71,15 +88,16 @@ final class Recorder {
     }
 
     /// The `error` record of a URL of which nothing could be asked.
-    static func refusal(_ order: Order, _ error: FetchError, _ settings: Settings) -> [UInt8] {
-        Recorder(order, nil, settings: settings, registry: nil, target: nil)
-            .line(.failure(error), error.outcome, .null)
+    static func refusal(
+        _ order: Order, _ error: FetchError, _ settings: URLSettings
+    ) -> [UInt8] {
+        Recorder(order, nil, settings).line(.failure(error), error.outcome, .null)
     }
 
     private func line(
         _ result: Result<Ending, FetchError>, _ outcome: Outcome, _ form: RecordedBody.Form
     ) -> [UInt8] {
-        JSONWriter.line(wanted: settings.recordFields) { writer in
+        JSONWriter.line(wanted: settings.records.fields) { writer in
             let ending = try? result.get()
             let error: FetchError? = if case .failure(let error) = result { error } else { nil }
             writer.begin(error == nil ? "response" : "error", order)
@@ -132,7 +150,7 @@ final class Recorder {
         writer.member("size", log?.bodyBytes)
         let isComplete: Bool? =
             switch ending.completeness {
-            case .complete: settings.wantsHeadAlone ? nil : true
+            case .complete: settings.fetch.wantsHeadAlone ? nil : true
             case .unverified: nil
             case .truncated: false
             }

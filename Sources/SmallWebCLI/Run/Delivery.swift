@@ -3,7 +3,7 @@ internal import SmallWeb
 
 /// Passes the events of one exchange on to the outputs.
 final class Delivery {
-    private let settings: Settings
+    private let settings: FetchSettings
     private let log: FetchLog
     private let watchers: [any Output]
     private let outputs: [any Output]
@@ -13,7 +13,9 @@ final class Delivery {
     /// - Parameters:
     ///   - watchers: Get every event.
     ///   - outputs: Get the reply, from its head on, if it is wanted.
-    init(_ settings: Settings, log: FetchLog, watchers: [any Output], outputs: [any Output]) {
+    init(
+        _ settings: FetchSettings, log: FetchLog, watchers: [any Output], outputs: [any Output]
+    ) {
         self.settings = settings
         self.log = log
         self.watchers = watchers

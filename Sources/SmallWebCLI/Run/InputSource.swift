@@ -8,14 +8,14 @@ enum InputSource {
     private static let bytesMax = 64 << 20
 
     /// Where a request's data is until it is sent.
-    enum Origin: Sendable {
+    enum Origin: Sendable, Hashable {
         case bytes([UInt8])
         case file(String)
 
         func read() throws(FetchError) -> [UInt8] {
             switch self {
             case .bytes(let bytes): bytes
-            case .file(let path): try InputSource.readFile(path)
+            case .file(let path): try InputSource.readFile(path, mayBeStandardInput: true)
             }
         }
     }

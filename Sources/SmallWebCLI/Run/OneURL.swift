@@ -3,57 +3,6 @@ internal import CSmallWebPOSIX
 internal import SmallWeb
 internal import SmallWebTransport
 
-/// What the URLs of a run share.
-//
-// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
-final class RunContext: @unchecked Sendable {
-    let settings: Settings
-    let fetcher: Fetcher
-    let loop: EventLoop
-    let messages: Messages
-    let headers: HeaderFile?
-    let ledger: Ledger?
-    /// Whether standard output must have the order of the input.
-    let keepsOrder: Bool
-    /// Whether what belongs there waits for its turn.
-    let holdsOutput: Bool
-
-    init(
-        settings: Settings, fetcher: Fetcher, loop: EventLoop, messages: Messages,
-        headers: HeaderFile?, ledger: Ledger?
-    ) {
-        self.settings = settings
-        self.fetcher = fetcher
-        self.loop = loop
-        self.messages = messages
-        self.headers = headers
-        self.ledger = ledger
-        let savesAll =
-            settings.usesRemoteName || settings.bodyForm == .file || settings.bodyForm == .none
-        let writesBodies =
-            !savesAll || settings.showsHeader || settings.outputs.contains("-")
-            || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
-        keepsOrder = settings.writesJSON ? settings.keepsInputOrder : writesBodies
-        // A second attempt must find nothing of the first one there.
-        holdsOutput =
-            keepsOrder
-            && (settings.writesJSON || settings.jobs > 1 || settings.retriesMax > 0
-                || settings.isReading)
-    }
-
-    /// The same run for a URL with settings of its own.
-    init(_ run: RunContext, settings: Settings, fetcher: Fetcher) {
-        self.settings = settings
-        self.fetcher = fetcher
-        loop = run.loop
-        messages = run.messages
-        headers = run.headers
-        ledger = run.ledger
-        keepsOrder = run.keepsOrder
-        holdsOutput = run.holdsOutput
-    }
-}
-
 /// One URL of a run, with its attempts and the prompts that its server asks for.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
@@ -66,31 +15,36 @@ final class OneURL: @unchecked Sendable {
     private(set) var outcome = Outcome.ok
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
-    private let request: Result<Request, FetchError>
+    /// Why there is none, for an order that makes no sense.
+    let request: Result<Request, FetchError>
     private(set) var destination: BodySink.Destination
-    private let context: RunContext
-    private var settings: Settings
+    let context: RunContext
+    let settings: URLSettings
+    let fetcher: Fetcher
     private let arrived = Instant.now
     private(set) var started: Instant?
     /// Of the last attempt.
     private var log: FetchLog?
-    private var recorder: Recorder?
+    private(set) var recorder: Recorder?
     /// The file that holds the body.
     private var path: String?
 
-    /// - Parameter request: Why there is none, for an order that makes no sense.
-    init(
-        _ order: Order, _ request: Result<Request, FetchError>,
-        destination: BodySink.Destination, context: RunContext
-    ) {
+    init(_ order: Order, _ context: RunContext) {
         self.order = order
-        self.request = request
-        self.destination = destination
         self.context = context
-        settings = context.settings
+        var settings = context.common
+        var fetcher = context.fetcher
+        request = Result { () throws(FetchError) in
+            if let problem = order.problem { throw problem }
+            (settings, fetcher) = try context.settings(for: order)
+            return try fetcher.request(order.url ?? "")
+        }
+        self.settings = settings
+        self.fetcher = fetcher
+        destination = BodySink.Destination(order, settings)
     }
 
-    private var url: String { order.url ?? "" }
+    var url: String { order.url ?? "" }
 
     /// Why it cannot be tried at all.
     var problem: FetchError? {
@@ -106,16 +60,15 @@ final class OneURL: @unchecked Sendable {
         (log, recorder, path) = (nil, nil, nil)
         openTarget()
         do throws(FetchError) {
-            settings = try order.settings(context.settings)
             openRecord()
             var request = try makeRequest()
             var hidesInput = false
             while true {
                 let ending = try await exchange(request, hidesInput: hidesInput)
                 guard ending.outcome == .needsInput, request.input == nil || hidesInput,
-                    let head = ending.head, settings.promptsAllowed, Prompt.isPossible,
+                    let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
                     // That it asks is what `head` has to say.
-                    !settings.wantsHeadAlone
+                    !settings.fetch.wantsHeadAlone
                 else { return .success(ending) }
                 let asker = ending.uri.hostAndPort ?? url
                 let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"
@@ -126,7 +79,7 @@ final class OneURL: @unchecked Sendable {
                 else {
                     return swposix_pending_signal() != 0 ? .failure(.cancelled) : .success(ending)
                 }
-                request = try context.fetcher.request(ending.uri.description)
+                request = try fetcher.request(ending.uri.description)
                 try configure(&request)
                 request.input = answer
                 hidesInput = head.wantsSensitiveInput
@@ -145,15 +98,14 @@ final class OneURL: @unchecked Sendable {
     }
 
     /// With whatever reads what the URL has on standard output.
-    var patience: Patience { Patience(seconds: settings.totalSeconds) }
+    var patience: Patience { Patience(seconds: settings.fetch.totalSeconds) }
 
     /// A record to be, if one is wanted.
     private func openRecord() {
         log = log ?? (try? request.get()).map { FetchLog($0.uri) }
-        let target = settings.writesJSON ? target : nil
+        let target = settings.records.areWanted ? target : nil
         guard target != nil || context.ledger != nil else { return }
-        let recorder = Recorder(
-            order, log, settings: settings, registry: context.fetcher.registry, target: target)
+        let recorder = Recorder(order, log, settings, registry: fetcher.registry, target: target)
         recorder.attempts = attempts
         recorder.queueSeconds = (started ?? .now).seconds(since: arrived)
         self.recorder = recorder
@@ -162,31 +114,28 @@ final class OneURL: @unchecked Sendable {
     /// `builtin:` and the plugin's own name.
     static func name(_ entry: Registry.Entry) -> String { "builtin:" + entry.scheme.plugin }
 
-    /// What the first attempt asks for.
-    func firstRequest() throws(FetchError) -> Request {
-        settings = try order.settings(context.settings)
-        return try makeRequest()
-    }
-
-    private func makeRequest() throws(FetchError) -> Request {
+    /// What an attempt asks for.
+    ///
+    /// - Parameter sendsInput: Whether the data of the settings answers a prompt.
+    func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
         var request = try request.get()
         try refuseForeignOptions(of: request.scheme)
-        if settings.identityName != nil || settings.certificateFile != nil,
+        if settings.connection.identityName != nil || settings.connection.certificateFile != nil,
             request.scheme.identityScheme == nil
         {
             throw usageError(
                 "no identity can be shown over \(request.scheme.name)",
-                hint: Identities.hint(context.fetcher.registry))
+                hint: Identities.hint(fetcher.registry))
         }
-        if settings.referencePatterns != nil && !request.scheme.hasReferences {
-            let names = context.fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
+        if settings.fetch.referencePatterns != nil && !request.scheme.hasReferences {
+            let names = fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
             throw usageError(
                 "\(request.scheme.name) has no references",
                 hint: "they are for \(names.joined(separator: ", ")), and the https:// URL of a "
                     + "repository")
         }
         try configure(&request)
-        if let input = settings.input {
+        if sendsInput, let input = try settings.fetch.input?.read() {
             switch request.scheme.input {
             case .line: request.input = InputSource.withoutLineEnd(input)
             case .body: request.input = input
@@ -200,15 +149,15 @@ final class OneURL: @unchecked Sendable {
     /// Options that were given for this URL and that its protocol does not know.
     private func refuseForeignOptions(of scheme: Scheme) throws(FetchError) {
         var name: String?
-        if !settings.requestOptions.isEmpty {
-            let known = (context.fetcher.registry[scheme.name]?.handler.options ?? []).filter {
+        if !settings.fetch.options.isEmpty {
+            let known = (fetcher.registry[scheme.name]?.handler.options ?? []).filter {
                 $0.schemes?.contains(scheme.name) ?? true
             }
-            let foreign = settings.requestOptions.keys.subtracting(known.map(\.key))
+            let foreign = settings.fetch.options.keys.subtracting(known.map(\.key))
             name = settings.given.first { foreign.contains($0) }
         }
-        if settings.resume != .fromStart && !scheme.canResume { name = "continue-at" }
-        if !scheme.dialsForItself && settings.connection.isSpecial {
+        if settings.fetch.resume != .fromStart && !scheme.canResume { name = "continue-at" }
+        if !scheme.dialsForItself && settings.connection.http.isSpecial {
             name = settings.given.first { option in Option.engine.contains { $0.long == option } }
         }
         guard let name else { return }
@@ -216,23 +165,24 @@ final class OneURL: @unchecked Sendable {
     }
 
     private func configure(_ request: inout Request) throws(FetchError) {
-        request.wantsRawBody = settings.wantsRawBody
-        request.options = settings.requestOptions
-        request.referencePatterns = settings.referencePatterns
-        request.upload = settings.upload
+        request.wantsRawBody = settings.fetch.wantsRawBody
+        request.options = settings.fetch.options
+        request.referencePatterns = settings.fetch.referencePatterns
+        request.upload = settings.fetch.upload
         request.wantsItems =
-            settings.listing == .links || settings.writesJSON && settings.listing != nil
-            || !destination.isFile && settings.laysPagesOut
-        request.wantsHeadAlone = settings.wantsHeadAlone
-        request.limits.connectSeconds = settings.connectSeconds
-        request.limits.idleSeconds = settings.readSeconds
-        request.limits.totalSeconds = settings.totalSeconds
-        switch settings.bodyBytesMax {
+            settings.output.listing == .links
+            || settings.records.areWanted && settings.output.listing != nil
+            || !destination.isFile && settings.output.laysPagesOut
+        request.wantsHeadAlone = settings.fetch.wantsHeadAlone
+        request.limits.connectSeconds = settings.fetch.connectSeconds
+        request.limits.idleSeconds = settings.fetch.readSeconds
+        request.limits.totalSeconds = settings.fetch.totalSeconds
+        switch settings.fetch.bodyBytesMax {
         case 0?: request.limits.bodyBytesMax = nil
         case let size?: request.limits.bodyBytesMax = size
         case nil: if destination.isFile { request.limits.bodyBytesMax = nil }
         }
-        switch settings.resume {
+        switch settings.fetch.resume {
         case .fromStart: break
         case .from(let offset):
             request.resumeOffset = offset
@@ -256,25 +206,26 @@ final class OneURL: @unchecked Sendable {
         let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
         let sink = BodySink(destination, target: target, uri: log.origin, settings: settings)
         let goesToTerminal =
-            !destination.isFile && Environment.isTerminal(1) && !settings.isReading
+            !destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
         let meter = ProgressMeter(
             order: order, messages: messages, drawsTransfer: !goesToTerminal)
         let trace = Trace(
-            url: url, messages: messages, isVerbose: settings.isVerbose, hidesInput: hidesInput)
+            url: url, messages: messages, isVerbose: context.settings.messages.isVerbose,
+            hidesInput: hidesInput)
         var watchers: [any Output] = [trace]
         if let recorder { watchers += recorder.outputs(hidesInput: hidesInput) }
         watchers.append(meter)
         if let headers = context.headers { watchers.append(headers) }
         let delivery = Delivery(
-            settings, log: log, watchers: watchers,
-            outputs: settings.outputs(to: sink, url: url, log: log, recorder: recorder))
+            settings.fetch, log: log, watchers: watchers,
+            outputs: outputs(to: sink, log: log))
         let request = Self.measured(request, by: meter)
-        meter.start(messages.progress, on: context.loop)
+        meter.start(context.progress, on: context.loop)
         defer {
             meter.stop()
             sink.discard()
         }
-        let ending = try await context.fetcher.runHere(request, log: log) {
+        let ending = try await fetcher.runHere(request, log: log) {
             event throws(FetchError) in
             try delivery.take(event)
         }
@@ -306,7 +257,7 @@ final class OneURL: @unchecked Sendable {
 
     /// A remark in the records of `--events`.
     func note(_ note: Note) throws(FetchError) {
-        if settings.writesEvents { try recorder?.records.write(note) }
+        if settings.records.includesEvents { try recorder?.records.write(note) }
     }
 
     /// Says what went wrong, if anything did, and writes the terminal record.
@@ -351,8 +302,8 @@ final class OneURL: @unchecked Sendable {
 
     private func report(_ ending: Ending) -> Outcome {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
-        if isRefusal && settings.refusal == .accept { return .ok }
-        if settings.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
+        if isRefusal && settings.fetch.refusal == .accept { return .ok }
+        if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
             say("no reference matches", hint: "without a pattern all are listed")
             return .permanentFailure
         }
@@ -360,7 +311,7 @@ final class OneURL: @unchecked Sendable {
         var hint = ending.hint
         switch ending.outcome {
         case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
-        case .truncated where destination.isFile && settings.resume == .fromStart:
+        case .truncated where destination.isFile && settings.fetch.resume == .fromStart:
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }

@@ -40,16 +40,25 @@ struct Order: Sendable {
     private static let notUTF8 = FetchError(
         .badURL, .input, "the URL is not UTF-8", hint: "write its bytes as %XX")
 
-    /// The settings of the run with what this order changes.
-    func settings(_ settings: Settings) throws(FetchError) -> Settings {
-        var settings = settings
-        if let input { settings.input = try input.read() }
-        for line in fields { settings.requestOptions.append(line, to: "header") }
-        if let method { settings.requestOptions["request"] = .text(method) }
-        settings.given += (fields.isEmpty ? [] : ["header"]) + (method == nil ? [] : ["request"])
-        if let secondsMax { settings.totalSeconds = secondsMax }
-        if let bodyBytesMax { settings.bodyBytesMax = bodyBytesMax }
-        return settings
+    /// Whether anything but its URL and the place for the body is its own.
+    var changesSettings: Bool {
+        input != nil || !fields.isEmpty || method != nil || identity != nil || secondsMax != nil
+            || bodyBytesMax != nil
+    }
+
+    /// Changes what the order says something else of.
+    func apply(to settings: inout Settings) {
+        if let input { settings.fetch.input = input }
+        for line in fields { settings.fetch.options.append(line, to: "header") }
+        if let method { settings.fetch.options["request"] = .text(method) }
+        if !fields.isEmpty { settings.invocation.given.append("header") }
+        if method != nil { settings.invocation.given.append("request") }
+        if let identity {
+            settings.connection.identityName = identity
+            settings.connection.certificateFile = nil
+        }
+        if let secondsMax { settings.fetch.totalSeconds = secondsMax }
+        if let bodyBytesMax { settings.fetch.bodyBytesMax = bodyBytesMax }
     }
 }
 

@@ -27,7 +27,8 @@ final class Run: @unchecked Sendable {
     }
 
     private let context: RunContext
-    private let settings: Settings
+    private let settings: RunSettings
+    private let writesRecords: Bool
     private let source: OrderSource
     private var isAtEnd = false
     private var isAwaitingInput = false
@@ -51,7 +52,8 @@ final class Run: @unchecked Sendable {
     init(_ source: OrderSource, _ context: RunContext) {
         self.source = source
         self.context = context
-        settings = context.settings
+        settings = context.settings.run
+        writesRecords = context.settings.records.areWanted
         waiting = StartQueue(
             .init(
                 perHost: settings.jobsPerHost, hostSeconds: settings.hostSeconds,
@@ -82,7 +84,9 @@ final class Run: @unchecked Sendable {
             group.cancelAll()
         }
         if isStopping { await abandon() }
-        if settings.writesJSON && (settings.wantsSummary || tally.requests + tally.skipped > 1) {
+        if writesRecords
+            && (context.settings.records.wantsSummary || tally.requests + tally.skipped > 1)
+        {
             do throws(FetchError) {
                 try StandardStream.output.write(
                     tally.record(exit: exitStatus)[...], isWhole: true)
@@ -134,30 +138,19 @@ final class Run: @unchecked Sendable {
 
     private func accept(_ order: Order) async {
         taken += 1
-        var context = context
-        let request = Result { () throws(FetchError) in
-            if let problem = order.problem { throw problem }
-            context = try context.configured(for: order)
-            return try context.fetcher.request(order.url ?? "")
-        }
-        if let ledger = context.ledger, isDone(order, request, in: ledger) {
+        let one = OneURL(order, context)
+        if let ledger = context.ledger, isDone(one, in: ledger) {
             tally.skipped += 1
             await deliver(order.n, nil)
             return
         }
-        let one = OneURL(
-            order, request, destination: BodySink.Destination(order, context.settings),
-            context: context)
         // What cannot be fetched has no host to wait for.
-        waiting.add(one, host: try? request.get().endpoint.description, now: .now)
+        waiting.add(one, host: try? one.request.get().endpoint.description, now: .now)
     }
 
-    private func isDone(
-        _ order: Order, _ request: Result<Request, FetchError>, in ledger: Ledger
-    ) -> Bool {
-        guard let url = (try? request.get().uri.display) ?? order.url.map(URI.display) else {
-            return false
-        }
+    private func isDone(_ one: OneURL, in ledger: Ledger) -> Bool {
+        guard let url = (try? one.request.get().uri.display) ?? one.order.url.map(URI.display)
+        else { return false }
         let last = ledger.outcome(url)
         if let wanted = settings.ledgerOutcomes { return !(last.map(wanted.contains) ?? false) }
         return last == .ok
@@ -273,19 +266,19 @@ final class Run: @unchecked Sendable {
 
     private func hand(out one: OneURL) async throws(FetchError) {
         // Where a serial run would have stopped, this one stops too.
-        if !settings.writesJSON && one.outcome == .interrupted { isClosed = true }
+        if !writesRecords && one.outcome == .interrupted { isClosed = true }
         if failure == nil, !isClosed, case .held(let spool) = one.target {
-            if settings.isReading {
+            if context.settings.output.isReading {
                 try await Pager.show(spool)
             } else {
                 // Records come in whole lines; half of one must not stay behind at a signal.
-                let isWhole = settings.writesJSON
+                let isWhole = writesRecords
                 try await spool.drain { bytes throws(FetchError) in
                     try StandardStream.output.write(bytes, isWhole: isWhole, one.patience)
                 }
             }
         }
-        if !settings.writesJSON && settings.failsEarly && one.outcome != .ok { isClosed = true }
+        if !writesRecords && settings.failsEarly && one.outcome != .ok { isClosed = true }
         guard failure == nil, let record = one.record, let ledger = context.ledger else { return }
         var line: [UInt8] = []
         try await record.drain { line += $0 }
@@ -300,8 +293,9 @@ final class Run: @unchecked Sendable {
     private func abandon() async {
         let rest = source.rest().map { order in
             taken += 1
-            return OneURL(
-                order, .failure(.cancelled), destination: .nowhere, context: context)
+            var order = order
+            order.problem = .cancelled
+            return OneURL(order, context)
         }
         for one in waiting.removeAll() + rest {
             await complete(one, .failure(.cancelled))

@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
+/// What a person is told, and how.
+struct MessageSettings: Sendable {
+    enum Progress: String, Sendable, CaseIterable {
+        case auto, bar, none, json
+    }
+    var color = Settings.When.auto
+    var progress = Progress.auto
+    var isQuiet = false
+    var isSilent = false
+    var showsErrorsWhenSilent = false
+    var isVerbose = false
+    /// `nil`: when there is a terminal.
+    var recordsHistory: Bool?
+
+    var showsErrors: Bool { !isSilent || showsErrorsWhenSilent }
+    var showsNotes: Bool { !isQuiet && !isSilent }
+}
+
 /// What smallweb says on standard error. Text from servers is neutralised here, once for all.
 final class Messages {
-    private let settings: Settings
+    private let settings: MessageSettings
     private let isTerminal = Environment.isTerminal(2)
     private let usesColor: Bool
     /// The transient line that is on the terminal now.
@@ -13,22 +31,22 @@ final class Messages {
     /// What has been said of servers.
     private var told: Set<Note> = []
 
-    init(settings: Settings) {
+    init(_ settings: MessageSettings) {
         self.settings = settings
         usesColor = Environment.usesColor(settings.color, on: 2)
     }
 
-    /// How progress is shown: `bar`, `json` or `none`.
-    var progress: Settings.Progress {
+    /// How progress is shown: `bar`, `json` or `none`. Several lines cannot be drawn over each
+    /// other.
+    func progress(_ run: RunSettings, writesRecords: Bool) -> MessageSettings.Progress {
         switch settings.progress {
         case .auto:
             // A terminal that cannot erase a line would show one after the other.
             let isWatched =
                 isTerminal && settings.showsNotes && !settings.isVerbose
                 && Environment.variable("TERM") != "dumb"
-            return isWatched && settings.jobs == 1 && !settings.writesJSON ? .bar : .none
-        // Several lines cannot be drawn over each other.
-        case .bar: return settings.jobs == 1 ? .bar : .none
+            return isWatched && run.jobs == 1 && !writesRecords ? .bar : .none
+        case .bar: return run.jobs == 1 ? .bar : .none
         case .json, .none: return settings.progress
         }
     }

@@ -10,12 +10,12 @@ struct PageStyle {
     /// listings have numbers.
     var isForReading: Bool
 
-    init(_ settings: Settings) {
+    init(_ settings: OutputSettings = .init(), color: Settings.When = .auto) {
         usesColor =
             switch settings.rendering {
-            case .auto: Environment.usesColor(settings.color, on: 1)
+            case .auto: Environment.usesColor(color, on: 1)
             case .plain: false
-            case .ansi: settings.color != .never
+            case .ansi: color != .never
             }
         usesHyperlinks =
             switch settings.hyperlinks {

@@ -46,7 +46,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
 
     func move(_ count: Int) { transfer.bytes += count }
 
-    func start(_ form: Settings.Progress, on loop: EventLoop) {
+    func start(_ form: MessageSettings.Progress, on loop: EventLoop) {
         if form == .none { return }
         task = Task(executorPreference: loop) { await self.run(form, on: loop) }
     }
@@ -59,7 +59,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
         self.task = nil
     }
 
-    private func run(_ form: Settings.Progress, on loop: EventLoop) async {
+    private func run(_ form: MessageSettings.Progress, on loop: EventLoop) async {
         let seconds = form == .json ? 1 : 0.2
         await loop.sleep(until: .after(seconds: form == .json ? 1 : 0.3))
         while !Task.isCancelled {

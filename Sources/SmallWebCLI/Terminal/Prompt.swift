@@ -3,6 +3,20 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
+/// Whoever starts without a run may be asked, too: for passwords, keys, secrets.
+struct Asker: Sendable {
+    let isAllowed: Bool
+    let settings: MessageSettings
+
+    var canAsk: Bool { isAllowed && Prompt.isPossible }
+    var messages: Messages { Messages(settings) }
+
+    /// ``Prompt/read(_:isSensitive:messages:)``
+    func ask(_ question: String, isSensitive: Bool = false) -> [UInt8]? {
+        Prompt.read(question, isSensitive: isSensitive, messages: messages)
+    }
+}
+
 /// Asks the person at the terminal for one line.
 enum Prompt {
     static var isPossible: Bool { Environment.isTerminal(0) && Environment.isTerminal(2) }

@@ -81,8 +81,7 @@ enum Bookmarks {
 
 extension Command {
     static let bookmarks = Command(
-        name: "bookmarks", synopsis: "bookmarks [ACTION [URL]]",
-        summary: "URLs that completion offers first",
+        "bookmarks [ACTION [URL]]", "URLs that completion offers first",
         manual: "Lists the bookmarks as URL, tab, title (list); adds one, or gives it another "
             + "title (add URL TITLE); removes one (remove URL). They are "
             + "lines of a plain file that can be edited by hand.",

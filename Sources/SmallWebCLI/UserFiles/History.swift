@@ -11,7 +11,7 @@ enum History {
     private static let roughSizeMax = 160 << 10
 
     /// Records the URLs among `operands`. What cannot be recorded is not worth a message.
-    static func record(_ operands: [String], _ settings: Settings) {
+    static func record(_ operands: [String], _ settings: MessageSettings) {
         guard isOn(settings), let file = UserFiles.history else { return }
         let lines = operands.compactMap(entry).map { "\(time(nil))\t\($0)\n" }
         guard !lines.isEmpty, let size = try? file.append(lines: Array(lines.joined().utf8)),
@@ -22,7 +22,7 @@ enum History {
 
     /// A script's fetches are not what a person wants to be offered, so by default only a run with
     /// a terminal is recorded.
-    static func isOn(_ settings: Settings) -> Bool {
+    static func isOn(_ settings: MessageSettings) -> Bool {
         if Environment.variable("SMALLWEB_NO_HISTORY") != nil && settings.recordsHistory != true {
             return false
         }
@@ -90,8 +90,7 @@ enum History {
 
 extension Command {
     static let history = Command(
-        name: "history", synopsis: "history [list|clear]",
-        summary: "what was fetched, for completion",
+        "history [list|clear]", "what was fetched, for completion",
         manual: "Lists the URLs that were fetched, the latest first, or forgets them all. Only "
             + "successful runs with a terminal on standard output or standard error are recorded, "
             + "without query strings and passwords, the last 2000 of them. --no-history, the "

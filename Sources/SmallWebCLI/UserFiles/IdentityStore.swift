@@ -119,53 +119,51 @@ struct IdentityStore: Sendable {
     }
 }
 
-extension Settings {
-    /// Who we are in this run: the identity that was chosen, and those that are bound.
+extension ConnectionSettings {
+    /// The client certificates of this run: the one that was chosen, and those that are bound.
     ///
     /// - Throws: `identity-unusable`, `usage`.
-    func identities() throws(FetchError) -> Identities {
+    func identities(_ asker: Asker) throws(FetchError) -> Identities {
         var identities = Identities()
-        let settings = self
         if let certificateFile {
             let name = "\(certificateFile) \(keyFile ?? "")"
             identities.chosen = try LoadedIdentities.shared.identity(name) {
                 () throws(FetchError) in
                 let pem = try Self.read(certificateFile)
-                return try settings.load(
-                    pem, key: try settings.keyFile.map(Self.read) ?? pem,
-                    from: settings.keyFile ?? certificateFile)
+                return try load(
+                    pem, key: try keyFile.map(Self.read) ?? pem, from: keyFile ?? certificateFile,
+                    asker)
             }
         } else if let identityName {
-            identities.chosen = try named(identityName)
+            identities.chosen = try named(identityName, asker)
         }
         identities.bound = { uri throws(FetchError) in
             guard let store = try? IdentityStore(), let name = try store.bindings().name(for: uri)
             else { return nil }
-            return try settings.named(name)
+            return try named(name, asker)
         }
         return identities
     }
 
-    private func named(_ name: String) throws(FetchError) -> ClientIdentity {
+    private func named(_ name: String, _ asker: Asker) throws(FetchError) -> ClientIdentity {
         try LoadedIdentities.shared.identity(name) { () throws(FetchError) in
             let store = try IdentityStore()
             let pem = try store.pem(name)
-            return try load(pem, key: pem, from: try store.path(name))
+            return try load(pem, key: pem, from: try store.path(name), asker)
         }
     }
 
     /// - Parameter path: The key's file, if it is to be kept secret.
     func load(
-        _ certificate: [UInt8], key: [UInt8], from path: String? = nil
+        _ certificate: [UInt8], key: [UInt8], from path: String? = nil, _ asker: Asker
     ) throws(FetchError) -> ClientIdentity {
         var password: [UInt8]?
-        if let path { warn(of: path, key) }
+        if let path { Self.warn(of: path, key, asker) }
         if ClientIdentity.isEncrypted(key) {
             if let keyPasswordFile {
                 password = InputSource.withoutLineEnd(try InputSource.read("@" + keyPasswordFile))
-            } else if Prompt.isPossible && promptsAllowed {
-                password = Prompt.read(
-                    "password of the key:", isSensitive: true, messages: Messages(settings: self))
+            } else if asker.canAsk {
+                password = asker.ask("password of the key:", isSensitive: true)
                 if password == nil { throw .cancelled }
             } else {
                 throw FetchError(
@@ -179,12 +177,12 @@ extension Settings {
     }
 
     /// A key in the clear that others can read is no secret, and its owner seldom knows.
-    private func warn(of path: String, _ key: [UInt8]) {
+    private static func warn(of path: String, _ key: [UInt8], _ asker: Asker) {
         var facts = stat()
         guard !ClientIdentity.isEncrypted(key), stat(path, &facts) == 0,
             facts.st_mode & S_IFMT == S_IFREG, facts.st_mode & (S_IRGRP | S_IROTH) != 0
         else { return }
-        Messages(settings: self).warning(
+        asker.messages.warning(
             "others can read the key in \(path); 'chmod 600 \(path)' keeps it yours")
     }
 

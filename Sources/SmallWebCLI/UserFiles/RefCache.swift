@@ -14,12 +14,10 @@ final class RefCache: Output {
     /// Lines of git-ls-remote.
     private var listing: [UInt8] = []
 
-    /// - Returns: `nil` when nothing is to be remembered: history is off, or the listing is not of
-    ///   everything.
-    init?(_ url: String, _ settings: Settings) {
-        let isWhole =
-            (settings.referencePatterns ?? []).isEmpty && settings.requestOptions.isEmpty
-        guard isWhole, History.isOn(settings), let path = Self.path(of: url) else { return nil }
+    /// - Returns: `nil` when the listing is not of everything.
+    init?(_ url: String, _ settings: FetchSettings) {
+        let isWhole = (settings.referencePatterns ?? []).isEmpty && settings.options.isEmpty
+        guard isWhole, let path = Self.path(of: url) else { return nil }
         self.path = path
     }
 

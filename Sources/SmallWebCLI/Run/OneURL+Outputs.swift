@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+extension OneURL {
+    /// What becomes of a reply that is delivered.
+    func outputs(to sink: BodySink, log: FetchLog) -> [any Output] {
+        let output = settings.output
+        let records = settings.records.areWanted ? recorder : nil
+        let color = context.settings.messages.color
+        if settings.fetch.wantsHeadAlone {
+            let usesColor = Environment.usesColor(color, on: 1) && !sink.destination.isFile
+            let head = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
+            return records == nil ? [head] : []
+        }
+        var outputs: [any Output] = []
+        if output.showsHeader && records == nil { outputs.append(HeaderOutput(sink: sink)) }
+        let isPage = output.laysPagesOut && sink.destination == .standardOutput
+        let style = PageStyle(output, color: color)
+        switch output.listing {
+        case .links:
+            outputs.append(
+                LinkList(
+                    to: sink, log: log, records: records?.links, style, all: output.listsAll))
+        case .refs where isPage:
+            outputs.append(
+                RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
+        case nil where isPage:
+            outputs.append(
+                TerminalBody(
+                    to: sink.target, log: log, style: style,
+                    isLaidOut: !settings.fetch.wantsRawBody))
+        default: outputs.append(BodyOutput(sink: sink))
+        }
+        if output.listing == .refs, History.isOn(context.settings.messages),
+            let cache = RefCache(url, settings.fetch)
+        {
+            outputs.append(cache)
+        }
+        return outputs
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// What holds for one URL, of the command line, the config files' sections and its own line. Most
+/// URLs of a run share one.
+final class URLSettings: Sendable {
+    /// The long names of the options that were given.
+    let given: [String]
+    let fetch: FetchSettings
+    let connection: ConnectionSettings
+    let output: OutputSettings
+    let records: RecordSettings
+
+    init(_ settings: Settings) {
+        given = settings.invocation.given
+        fetch = settings.fetch
+        connection = settings.connection
+        output = settings.output
+        records = settings.records
+    }
+}
+
+/// What is fetched: the request, the limits, and what counts as success.
+struct FetchSettings: Sendable {
+    var redirects = RedirectPolicy()
+    /// Lists of schemes, as they were given.
+    var redirectSchemes: String?
+    var schemes: String?
+
+    var input: InputSource.Origin?
+    var promptsAllowed = true
+    /// What the plugins declare.
+    var options = RequestOptions()
+    /// The values of their options that may be repeated, each as it was given: the text itself, or
+    /// `@FILE` for the lines of a file.
+    var lists: [(option: RequestOption, value: String)] = []
+    /// By their keys: the files of secrets, and those to be asked for.
+    var secretFiles: [String: String] = [:]
+    var secretsToAsk: Set<String> = []
+    /// For `put`.
+    var upload: Upload?
+    var deletes = false
+    /// For `refs`.
+    var referencePatterns: [String]?
+    var failsWithoutMatch = false
+
+    var wantsRawBody = false
+    /// `-I`, `head`: the reply without its body.
+    var wantsHeadAlone = false
+    /// `-C`: nothing, what is there already, or an offset.
+    enum Resume: Sendable, Hashable {
+        case fromStart, fromFile
+        case from(Int)
+    }
+    var resume = Resume.fromStart
+
+    /// What to do with the body of a refusal.
+    enum Refusal: Sendable {
+        /// Say what was refused, exit with its status.
+        case fail
+        /// The same, but deliver the body.
+        case failWithBody
+        /// Deliver the body and count it as success.
+        case accept
+    }
+    var refusal = Refusal.fail
+
+    var connectSeconds = 15.0
+    var readSeconds = 60.0
+    var totalSeconds = 0.0
+    /// `nil` for the default, which depends on where the body goes.
+    var bodyBytesMax: Int?
+
+    /// Whether a reply that begins like this is delivered.
+    func wantsBody(of head: Head) -> Bool {
+        // An error page must not be added to what an earlier attempt has saved.
+        !wantsHeadAlone
+            && (head.replyClass == .success || refusal != .fail && resume == .fromStart)
+    }
+
+    /// Reads the files that options for all URLs of a run name: once, though there are many URLs.
+    ///
+    /// - Throws: `read`, `usage` for a line that makes no sense.
+    mutating func readFiles() throws(FetchError) {
+        if let input { self.input = .bytes(try input.read()) }
+        try readLists()
+    }
+
+    /// Of these, those that belong to a plugin's option.
+    mutating func readLists() throws(FetchError) {
+        for (option, value) in lists {
+            for line in try InputSource.lines(value) {
+                try option.check(line)
+                options.append(line, to: option.key)
+            }
+        }
+        lists = []
+    }
+}
+
+/// How many URLs are fetched together: when each starts, and what follows a failure.
+struct RunSettings: Sendable {
+    /// Lists, as operands.
+    var lists: [String] = []
+    /// URLs at the same time, and of them at the same host.
+    var jobs = 1
+    var jobsPerHost = 2
+    /// Least seconds between the starts of two requests: of all, and of those to one host.
+    var startSeconds = 0.0
+    var hostSeconds = 0.0
+    var failsEarly = false
+
+    /// Further attempts after the first.
+    var retriesMax = 0
+    /// `nil` to begin with one second and double it.
+    var retryDelaySeconds: Double?
+    /// From the first attempt to the start of the last one; 0 for no limit.
+    var retrySecondsMax = 0.0
+
+    var ledger: String?
+    /// The outcomes that are fetched again; `nil` for all but `ok`.
+    var ledgerOutcomes: Set<Outcome>?
+}

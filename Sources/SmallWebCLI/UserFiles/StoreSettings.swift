@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+/// For `trust` and `identity`.
+struct StoreSettings: Sendable {
+    /// What expires in so many seconds expires soon.
+    var within = 14.0 * 86_400
+    /// The clients of import and export.
+    var importClient: String?
+    var exportFormat: TrustFormat?
+    var replacesPins = false
+    var keyType = ClientIdentity.KeyType.ecdsa
+}
