@@ -257,7 +257,7 @@ extension RunContext {
 extension FetchError {
     /// The same, of a line of a config file.
     func located(at origin: String) -> FetchError {
-        FetchError(outcome, .input, "\(origin): \(message)", hint: hint)
+        FetchError(outcome, .input, "\(origin): \(message)", hint: advice)
     }
 }
 
