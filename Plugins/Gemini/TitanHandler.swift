@@ -57,8 +57,7 @@ public struct TitanHandler: ProtocolHandler {
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
         guard let upload = request.upload else {
-            throw FetchError(
-                .usage, .input, "titan:// is for uploads", hint: "smallweb put URL FILE")
+            throw FetchError(.usage, .input, "titan:// is for uploads", remedy: .upload)
         }
         let line = try Self.requestLine(request, upload)
         let stream = try await dialer.dial(request.endpoint)

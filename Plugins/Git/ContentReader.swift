@@ -122,7 +122,7 @@ final class ContentReader {
                 address.version == nil
                     ? "the repository has no commit yet, or its HEAD is on none"
                     : "no branch or tag \"\(version)\"",
-                hint: "'smallweb refs' lists what there is")
+                remedy: .listReferences)
         }
         return id
     }

@@ -36,7 +36,7 @@ struct GopherAddress: Hashable {
             guard isSearch else {
                 throw FetchError(
                     .usage, .input, "item type \(type.name) takes no input",
-                    hint: "only a search takes --data: gopher://host/7…")
+                    remedy: .inputOnly(for: "a search", example: "gopher://host/7…"))
             }
             if fields.count == 1 { fields.append([]) }
             fields[1] = input[...]

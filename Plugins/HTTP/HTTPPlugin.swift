@@ -93,7 +93,7 @@ public struct HTTPPlugin: ProtocolHandler {
             throw FetchError(
                 .protocolError, .header,
                 "the server sent \(said) instead of all from byte \(options.resumeOffset ?? 0)",
-                hint: options.resumeOffset == nil ? nil : "fetch it anew, without -C")
+                remedy: options.resumeOffset == nil ? nil : .startOver)
         }
         // libcurl decodes only where no range was asked for.
         if options.resumeOffset == nil && reply["content-encoding"] != nil { return nil }
@@ -145,7 +145,7 @@ public struct HTTPPlugin: ProtocolHandler {
         } else if head.replyClass == .success && reply.status != 206 {
             throw FetchError(
                 .permanentFailure, .header, "the server cannot resume at byte \(resumeOffset)",
-                hint: "fetch it anew, without -C")
+                remedy: .startOver)
         }
         return head
     }

@@ -64,16 +64,16 @@ package struct Fetcher: Sendable {
         guard let entry = registry[uri.scheme] else {
             // HOST:PORT reads like a scheme and a path.
             let isPlace = uri.host == nil && uri.path.utf8.first.map(ASCII.isDigit) ?? false
-            throw FetchError(
+            var error = FetchError(
                 .unsupportedScheme, .input, "no plugin handles the scheme \"\(uri.scheme)\"",
-                hint: isPlace
-                    ? "write it in full, for example gemini://\(uri)"
-                    : "'smallweb schemes' lists those that work")
+                remedy: isPlace ? nil : .useKnownScheme)
+            if isPlace { error.hint = "write it in full, for example gemini://\(uri)" }
+            throw error
         }
         if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {
             throw FetchError(
                 .unsupportedScheme, .input, "the scheme \"\(uri.scheme)\" is not allowed",
-                hint: "allow it with --proto")
+                remedy: .allowScheme)
         }
         let ascii = try InternationalHostName.toASCII(uri)
         return Request(

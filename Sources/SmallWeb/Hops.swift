@@ -41,6 +41,8 @@ struct Hops {
                 throw FetchError(
                     .protocolError, .header,
                     "bad redirect to \(request.uri.display): \(error.message)")
+            } catch {
+                throw timed(error)
             }
             ending.connection = log.connection
             ending.traffic = log.traffic ?? Traffic()
@@ -64,6 +66,29 @@ struct Hops {
             if let note { try await emit(.note(note)) }
             request = next
         }
+    }
+
+    /// Says of an error of time which limit it was, and how far the fetch had got. What waits for a
+    /// server knows the moment alone at which the wait ends.
+    private func timed(_ error: FetchError) -> FetchError {
+        guard error.outcome == .timeout, case .raise(let limit)? = error.remedy else {
+            return error
+        }
+        let limits = request.limits
+        var (result, seconds) = (error, limits.connectSeconds)
+        if Instant.now >= deadline {
+            seconds = limits.totalSeconds
+            result = FetchError(
+                .timeout, error.phase, "the fetch took longer than \(seconds.shortest) s",
+                remedy: .raise(.totalTime))
+        } else if limit == .silence {
+            seconds = limits.idleSeconds
+        }
+        log.timings.end()
+        let milliseconds = ((log.timings.total ?? 0) * 1000).rounded()
+        result.expected = seconds.shortest
+        result.actual = "\((milliseconds / 1000).shortest) s, \(log.traffic?.received ?? 0) bytes"
+        return result
     }
 
     /// One request and its reply. A redirect's head is held back while it may be followed.
@@ -201,7 +226,7 @@ struct Hops {
             throw FetchError(
                 .tooManyRedirects, .header,
                 "more than \(limit) redirects, the next to \(uri.display)",
-                hint: "allow more with --max-redirs", expected: String(limit))
+                remedy: .raise(.redirects), expected: String(limit))
         }
         seen.insert(request.uri.withoutFragment)
         guard seen.insert(uri.withoutFragment).inserted else {
@@ -213,9 +238,7 @@ struct Hops {
 
 extension FetchError {
     static func redirect(_ message: String) -> FetchError {
-        FetchError(
-            .redirectRefused, .header, message,
-            hint: "fetch the target yourself, or allow its scheme with --proto-redir")
+        FetchError(.redirectRefused, .header, message, remedy: .allowRedirectScheme)
     }
 }
 
@@ -236,16 +259,14 @@ extension Ending {
         self.init(
             outcome: outcome, completeness: completeness, uri: uri, head: head,
             bodyBytes: bodyBytes, message: Self.message(outcome, head), timings: timings)
-        if outcome == .needsIdentity {
-            hint = "smallweb identity new NAME \(uri.display) makes one and binds it"
-        }
+        if outcome == .needsIdentity { remedy = .bindIdentity(uri) }
     }
 
     func refused(_ error: FetchError) -> Ending {
         var copy = self
         copy.outcome = error.outcome
         copy.message = error.message
-        copy.hint = error.hint
+        copy.remedy = error.remedy
         return copy
     }
 

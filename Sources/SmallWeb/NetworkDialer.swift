@@ -81,7 +81,7 @@ struct NetworkDialer: Dialer {
         if let policy = options.http.unableTo {
             throw FetchError(
                 .usage, .input, "libcurl cannot judge keys by the policy \(policy)",
-                hint: "http and https know --trust ca (the default), --pin and --insecure")
+                remedy: .useOtherPolicy)
         }
         var settings = options.http
         settings.identity = identity

@@ -13,18 +13,18 @@ package struct StoreFile: Sendable {
     package let path: String
     /// `trust store`, for messages.
     private let title: String
-    private let hint: String?
+    private let remedy: Remedy?
     private let phase: FetchError.Phase
 
     /// Larger files are refused.
     private static let bytesMax = 256 << 20
 
     package init(
-        _ path: String, title: String, hint: String? = nil, phase: FetchError.Phase = .output
+        _ path: String, title: String, remedy: Remedy? = nil, phase: FetchError.Phase = .output
     ) {
         self.path = path
         self.title = title
-        self.hint = hint
+        self.remedy = remedy
         self.phase = phase
     }
 
@@ -216,7 +216,7 @@ package struct StoreFile: Sendable {
         }
         throw FetchError(
             outcome, phase, "\(what) the \(title) \(path): it is a \(other), not a file",
-            hint: hint)
+            remedy: remedy)
     }
 
     private func attempt<Value: ~Copyable>(
@@ -232,6 +232,6 @@ package struct StoreFile: Sendable {
     private func failure(_ outcome: Outcome, _ what: String, _ error: SystemError) -> FetchError {
         FetchError(
             outcome, phase, "\(what) the \(title) \(path): \(error.sentence)",
-            errnoName: error.name, hint: hint)
+            errnoName: error.name, remedy: remedy)
     }
 }

@@ -86,9 +86,7 @@ public struct TrustStore: Sendable {
 
     /// The file, for messages and for changes.
     private var file: StoreFile {
-        StoreFile(
-            path, title: "trust store",
-            hint: "name another with --known-hosts or SMALLWEB_KNOWN_HOSTS", phase: .tls)
+        StoreFile(path, title: "trust store", remedy: .nameTrustStore, phase: .tls)
     }
 
     private func read() throws(FetchError) -> KnownHosts { KnownHosts(parsing: try file.read()) }

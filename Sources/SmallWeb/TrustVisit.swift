@@ -168,7 +168,7 @@ struct TrustVisit {
         let words = problems.map(tls.describe).joined(separator: "; ")
         throw FetchError(
             .untrusted, .tls, "the certificate of \(endpoint) is not trusted: \(words)",
-            hint: "a server that signs its own certificate needs --trust tofu",
+            remedy: .trustOnFirstUse,
             expected: "a certificate authority", actual: problems[0].rawValue)
     }
 
@@ -177,7 +177,7 @@ struct TrustVisit {
             .untrusted, .tls,
             "the key of \(endpoint) is not known: it is \(key), the certificate "
                 + "sha256:\(certificate.sha256.hex)",
-            hint: "if that is right: smallweb trust add \(endpoint) --pin \(key)",
+            remedy: .addKey(endpoint, key: key),
             expected: "a known key", actual: "spki-\(key)")
     }
 
@@ -185,7 +185,7 @@ struct TrustVisit {
         FetchError(
             .untrusted, .tls,
             "\(path):\(line): cannot read the pin of \(endpoint), whose key is \(key)",
-            hint: "correct the line, or delete it: smallweb trust remove \(endpoint)",
+            remedy: .removeKey(endpoint),
             expected: "a pin that can be read", actual: "spki-\(key)")
     }
 
@@ -199,7 +199,7 @@ struct TrustVisit {
                 + "\(date(pin.last)), not expected to change before \(date(pin.expires)); "
                 + "\(was) \(pin.digest)\(seen ?? ""); key is now \(key), certificate "
                 + "sha256:\(certificate.sha256.hex)",
-            hint: "if the change is genuine: smallweb trust replace \(endpoint) --pin \(key)",
+            remedy: .replaceKey(endpoint, key: key),
             expected: (pin.kind == .key ? "spki-" : "certificate-") + pin.digest,
             actual: (pin.kind == .key ? "spki-" + key : "certificate-sha256:")
                 + (pin.kind == .key ? "" : certificate.sha256.hex))

@@ -6,3 +6,8 @@ extension Duration {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 }
+
+extension Double {
+    /// With its fraction only when there is one.
+    package var shortest: String { Int(exactly: self).map(String.init) ?? description }
+}

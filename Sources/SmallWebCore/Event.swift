@@ -182,8 +182,8 @@ public struct Ending: Sendable, Hashable {
     public var bodyBytes: Int
     /// For people: why the outcome is not `ok`, without the URL.
     public var message: String?
-    /// What the user can do next, as one line.
-    public var hint: String?
+    /// What would help.
+    public var remedy: Remedy?
     /// The last hop's; `nil` when none was needed.
     public var connection: Connection?
     /// When each step of the fetch was done.

@@ -19,9 +19,11 @@ public struct FetchError: Error, Sendable, Hashable {
     public let message: String
     /// A name such as `ECONNREFUSED`, when a system call failed.
     public var errnoName: String?
-    /// What the user can do next, as one line.
+    /// What the user can do next, as one line; `nil` when ``remedy`` says it.
     public var hint: String?
-    /// For trust and limits: what was expected, and what came instead.
+    /// What would help, where programs have options or commands for it.
+    public var remedy: Remedy?
+    /// For trust and limits: what was expected, and what came instead. Times are in seconds.
     public var expected: String?
     /// What came instead.
     public var actual: String?
@@ -44,11 +46,27 @@ public struct FetchError: Error, Sendable, Hashable {
         self.actual = actual
     }
 
+    /// An error with a remedy, if there is one.
+    public init(
+        _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
+        remedy: Remedy?, expected: String? = nil, actual: String? = nil
+    ) {
+        self.init(
+            outcome, phase, message, errnoName: errnoName, expected: expected, actual: actual)
+        self.remedy = remedy
+    }
+
     /// The body is beyond its limit, in bytes.
     public static func tooLarge(_ limit: Int) -> FetchError {
         FetchError(
             .tooLarge, .body, "the body is larger than \(limit) bytes",
-            hint: "allow more with --max-filesize", expected: String(limit))
+            remedy: .raise(.bodyBytes), expected: String(limit))
+    }
+
+    /// The server has moved no byte for as long as it may.
+    package static func silence(_ phase: Phase) -> FetchError {
+        FetchError(
+            .timeout, phase, "the server was silent for too long", remedy: .raise(.silence))
     }
 
     /// The same error of a fetch of `url`.

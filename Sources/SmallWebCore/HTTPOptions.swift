@@ -100,7 +100,7 @@ public struct HTTPOptions: Sendable, Hashable {
             example: "smallweb get -H 'Accept: application/json' https://example.org/")
     ) { line throws(FetchError) in
         guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else {
-            throw FetchError(.usage, .input, "--header wants NAME: VALUE, not \"\(line)\"")
+            throw FetchError(.usage, .input, "a header field is NAME: VALUE, not \"\(line)\"")
         }
     }
 

@@ -15,11 +15,8 @@ public struct SystemError: Error, Sendable, Hashable {
         swposix_error_name(number).map { String(cString: $0) } ?? "errno \(number)"
     }
 
-    /// What to do when a limit of the process is the reason.
-    package var limitHint: String? {
-        number == EMFILE
-            ? "use fewer --jobs, or allow more open files with 'ulimit -n'" : nil
-    }
+    /// What helps when a limit of the process is the reason.
+    package var remedy: Remedy? { number == EMFILE ? .raise(.openFiles) : nil }
 
     /// The system's sentence, beginning in lower case.
     public var sentence: String {

@@ -197,7 +197,6 @@ public final class ClientIdentity: @unchecked Sendable {
 
     private static func unusable(_ why: String) -> FetchError {
         FetchError(
-            .identityUnusable, .tls, "the identity cannot be used: \(why)",
-            hint: "'smallweb identity new' makes one")
+            .identityUnusable, .tls, "the identity cannot be used: \(why)", remedy: .makeIdentity)
     }
 }

@@ -83,7 +83,7 @@ package struct CurlClient: HTTPClient {
             }
             if try await transfer.deliver(onBody) {
                 // As for sockets: a fast peer must not keep the loop from everybody else.
-                guard Instant.now < deadline else { throw Self.timeout }
+                guard Instant.now < deadline else { throw .silence(.body) }
                 if Task.isCancelled { throw .cancelled }
                 silence = Silence(request.limits.idleSeconds)
                 continue
@@ -93,8 +93,8 @@ package struct CurlClient: HTTPClient {
             case .ready: continue
             case .cancelled: throw .cancelled
             case .timedOut:
-                guard Instant.now < deadline, !isAnnounced, silence.isBroken(by: transfer)
-                else { throw Self.timeout }
+                guard Instant.now < deadline, !isAnnounced, silence.extend(for: transfer)
+                else { throw .silence(.body) }
             }
         }
         if let error = transfer.error() {
@@ -124,9 +124,10 @@ package struct CurlClient: HTTPClient {
             end = .after(seconds: seconds)
         }
 
-        /// Whether the transfer has got on meanwhile, before its reply. libcurl watches the connect
-        /// timeout itself, and what the server takes is as good as what it says.
-        mutating func isBroken(by transfer: CurlTransfer) -> Bool {
+        /// Puts the end off if the transfer has got on meanwhile, before its reply; false when it
+        /// has not. libcurl watches the connect timeout itself, and what the server takes is as
+        /// good as what it says.
+        mutating func extend(for transfer: CurlTransfer) -> Bool {
             let bytes = transfer.progressBytes
             defer { progressBytes = bytes }
             guard let began = transfer.requestBegan, bytes == progressBytes else {
@@ -140,10 +141,6 @@ package struct CurlClient: HTTPClient {
             return true
         }
     }
-
-    private static let timeout = FetchError(
-        .timeout, .body, "the server was silent for too long",
-        hint: "allow more time with --read-timeout or --max-time")
 
     /// libcurl has checked lengths and chunks; a reply without either ends where the server closes.
     /// Nor does it notice a content encoding that is cut off within a length that is kept.

@@ -112,6 +112,7 @@ extension FetchError {
         let isBadField = code == CURLE_BAD_FUNCTION_ARGUMENT && outcome == .protocolError
         let message = isBadField ? "the reply has a malformed header field" : message
         self.init(outcome, phase, message, hint: Self.hint(outcome))
+        remedy = Self.remedy(outcome)
     }
 
     private static func verdict(on code: CURLcode) -> (Outcome, Phase) {
@@ -151,12 +152,18 @@ extension FetchError {
 
     private static func hint(_ outcome: Outcome) -> String? {
         switch outcome {
-        case .untrusted: "name the authority with SSL_CERT_FILE, or look without trust by -k"
-        case .trustChanged: "the server's key is not the one that --pin names"
-        case .timeout: "allow more time with --connect-timeout"
         case .resolve: "check the spelling of the host and the network connection"
         case .connect: "check the port, and that the server is running"
-        case .needsIdentity: "smallweb identity new NAME URL makes one and binds it to the URL"
+        default: nil
+        }
+    }
+
+    private static func remedy(_ outcome: Outcome) -> Remedy? {
+        switch outcome {
+        case .untrusted: .nameAuthority
+        case .trustChanged: .correctPin
+        case .timeout: .raise(.connectTime)
+        case .needsIdentity: .bindIdentity(nil)
         default: nil
         }
     }

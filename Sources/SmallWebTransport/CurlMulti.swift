@@ -132,7 +132,7 @@ final class CurlMulti: @unchecked Sendable {
             CurlTransfer.of(easy, library)?.fail(
                 FetchError(
                     .connect, .connect, "cannot wait for the network: \(error.sentence)",
-                    errnoName: error.name, hint: error.limitHint))
+                    errnoName: error.name, remedy: error.remedy))
         }
     }
 }

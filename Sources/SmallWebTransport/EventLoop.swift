@@ -65,7 +65,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         } catch {
             throw FetchError(
                 .connect, .connect, "cannot wait for the network: \(error.sentence)",
-                errnoName: error.name, hint: error.limitHint)
+                errnoName: error.name, remedy: error.remedy)
         }
     }
 

@@ -28,7 +28,7 @@ public struct Resolver: Sendable {
                 throw FetchError(
                     .resolve, .resolve,
                     "\(endpoint.host) is not an address of the family asked for",
-                    hint: "leave out -4 or -6")
+                    remedy: .useAnyFamily)
             }
             return usable
         }
@@ -45,7 +45,7 @@ public struct Resolver: Sendable {
         case .timedOut:
             throw FetchError(
                 .timeout, .resolve, "resolving \(host) took too long",
-                hint: "allow more time with --connect-timeout")
+                remedy: .raise(.connectTime))
         }
     }
 

@@ -61,7 +61,7 @@ package final class SocketTransport: StreamTransport {
             socket = try TCPSocket(adopting: descriptor, on: loop)
         } catch {
             throw FetchError(
-                .connect, .connect, error.sentence, errnoName: error.name, hint: error.limitHint)
+                .connect, .connect, error.sentence, errnoName: error.name, remedy: error.remedy)
         }
     }
 
@@ -185,7 +185,7 @@ package final class SocketTransport: StreamTransport {
             } catch  where error.outcome == .timeout {
                 throw FetchError(
                     .timeout, .tls, "the TLS handshake with \(endpoint) took too long",
-                    hint: "allow more time with --connect-timeout")
+                    remedy: .raise(.connectTime))
             }
         }
     }

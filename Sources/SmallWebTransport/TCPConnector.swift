@@ -44,7 +44,7 @@ struct TCPConnector {
             if Instant.now >= deadline {
                 throw FetchError(
                     .timeout, .connect, "connecting to \(name) took too long",
-                    hint: "allow more time with --connect-timeout")
+                    remedy: .raise(.connectTime))
             }
         }
     }
@@ -83,9 +83,10 @@ struct TCPConnector {
 
     private func failure(_ name: String) -> FetchError {
         let reason = lastFailure?.sentence ?? "no address"
-        return FetchError(
+        var error = FetchError(
             .connect, .connect, "cannot connect to \(name): \(reason)",
-            errnoName: lastFailure?.name,
-            hint: lastFailure?.limitHint ?? "check the port, and that the server is running")
+            errnoName: lastFailure?.name, remedy: lastFailure?.remedy)
+        if error.remedy == nil { error.hint = "check the port, and that the server is running" }
+        return error
     }
 }

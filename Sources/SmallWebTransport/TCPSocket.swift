@@ -131,14 +131,10 @@ final class TCPSocket {
         case .ready: return
         case .cancelled: throw .cancelled
         case .timedOut:
-            guard isTurnOver && Instant.now < deadline else { throw Self.timeout(readiness) }
+            guard isTurnOver && Instant.now < deadline else {
+                throw .silence(readiness == .readable ? .body : .send)
+            }
         }
-    }
-
-    static func timeout(_ readiness: Readiness) -> FetchError {
-        FetchError(
-            .timeout, readiness == .readable ? .body : .send, "the server was silent for too long",
-            hint: "allow more time with --read-timeout or --max-time")
     }
 
     private func setFlag(_ level: Int, _ name: Int32) {

@@ -215,7 +215,7 @@ final class TLSSession {
             bioState.hasIdentity
                 ? "the server refused the client certificate: \(reason)"
                 : "the server asks for a client certificate: \(reason)",
-            hint: "smallweb identity new NAME URL makes one and binds it to the URL")
+            remedy: .bindIdentity(nil))
     }
 
     private static func readiness(_ error: Int32) -> Readiness? {

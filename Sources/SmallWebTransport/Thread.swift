@@ -26,7 +26,7 @@ enum Thread {
             throw FetchError(
                 .resolve, .resolve, "no thread to resolve with: \(error.sentence)",
                 errnoName: error.name,
-                hint: "use fewer --jobs, or allow more processes with 'ulimit -u'")
+                remedy: .raise(.threads))
         }
         pthread_detach(thread)
     }

@@ -33,7 +33,7 @@ struct UnreadSocket: ~Copyable {
         } catch {
             throw FetchError(
                 .connect, .connect, "no socket to rehearse with: \(error.sentence)",
-                errnoName: error.name, hint: error.limitHint)
+                errnoName: error.name, remedy: error.remedy)
         }
     }
 

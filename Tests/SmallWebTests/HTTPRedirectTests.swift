@@ -93,7 +93,7 @@ struct HTTPRedirectTests {
         let capsule = try LoopbackServer.capsule()
         let refused = await bench.play(web.url(to: capsule.url("/1k")))
         #expect(refused.outcome == .redirectRefused)
-        #expect(refused.ending?.hint?.contains("--proto-redir") == true)
+        #expect(refused.ending?.remedy == .allowRedirectScheme)
         let followed = await bench.play(
             web.url(to: capsule.url("/1k")), options: { $0.redirects.otherSchemes = ["gemini"] })
         #expect(followed.outcome == .ok)

@@ -109,7 +109,7 @@ import Testing
                 #expect(error.message.contains([UInt8](repeating: byte, count: 32).hex))
             }
             let key = [UInt8](repeating: 2, count: 32).hex
-            #expect(error.hint?.hasSuffix("trust replace a.test:1965 --pin sha256:\(key)") == true)
+            #expect(error.remedy == .replaceKey(place, key: "sha256:\(key)"))
         }
     }
 

@@ -96,6 +96,33 @@ import Testing
         }
     }
 
+    /// What would help travels as a `Remedy`: below the command line nothing names an option or a
+    /// command, but the texts of options and those of outcomes, which are the manual's.
+    @Test(
+        arguments: sources.filter {
+            $0.isProduct && $0.path.hasSuffix(".swift") && !$0.path.hasSuffix("/Outcome.swift")
+                && !$0.path.hasPrefix("Sources/SmallWebCLI/")
+        })
+    func namesNoOptionBelowTheCommandLine(_ source: Source) throws {
+        let commands =
+            "bookmarks|config|explain|get|head|help|history|identity|links|open|put|refs|schemes"
+            + "|trust"
+        let pattern = try Regex(
+            "(^|[ ('])(--[a-z]|-[A-Za-z0-9]( |,|$)|smallweb (\(commands))\\b)")
+        var isManual = false
+        for (number, line) in source.lines.enumerated() {
+            let code = line.drop { $0 == " " }
+            isManual =
+                ["summary:", "manual:", "example:"].contains { code.contains($0) }
+                || isManual && code.hasPrefix("+ \"")
+            let literals = code.split(separator: "\"", omittingEmptySubsequences: false)
+                .enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+            if isManual || code.hasPrefix("//") { continue }
+            guard literals.contains(where: { $0.contains(pattern) }) else { continue }
+            Issue.record("line \(number + 1) names an option or command: \(code)")
+        }
+    }
+
     /// A promise to the compiler needs its reason beside it.
     @Test(arguments: sources.filter { $0.isProduct })
     func uncheckedPromisesHaveAReason(_ source: Source) {

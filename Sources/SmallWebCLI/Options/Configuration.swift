@@ -232,7 +232,7 @@ struct Configuration: Sendable {
 extension FetchError {
     /// The same, of a line of a config file.
     func located(at origin: String) -> FetchError {
-        FetchError(outcome, .input, "\(origin): \(message)", hint: hint)
+        FetchError(outcome, .input, "\(origin): \(message)", hint: advice)
     }
 }
 

@@ -169,8 +169,8 @@ final class Recorder {
             writer.member("phase", error.phase.rawValue)
             writer.member("retryable", error.isRetryable)
             writer.member("errno", error.errnoName)
-            writer.member("hint", error.hint)
-            writer.member("expected", error.expected)
+            writer.member("hint", error.advice)
+            writer.member("expected", error.expectation)
             writer.member("actual", error.actual)
             if let line = order.line { writer.member("line", line) }
         }

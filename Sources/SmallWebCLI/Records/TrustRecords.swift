@@ -28,7 +28,7 @@ extension JSONWriter {
         // Without a scheme, which only HTTP's unknowns depend on.
         members(of: check.connection, scheme: nil, ending: nil, change: check.error)
         member("message", check.error?.message)
-        member("hint", check.error?.hint)
+        member("hint", check.error?.advice)
     }
 
     /// The record `identity`.

@@ -287,7 +287,7 @@ final class OneURL: @unchecked Sendable {
         switch result {
         case .success(let ending): return report(ending)
         case .failure(let error):
-            if error.outcome != .interrupted { say(error.message, hint: error.hint, error.phase) }
+            if error.outcome != .interrupted { say(error.message, hint: error.advice, error.phase) }
             return error.outcome
         }
     }
@@ -308,7 +308,7 @@ final class OneURL: @unchecked Sendable {
             return .permanentFailure
         }
         guard let message = ending.message else { return ending.outcome }
-        var hint = ending.hint
+        var hint = ending.remedy?.hint
         switch ending.outcome {
         case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
         case .truncated where destination.isFile && settings.fetch.resume == .fromStart:

@@ -80,7 +80,7 @@ extension Order {
             }
         } catch {
             problem = FetchError(
-                error.outcome, .input, "line \(number): \(error.message)", hint: error.hint)
+                error.outcome, .input, "line \(number): \(error.message)", hint: error.advice)
         }
     }
 

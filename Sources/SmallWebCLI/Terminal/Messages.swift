@@ -64,7 +64,7 @@ final class Messages {
     }
 
     func error(_ url: String?, _ error: FetchError) {
-        self.error(url, error.message, hint: error.hint)
+        self.error(url, error.message, hint: error.advice)
     }
 
     /// Help for a person at the terminal.

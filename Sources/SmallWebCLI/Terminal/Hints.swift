@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// Which option or command helps after a failure: the one place that knows it.
+extension Remedy {
+    var hint: String {
+        switch self {
+        case .raise(.openFiles): "use fewer --jobs, or allow more open files with 'ulimit -n'"
+        case .raise(.threads): "use fewer --jobs, or allow more processes with 'ulimit -u'"
+        case .raise(.bodyBytes): "allow more with --max-filesize"
+        case .raise(.redirects): "allow more with --max-redirs"
+        case .raise: "allow more time with \(timeOption ?? "")"
+        case .useKnownScheme: "'smallweb schemes' lists those that work"
+        case .allowScheme: "allow it with --proto"
+        case .allowRedirectScheme:
+            "fetch the target yourself, or allow its scheme with --proto-redir"
+        case .useOtherPolicy: "http and https know --trust ca (the default), --pin and --insecure"
+        case .trustOnFirstUse: "a server that signs its own certificate needs --trust tofu"
+        case .nameAuthority:
+            "name the authority with SSL_CERT_FILE, or look without trust by -k"
+        case .addKey(let place, let key):
+            "if that is right: smallweb trust add \(place) --pin \(key)"
+        case .replaceKey(let place, let key):
+            "if the change is genuine: smallweb trust replace \(place) --pin \(key)"
+        case .removeKey(let place):
+            "correct the line, or delete it: smallweb trust remove \(place)"
+        case .correctPin: "the server's key is not the one that --pin names"
+        case .nameTrustStore: "name another with --known-hosts or SMALLWEB_KNOWN_HOSTS"
+        case .makeIdentity: "'smallweb identity new' makes one"
+        case .bindIdentity(nil): "smallweb identity new NAME URL makes one and binds it to the URL"
+        case .bindIdentity(let uri?):
+            "smallweb identity new NAME \(uri.display) makes one and binds it"
+        case .useAnyFamily: "leave out -4 or -6"
+        case .inputOnly(let what, let example): "only \(what) takes --data: \(example)"
+        case .upload: "smallweb put URL FILE"
+        case .listReferences: "'smallweb refs' lists what there is"
+        case .startOver: "fetch it anew, without -C"
+        }
+    }
+
+    /// The option of a time limit.
+    fileprivate var timeOption: String? {
+        switch self {
+        case .raise(.connectTime): "--connect-timeout"
+        case .raise(.silence): "--read-timeout"
+        case .raise(.totalTime): "--max-time"
+        default: nil
+        }
+    }
+}
+
+extension FetchError {
+    /// What the user can do next, as one line.
+    var advice: String? { hint ?? remedy?.hint }
+
+    /// What was expected: for a limit of time the option that set it.
+    var expectation: String? {
+        guard let option = remedy?.timeOption else { return expected }
+        return expected.map { "\(option) \($0)" }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+/// Which of the three time limits ended a fetch is said, and no other.
+@Suite struct TimeLimitTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        let scheme: String
+        /// Said at once, and then something every few milliseconds, or nothing at all.
+        var opening = ""
+        var keepsSending = false
+        var isTLS = false
+        let option: String
+        let message: String
+        var testDescription: String { "\(scheme) \(option) \(opening.prefix(4)) \(keepsSending)" }
+    }
+
+    private static let total = "the fetch took longer than 0.4 s"
+    private static let silence = "the server was silent for too long"
+    private static let web = "HTTP/1.1 200 OK\r\n\r\n"
+
+    @Test(arguments: [
+        Case(scheme: "gopher", keepsSending: true, option: "--max-time", message: total),
+        Case(scheme: "gopher", option: "--max-time", message: total),
+        Case(scheme: "gopher", opening: "hello", option: "--read-timeout", message: silence),
+        Case(
+            scheme: "gemini", opening: "20 text/plain\r\n", keepsSending: true, isTLS: true,
+            option: "--max-time", message: total),
+        Case(scheme: "gemini", isTLS: true, option: "--read-timeout", message: silence),
+        // The handshake is not answered.
+        Case(scheme: "gemini", option: "--max-time", message: total),
+        Case(scheme: "gemini", option: "--connect-timeout", message: "the TLS handshake with"),
+        Case(
+            scheme: "http", opening: web, keepsSending: true, option: "--max-time", message: total),
+        Case(scheme: "http", opening: web, option: "--max-time", message: total),
+        Case(scheme: "http", option: "--max-time", message: total),
+        Case(scheme: "http", opening: web, option: "--read-timeout", message: silence),
+        Case(scheme: "http", option: "--read-timeout", message: silence),
+        Case(scheme: "https", option: "--max-time", message: total),
+        Case(scheme: "https", option: "--connect-timeout", message: ""),
+    ])
+    func theLimitThatEndedTheFetchIsNamed(_ given: Case) throws {
+        let server = try LoopbackServer(tls: given.isTLS ? .make() : nil) { peer in
+            // A client of TLS that is not answered sends no line.
+            if given.isTLS || !given.scheme.hasSuffix("s") && given.scheme != "gemini" {
+                _ = peer.readLine()
+            }
+            peer.write(given.opening)
+            guard given.keepsSending else { return peer.hang() }
+            peer.writeSlowly([UInt8](repeating: 0x61, count: 10_000), pauseMilliseconds: 5)
+        }
+        let url = "\(given.scheme)://127.0.0.1:\(server.port)/0/x"
+        let (records, result) = try Smallweb().records([given.option, "0.4", url])
+        #expect(result.status == 28)
+        let error = records.all.first?["error"]
+        let said = error?["message"]?.string ?? ""
+        #expect(said.hasPrefix(given.message), "\(said)")
+        #expect(error?["hint"]?.string == "allow more time with \(given.option)")
+        #expect(error?["expected"]?.string == "\(given.option) 0.4")
+        let actual = (error?["actual"]?.string ?? "").split(separator: " ")
+        #expect(actual.count == 4 && actual[1] == "s," && actual[3] == "bytes", "\(actual)")
+        guard actual.count == 4 else { return }
+        #expect(Double(actual[0]).map { $0 >= 0.39 && $0 < 30 } == true, "\(actual)")
+        #expect((actual[2] != "0") == (given.keepsSending || !given.opening.isEmpty))
+    }
+
+    @Test func connectingThatTakesTooLongIsNamedToo() throws {
+        let silent = try SilentPort()
+        for (option, message) in [
+            ("--max-time", Self.total), ("--connect-timeout", "connecting to 127.0.0.1:"),
+        ] {
+            let url = "gopher://127.0.0.1:\(silent.port)/"
+            let error = try Smallweb().records([option, "0.4", url]).records.all.first?["error"]
+            #expect(error?["message"]?.string?.hasPrefix(message) == true, "\(message)")
+            #expect(error?["phase"]?.string == "connect")
+            #expect(error?["hint"]?.string == "allow more time with \(option)")
+            #expect(error?["expected"]?.string == "\(option) 0.4")
+        }
+    }
+}
