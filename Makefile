@@ -98,10 +98,12 @@ unit: test-deps
 	$(SWIFT) test --skip-build --disable-xctest --skip '$(PROCESS_TESTS)'
 	$(SWIFT) test --skip-build --disable-xctest --filter '$(PROCESS_TESTS)'
 
-# docs/examples, built as packages of their own.
-examples:
+# docs/examples: the packages, built as such, and the clients in other languages.
+examples: test-deps
 	$(SWIFT) build --product smallweb-loopback
+	$(SWIFT) build --product smallweb
 	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
+	Tests/Examples/clients.sh .build/debug/smallweb .build/debug/smallweb-loopback
 
 real: test-deps build
 	Tests/RealServers/run.sh $(BIN)

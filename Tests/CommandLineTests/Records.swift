@@ -128,9 +128,12 @@ struct Schema: Sendable {
         root = (try? String(contentsOfFile: path, encoding: .utf8)).flatMap { try? JSON.parse($0) }
     }
 
+    /// What the records are made of, by name.
+    var definitions: JSON? { root?["$defs"] }
+
     func problems(_ record: JSON) -> [String] {
         guard let root else { return ["no schema"] }
-        return Validator(definitions: root["$defs"] ?? .null).problems(record, root, "")
+        return Validator(definitions: definitions ?? .null).problems(record, root, "")
     }
 }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Testing
+
+/// docs/schema/v1.json as its readers have it.
+@Suite struct SchemaTests {
+    /// A member of a record, or of an object in one.
+    struct Member: CustomTestStringConvertible, Sendable {
+        let name: String
+        /// The names that lead to it, from the type of the record.
+        let path: String
+        let description: String?
+        var testDescription: String { path }
+    }
+
+    static let members: [Member] = {
+        guard case .object(let definitions)? = Schema.shared.definitions else { return [] }
+        return definitions.flatMap { members(of: $1, path: $0) }.sorted { $0.path < $1.path }
+    }()
+
+    private static func members(of schema: JSON, path: String) -> [Member] {
+        var found: [Member] = []
+        if case .object(let properties)? = schema["properties"] {
+            for (name, rule) in properties {
+                let path = "\(path).\(name)"
+                let description = rule["description"]?.string
+                found.append(Member(name: name, path: path, description: description))
+                found += members(of: rule, path: path)
+            }
+        }
+        var parts = ["anyOf", "oneOf"].flatMap { schema[$0]?.array ?? [] }
+        if let items = schema["items"] { parts.append(items) }
+        for part in parts { found += members(of: part, path: path) }
+        return found
+    }
+
+    /// The words of docs/json.md that are set as code.
+    private static let documented: Set<String> = {
+        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../docs/json.md").path
+        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+        let code = text.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+            .filter { $0.offset % 2 == 1 }
+        return Set(
+            code.flatMap { span in
+                span.element.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
+            })
+    }()
+
+    @Test func hasMembers() { #expect(Self.members.count > 200) }
+
+    @Test func describesEachMember() {
+        for member in Self.members {
+            let text = member.description ?? ""
+            #expect(text.hasSuffix("."), "\(member.path) needs a description, a sentence")
+            #expect(text.count <= 100, "the description of \(member.path) is too long")
+        }
+    }
+
+    @Test func isExplainedInFull() {
+        for member in Self.members {
+            #expect(
+                Self.documented.contains(member.name),
+                "docs/json.md does not mention \(member.path) as code")
+        }
+    }
+}
