@@ -33,7 +33,7 @@ struct Hops {
         log.begin(origin)
         var hops = 0
         while true {
-            var ending: Ending
+            let ending: Ending
             do throws(FetchError) {
                 ending = try await exchange()
             } catch  where hops > 0 && error.outcome == .badURL {
@@ -55,7 +55,8 @@ struct Hops {
             } catch  where error.outcome == .redirectRefused {
                 // The reply stands; only following it is refused.
                 try await emit(.head(head))
-                return ending.refused(error)
+                ending.refuse(error)
+                return ending
             }
             let redirect = Redirect(
                 status: head.status, from: request.uri, to: next.uri,
@@ -221,7 +222,7 @@ extension FetchError {
 
 extension Ending {
     /// What a finished exchange means.
-    init(
+    convenience init(
         _ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int, _ timings: Timings
     ) {
         let outcome: Outcome =
@@ -241,12 +242,10 @@ extension Ending {
         }
     }
 
-    func refused(_ error: FetchError) -> Ending {
-        var copy = self
-        copy.outcome = error.outcome
-        copy.message = error.message
-        copy.hint = error.hint
-        return copy
+    func refuse(_ error: FetchError) {
+        outcome = error.outcome
+        message = error.message
+        hint = error.hint
     }
 
     private static func message(_ outcome: Outcome, _ head: Head?) -> String? {

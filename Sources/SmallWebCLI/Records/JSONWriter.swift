@@ -157,6 +157,17 @@ struct JSONWriter {
         if !isText { member(name + "_base64") { $0.value(base64: bytes) } }
     }
 
+    /// `text` if it is UTF-8, otherwise `base64`.
+    mutating func member(text: ArraySlice<UInt8>, allowsNUL: Bool) {
+        let (count, hadComma) = (bytes.count, needsComma)
+        var isText = false
+        member("text") { isText = $0.value(utf8: text, allowsNUL: allowsNUL) }
+        if isText { return }
+        bytes.removeSubrange(count...)
+        needsComma = hadComma
+        member("base64") { $0.value(base64: text) }
+    }
+
     // MARK: Text
 
     private mutating func nest(
