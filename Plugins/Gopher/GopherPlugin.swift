@@ -74,7 +74,8 @@ public struct GopherPlugin: ProtocolHandler {
                 "type": .text(address.type.name), "selector": .bytes(address.selector),
             ])
         ]
-        head.suggestedName = name.split(separator: "/").last.map(String.init) ?? ""
+        let parts = address.selector.split(separator: ASCII.slash)
+        head.suggestedName = String(decoding: parts.last ?? [], as: UTF8.self)
         return head
     }
 

@@ -33,7 +33,7 @@ struct Hops {
         log.begin(origin)
         var hops = 0
         while true {
-            var ending: Ending
+            let ending: Ending
             do throws(FetchError) {
                 ending = try await exchange()
             } catch  where hops > 0 && error.outcome == .badURL {
@@ -57,7 +57,8 @@ struct Hops {
             } catch  where error.outcome == .redirectRefused {
                 // The reply stands; only following it is refused.
                 try await emit(.head(head))
-                return ending.refused(error)
+                ending.refuse(error)
+                return ending
             }
             let redirect = Redirect(
                 status: head.status, from: request.uri, to: next.uri,
@@ -244,7 +245,7 @@ extension FetchError {
 
 extension Ending {
     /// What a finished exchange means.
-    init(
+    convenience init(
         _ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int, _ timings: Timings
     ) {
         let outcome: Outcome =
@@ -262,12 +263,10 @@ extension Ending {
         if outcome == .needsIdentity { remedy = .bindIdentity(uri) }
     }
 
-    func refused(_ error: FetchError) -> Ending {
-        var copy = self
-        copy.outcome = error.outcome
-        copy.message = error.message
-        copy.remedy = error.remedy
-        return copy
+    func refuse(_ error: FetchError) {
+        outcome = error.outcome
+        message = error.message
+        remedy = error.remedy
     }
 
     private static func message(_ outcome: Outcome, _ head: Head?) -> String? {

@@ -44,13 +44,6 @@ package final class StartQueue<Item> {
         fileprivate let host: Host
     }
 
-    /// An item in its place.
-    fileprivate struct Waiting {
-        let item: Item
-        /// Lowest first. Places below 0 are of items that were put back.
-        let place: Int
-    }
-
     /// How late a start may be and still count for the pace of the next ones.
     private static var lateSecondsMax: Double { 0.01 }
 
@@ -144,7 +137,7 @@ package final class StartQueue<Item> {
             host.waitingCount = 0
         }
         count = 0
-        return all.sorted { $0.place < $1.place }.map(\.item)
+        return all.sorted { $0.place < $1.place }.map(Self.item)
     }
 
     // MARK: Hosts
@@ -243,69 +236,84 @@ package final class StartQueue<Item> {
         count -= 1
         host.waitingCount -= 1
         rank(host, now)
-        return waiting.item
+        return Self.item(waiting)
+    }
+
+    private static func item(_ waiting: Waiting) -> Item {
+        guard let item = waiting.item as? Item else {
+            preconditionFailure("a queue holds what was added")
+        }
+        return item
     }
 }
 
 // @unchecked: an item may be sent on; its host is touched by the queue alone, which is not.
 extension StartQueue.Entry: @unchecked Sendable where Item: Sendable {}
 
-extension StartQueue {
-    /// What the queue owes one host: not too many requests at a time, nor too soon.
-    fileprivate final class Host: IndexedHeapElement {
-        /// The heap that has it.
-        enum Rank { case ready, paused, refusing }
+/// An item in its place.
+//
+// Not within the queue, nor generic: code that is generic for another module is not specialized,
+// and what is nested in it has its type made up at each use.
+private struct Waiting {
+    let item: Any
+    /// Lowest first. Places below 0 are of items that were put back.
+    let place: Int
+}
 
-        var rank: Rank?
-        var heapIndex: Int?
-        /// Items under way.
-        var running = 0
-        /// Items that wait, with those that were put back and are not due.
-        var waitingCount = 0
-        /// When the next item may start.
-        var notBefore = Instant(nanoseconds: 0)
-        var refusesUntil = Instant(nanoseconds: 0)
-        /// The pause for which it refuses.
-        var pauseSeconds: Double?
-        /// The first items, the very first of all last.
-        private var front: [Waiting] = []
-        /// The other items in their order.
-        private var back: [Waiting] = []
-        private(set) var firstPlace = Int.max
+/// What the queue owes one host: not too many requests at a time, nor too soon.
+private final class Host: IndexedHeapElement {
+    /// The heap that has it.
+    enum Rank { case ready, paused, refusing }
 
-        var hasItems: Bool { firstPlace < .max }
+    var rank: Rank?
+    var heapIndex: Int?
+    /// Items under way.
+    var running = 0
+    /// Items that wait, with those that were put back and are not due.
+    var waitingCount = 0
+    /// When the next item may start.
+    var notBefore = Instant(nanoseconds: 0)
+    var refusesUntil = Instant(nanoseconds: 0)
+    /// The pause for which it refuses.
+    var pauseSeconds: Double?
+    /// The first items, the very first of all last.
+    private var front: [Waiting] = []
+    /// The other items in their order.
+    private var back: [Waiting] = []
+    private(set) var firstPlace = Int.max
 
-        func isRefusing(_ now: Instant) -> Bool { refusesUntil > now }
+    var hasItems: Bool { firstPlace < .max }
 
-        func isIdle(_ now: Instant) -> Bool {
-            running == 0 && waitingCount == 0 && notBefore <= now
+    func isRefusing(_ now: Instant) -> Bool { refusesUntil > now }
+
+    func isIdle(_ now: Instant) -> Bool {
+        running == 0 && waitingCount == 0 && notBefore <= now
+    }
+
+    func comes(before other: Host) -> Bool {
+        rank == .paused ? notBefore < other.notBefore : firstPlace < other.firstPlace
+    }
+
+    /// Adds an item whose place is behind all others.
+    func append(_ waiting: Waiting) {
+        back.append(waiting)
+        firstPlace = min(firstPlace, waiting.place)
+    }
+
+    /// Adds an item that was put back: its place is before all that never were.
+    func insert(_ waiting: Waiting) {
+        let index = front.lastIndex { $0.place > waiting.place }.map { $0 + 1 } ?? 0
+        front.insert(waiting, at: index)
+        firstPlace = min(firstPlace, waiting.place)
+    }
+
+    func popFirst() -> Waiting? {
+        if front.isEmpty {
+            swap(&front, &back)
+            front.reverse()
         }
-
-        func comes(before other: Host) -> Bool {
-            rank == .paused ? notBefore < other.notBefore : firstPlace < other.firstPlace
-        }
-
-        /// Adds an item whose place is behind all others.
-        func append(_ waiting: Waiting) {
-            back.append(waiting)
-            firstPlace = min(firstPlace, waiting.place)
-        }
-
-        /// Adds an item that was put back: its place is before all that never were.
-        func insert(_ waiting: Waiting) {
-            let index = front.lastIndex { $0.place > waiting.place }.map { $0 + 1 } ?? 0
-            front.insert(waiting, at: index)
-            firstPlace = min(firstPlace, waiting.place)
-        }
-
-        func popFirst() -> Waiting? {
-            if front.isEmpty {
-                swap(&front, &back)
-                front.reverse()
-            }
-            let first = front.popLast()
-            firstPlace = front.last?.place ?? back.first?.place ?? .max
-            return first
-        }
+        let first = front.popLast()
+        firstPlace = front.last?.place ?? back.first?.place ?? .max
+        return first
     }
 }

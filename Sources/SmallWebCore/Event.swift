@@ -23,7 +23,7 @@ public enum Event: Sendable {
     /// Something the user may want to know and that does not fail the fetch.
     case note(Note)
     /// The last element of a sequence of events; the fetcher's alone.
-    indirect case end(Ending)
+    case end(Ending)
 }
 
 /// The reply's class, the same words for every protocol.
@@ -168,28 +168,30 @@ public enum Completeness: String, Sendable, Hashable {
     case truncated
 }
 
-/// How a fetch that got a reply ended.
-public struct Ending: Sendable, Hashable {
+/// How a fetch that got a reply ended. A class, because it is large and passes many hands.
+//
+// @unchecked: changed by the fetch alone, which then hands it out.
+public final class Ending: @unchecked Sendable {
     /// `ok`, or why the server refused.
-    public var outcome: Outcome
+    public package(set) var outcome: Outcome
     /// Whether the protocol proved that nothing is missing.
-    public var completeness: Completeness
+    public let completeness: Completeness
     /// After redirects.
-    public var uri: URI
+    public let uri: URI
     /// The reply's head; `nil` where the protocol has none.
-    public var head: Head?
+    public let head: Head?
     /// Body bytes delivered.
-    public var bodyBytes: Int
+    public let bodyBytes: Int
     /// For people: why the outcome is not `ok`, without the URL.
-    public var message: String?
+    public package(set) var message: String?
     /// What would help.
-    public var remedy: Remedy?
+    public package(set) var remedy: Remedy?
     /// The last hop's; `nil` when none was needed.
-    public var connection: Connection?
+    public package(set) var connection: Connection?
     /// When each step of the fetch was done.
-    public var timings: Timings
+    public let timings: Timings
     /// Bytes that went over the wire, of all hops.
-    public var traffic = Traffic()
+    public package(set) var traffic = Traffic()
 
     /// An ending with what every fetch knows; the rest is set afterwards.
     public init(

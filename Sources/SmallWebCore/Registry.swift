@@ -3,11 +3,16 @@
 /// Which handler serves which scheme. A value: built once when a program is assembled.
 public struct Registry: Sendable {
     /// A handler and the facts of one of its schemes.
-    public struct Entry: Sendable {
+    public final class Entry: Sendable {
         /// The facts of the scheme.
         public let scheme: Scheme
         /// The plugin.
         public let handler: any ProtocolHandler
+
+        init(_ scheme: Scheme, _ handler: any ProtocolHandler) {
+            self.scheme = scheme
+            self.handler = handler
+        }
     }
 
     private var entries: [String: Entry] = [:]
@@ -30,7 +35,7 @@ public struct Registry: Sendable {
         }
         handlers.append(handler)
         for scheme in handler.schemes {
-            entries[scheme.name] = Entry(scheme: scheme, handler: handler)
+            entries[scheme.name] = Entry(scheme, handler)
         }
     }
 

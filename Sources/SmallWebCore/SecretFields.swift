@@ -16,6 +16,7 @@ public enum SecretFields {
 
     /// The same lines with their secrets masked.
     public static func masked(_ header: [UInt8]) -> [UInt8] {
+        guard header.contains(ASCII.colon) else { return header }
         let lines = header.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
         let masked = lines.map { line -> ArraySlice<UInt8> in
             let name = line.prefix { $0 != ASCII.colon }

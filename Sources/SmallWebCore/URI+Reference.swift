@@ -141,10 +141,12 @@ extension URI.Reference {
                         "% without two hexadecimal digits", hint: "write a percent sign as %25")
                 }
                 cleaned.append(byte)
-            } else if byte >= 0x80 || "\"<>[]^`{|}#".utf8.contains(byte) {
-                PercentEncoding.appendEscape(of: byte, to: &cleaned)
-            } else {
+            } else if PercentEncoding.isUnreserved(byte)
+                || byte < 0x80 && !"\"<>[]^`{|}#".utf8.contains(byte)
+            {
                 cleaned.append(byte)
+            } else {
+                PercentEncoding.appendEscape(of: byte, to: &cleaned)
             }
         }
         return String(decoding: cleaned, as: UTF8.self)
@@ -208,7 +210,7 @@ extension URI.Authority {
         }
         // Other letters than ASCII's may have a lower case within ASCII, such as the Kelvin sign.
         let host = name.lowercased()
-        guard host.utf8.contains(where: { $0 >= 0x80 }) || isWellSized(Array(host.utf8)) else {
+        guard host.utf8.contains(where: { $0 >= 0x80 }) || isWellSized(host.utf8) else {
             throw .badURL("the host has an empty label, or is longer than DNS allows")
         }
         return host
@@ -223,9 +225,13 @@ extension URI.Authority {
     }
 
     /// Labels of 1 to 63 bytes, 253 in all, one trailing dot allowed (RFC 1035 §2.3.4).
-    private static func isWellSized(_ name: [UInt8]) -> Bool {
-        var labels = name.split(separator: ASCII.dot, omittingEmptySubsequences: false)
-        if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
-        return name.count <= 254 && labels.allSatisfy { 1...63 ~= $0.count }
+    private static func isWellSized(_ name: String.UTF8View) -> Bool {
+        var count = 0
+        for byte in name {
+            if byte == ASCII.dot && count == 0 { return false }
+            count = byte == ASCII.dot ? 0 : count + 1
+            if count > 63 { return false }
+        }
+        return name.count <= 254
     }
 }

@@ -57,8 +57,15 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// The URI in its normal form (§5.3): what was parsed, scheme and host in lower case.
     public var description: String {
-        var text = scheme + ":"
-        if let authority = authority { text += "//" + authority.description }
+        var text = ""
+        // Most fit, and a string that grows costs more than all that is put into it.
+        text.reserveCapacity(scheme.utf8.count + path.utf8.count + 64)
+        text += scheme
+        text += ":"
+        if let authority {
+            text += "//"
+            authority.write(to: &text)
+        }
         text += path
         if let query { text += "?" + query }
         if let fragment { text += "#" + fragment }
@@ -135,10 +142,21 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         var port: UInt16?
 
         var description: String {
-            var text = userinfo.map { $0 + "@" } ?? ""
-            text += host.bracketedHost
-            if let port { text += ":\(port)" }
+            var text = ""
+            write(to: &text)
             return text
+        }
+
+        func write(to text: inout String) {
+            if let userinfo {
+                text += userinfo
+                text += "@"
+            }
+            text += host.bracketedHost
+            if let port {
+                text += ":"
+                text += String(port)
+            }
         }
     }
 }

@@ -20,7 +20,8 @@ public struct Resolver: Sendable {
     func addresses(
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
-        let literals = overrides[endpoint.description] ?? [endpoint.host]
+        let fixedHosts = overrides.isEmpty ? nil : overrides[endpoint.description]
+        let literals = fixedHosts ?? [endpoint.host]
         let fixed = literals.compactMap { SocketAddress(literal: $0, port: endpoint.port) }
         if !fixed.isEmpty {
             let usable = fixed.filter { self.family == .any || $0.family == self.family.number }

@@ -5,6 +5,8 @@ internal import Glibc
 struct SocketAddress: Sendable, Hashable {
     /// A `sockaddr_in` or `sockaddr_in6`.
     private let bytes: [UInt8]
+    /// The address without port, IPv6 without brackets.
+    let host: String
 
     /// `nil` when `text` is not an IP literal (IPv6 without brackets).
     init?(literal text: String, port: UInt16) {
@@ -14,10 +16,12 @@ struct SocketAddress: Sendable, Hashable {
             v4.sin_family = sa_family_t(AF_INET)
             v4.sin_port = port.bigEndian
             bytes = Swift.withUnsafeBytes(of: v4) { Array($0) }
+            host = text
         } else if inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 {
             v6.sin6_family = sa_family_t(AF_INET6)
             v6.sin6_port = port.bigEndian
             bytes = Swift.withUnsafeBytes(of: v6) { Array($0) }
+            host = Self.host(bytes)
         } else {
             return nil
         }
@@ -28,15 +32,15 @@ struct SocketAddress: Sendable, Hashable {
         guard info.ai_family == AF_INET || info.ai_family == AF_INET6, let address = info.ai_addr
         else { return nil }
         bytes = Array(UnsafeRawBufferPointer(start: address, count: Int(info.ai_addrlen)))
+        host = Self.host(bytes)
     }
 
     var family: Int32 {
         bytes.withUnsafeBytes { Int32($0.loadUnaligned(as: sa_family_t.self)) }
     }
 
-    /// The address without port, IPv6 without brackets.
-    var host: String {
-        withSocketAddress { address, length in
+    private static func host(_ bytes: [UInt8]) -> String {
+        withSocketAddress(bytes) { address, length in
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { text in
                 guard let start = text.baseAddress,
                     getnameinfo(
@@ -49,6 +53,12 @@ struct SocketAddress: Sendable, Hashable {
 
     func withSocketAddress<Result>(
         _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        Self.withSocketAddress(bytes, body)
+    }
+
+    private static func withSocketAddress<Result>(
+        _ bytes: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
         bytes.withUnsafeBytes { bytes in
             let storage = bytes.bindMemory(to: sockaddr.self)

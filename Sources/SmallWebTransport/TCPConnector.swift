@@ -29,7 +29,7 @@ struct TCPConnector {
     /// - Parameter meanwhile: Work to do while the first attempt is under way.
     /// - Throws: `connect` with the last attempt's reason, `timeout`, `interrupted`.
     mutating func connect(
-        to addresses: [SocketAddress], named name: String,
+        to addresses: [SocketAddress], named name: @autoclosure () -> String,
         meanwhile: () throws(FetchError) -> Void
     ) async throws(FetchError) -> TCPSocket {
         var waiting = addresses[...]
@@ -40,10 +40,10 @@ struct TCPConnector {
             isFirst = false
             let pause = waiting.isEmpty ? deadline : min(deadline, .after(seconds: Self.headStart))
             if let winner = try await firstConnected(by: pause) { return winner }
-            if attempts.isEmpty && waiting.isEmpty { throw failure(name) }
+            if attempts.isEmpty && waiting.isEmpty { throw failure(name()) }
             if Instant.now >= deadline {
                 throw FetchError(
-                    .timeout, .connect, "connecting to \(name) took too long",
+                    .timeout, .connect, "connecting to \(name()) took too long",
                     remedy: .raise(.connectTime))
             }
         }

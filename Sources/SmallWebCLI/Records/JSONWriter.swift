@@ -10,7 +10,11 @@ struct JSONWriter {
     /// Of the outermost object, the members that are wanted; `nil` for all.
     private let wanted: Set<String>?
 
-    private init(wanted: Set<String>?) { self.wanted = wanted }
+    private init(wanted: Set<String>?) {
+        self.wanted = wanted
+        // A page of a few lines needs no more.
+        bytes.reserveCapacity(2048)
+    }
 
     /// One object, with the end of its line.
     ///
@@ -18,7 +22,8 @@ struct JSONWriter {
     static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter(wanted: wanted)
         writer.object(body)
-        return writer.bytes + [ASCII.lineFeed]
+        writer.bytes.append(ASCII.lineFeed)
+        return writer.bytes
     }
 
     // MARK: Structure
@@ -41,7 +46,7 @@ struct JSONWriter {
         separate()
         // Names are ours: nothing to escape.
         bytes.append(UInt8(ascii: "\""))
-        bytes += name.utf8
+        append(name)
         bytes.append(UInt8(ascii: "\""))
         bytes.append(ASCII.colon)
         needsComma = false
@@ -97,8 +102,10 @@ struct JSONWriter {
     /// Beyond 2^53 a string, since readers keep numbers as doubles.
     mutating func value(_ number: Int?) {
         guard let number else { return null() }
-        let text = String(number)
-        if number.magnitude >= 1 << 53 { value(text) } else { raw(text) }
+        if number.magnitude >= 1 << 53 { return value(String(number)) }
+        separate()
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        append(digits: number.magnitude)
     }
 
     mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
@@ -106,11 +113,11 @@ struct JSONWriter {
     /// With six decimals.
     mutating func value(seconds: Double?) {
         guard let seconds else { return null() }
-        let micros = Int((seconds * 1e6).rounded())
-        raw(String(micros / 1_000_000))
+        let micros = UInt(max(0, (seconds * 1e6).rounded()))
+        separate()
+        append(digits: micros / 1_000_000)
         bytes.append(ASCII.dot)
-        // The digits of the fraction, behind a 1 that keeps their zeros.
-        bytes += String(1_000_000 + micros % 1_000_000).utf8.dropFirst()
+        append(digits: micros % 1_000_000, atLeast: 6)
     }
 
     mutating func value(base64 bytes: some Sequence<UInt8>) { value(Base64.encode(Array(bytes))) }
@@ -123,7 +130,10 @@ struct JSONWriter {
         bytes += text
     }
 
-    mutating func raw(_ text: String) { raw(text.utf8) }
+    mutating func raw(_ text: String) {
+        separate()
+        append(text)
+    }
 
     /// The text of `bytes`, if they are UTF-8.
     ///
@@ -147,6 +157,17 @@ struct JSONWriter {
         if !isText { member(name + "_base64") { $0.value(base64: bytes) } }
     }
 
+    /// `text` if it is UTF-8, otherwise `base64`.
+    mutating func member(text: ArraySlice<UInt8>, allowsNUL: Bool) {
+        let (count, hadComma) = (bytes.count, needsComma)
+        var isText = false
+        member("text") { isText = $0.value(utf8: text, allowsNUL: allowsNUL) }
+        if isText { return }
+        bytes.removeSubrange(count...)
+        needsComma = hadComma
+        member("base64") { $0.value(base64: text) }
+    }
+
     // MARK: Text
 
     private mutating func nest(
@@ -162,6 +183,25 @@ struct JSONWriter {
         needsComma = true
     }
 
+    /// Ten times as fast as appending `text.utf8`.
+    private mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes += $0 }
+    }
+
+    /// - Parameter count: With zeros in front up to so many.
+    private mutating func append(digits number: UInt, atLeast count: Int = 1) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (start, rest) = (20, number)
+            repeat {
+                start -= 1
+                digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
+                rest /= 10
+            } while rest > 0 || 20 - start < count
+            bytes += UnsafeBufferPointer(rebasing: digits[start...])
+        }
+    }
+
     private mutating func separate() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
         needsComma = depth > 0
@@ -172,7 +212,6 @@ struct JSONWriter {
     private mutating func quoted(
         _ text: UnsafeBufferPointer<UInt8>, allowsNUL: Bool = true
     ) -> Bool {
-        bytes.reserveCapacity(bytes.count + text.count + 2)
         bytes.append(UInt8(ascii: "\""))
         let isValid = JSONText.escape(text, into: &bytes, allowsNUL: allowsNUL)
         bytes.append(UInt8(ascii: "\""))
@@ -193,9 +232,10 @@ enum JSONText {
         /// Where the bytes begin that can be copied as they are.
         var start = 0
         while index < text.count {
-            if index + 8 <= text.count, isPlain(eight: text, at: index) {
-                index += 8
-                continue
+            if index + 8 <= text.count {
+                let count = plainBytes(ofEight: text, at: index)
+                index += count
+                if count == 8 { continue }
             }
             let byte = text[index]
             if byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
@@ -220,13 +260,15 @@ enum JSONText {
         return true
     }
 
-    /// Whether the next eight bytes can all be copied as they are, found out at once: they are
-    /// ASCII, and none is a control, a quotation mark, a backslash or DEL.
-    private static func isPlain(eight text: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
-        let word = UnsafeRawPointer(text.baseAddress! + index).loadUnaligned(as: UInt64.self)
+    /// How many of the next eight bytes can be copied as they are, found out at once: ASCII up to
+    /// the first control, quotation mark, backslash or DEL.
+    private static func plainBytes(
+        ofEight text: UnsafeBufferPointer<UInt8>, at index: Int
+    ) -> Int {
+        let bytes = UnsafeRawPointer(text.baseAddress! + index)
+        let word = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
         let (ones, highBits): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
-        // A borrow out of a byte below the limit sets its high bit; the lowest such byte is exact,
-        // and one is enough.
+        // A borrow out of a byte below the limit sets its high bit; the lowest such byte is exact.
         func hasByte(below limit: UInt64, _ word: UInt64) -> UInt64 {
             (word &- ones &* limit) & ~word & highBits
         }
@@ -234,7 +276,7 @@ enum JSONText {
             word & highBits | hasByte(below: 0x20, word)
             | hasByte(below: 1, word ^ (ones &* 0x22)) | hasByte(below: 1, word ^ (ones &* 0x5C))
             | hasByte(below: 1, word ^ (ones &* 0x7F))
-        return found == 0
+        return found.trailingZeroBitCount / 8
     }
 
     /// One character that must not be there as it is.

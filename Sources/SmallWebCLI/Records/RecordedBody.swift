@@ -149,18 +149,6 @@ final class RecordedBody: Output {
     }
 }
 
-extension JSONWriter {
-    /// `text` if it is UTF-8, otherwise `base64`.
-    mutating func member(text bytes: ArraySlice<UInt8>, allowsNUL: Bool) {
-        let before = self
-        var isText = false
-        member("text") { isText = $0.value(utf8: bytes, allowsNUL: allowsNUL) }
-        if isText { return }
-        self = before
-        member("base64") { $0.value(base64: bytes) }
-    }
-}
-
 /// Cuts a body into `chunk` records.
 struct ChunkWriter {
     private var carry: [UInt8] = []

@@ -12,9 +12,8 @@ final class ProgressMeter: Output, @unchecked Sendable {
     /// False when the body itself goes to the terminal.
     private let drawsTransfer: Bool
     private let started = Instant.now
-    private var address = ""
-    /// What is waited for before there is anything to count.
-    private var waitingLine = "resolving …"
+    private var address: String?
+    private var isConnected = false
     /// Of the body, or of the upload until the reply begins.
     private var transfer = Transfer()
     /// What draws, while there is something to draw.
@@ -28,12 +27,9 @@ final class ProgressMeter: Output, @unchecked Sendable {
 
     func take(_ event: Event) {
         switch event {
-        case .connecting(_, let address):
-            self.address = address
-            waitingLine = "connecting to \(address) …"
-        case .connected: waitingLine = "waiting for \(address) …"
+        case .connecting(_, let address): (self.address, isConnected) = (address, false)
+        case .connected: isConnected = true
         case .head(let head):
-            waitingLine = "waiting for \(address) …"
             transfer = Transfer(total: head.bodyBytes)
             erase()
         case .body(let bytes): move(bytes.count)
@@ -67,6 +63,12 @@ final class ProgressMeter: Output, @unchecked Sendable {
             if form == .json { messages.writeRecord(record) } else { draw() }
             await loop.sleep(until: .after(seconds: seconds))
         }
+    }
+
+    /// What is waited for before there is anything to count.
+    private var waitingLine: String {
+        guard let address else { return "resolving …" }
+        return "\(isConnected ? "waiting for" : "connecting to") \(address) …"
     }
 
     private func erase() { messages.showTransient("") }
