@@ -26,6 +26,9 @@ public enum Remedy: Sendable, Hashable {
     case correctPin
     case nameTrustStore
     case makeIdentity
+    case listIdentities
+    /// Its name is taken.
+    indirect case removeIdentity(String)
     /// The server wants a client certificate.
     indirect case bindIdentity(URI?)
     /// Addresses of one family were asked for.

@@ -173,6 +173,6 @@ struct ExplainCommand: Sendable {
     ) throws(FetchError) -> String? {
         guard request.scheme.identityScheme != nil else { return nil }
         if let name = settings.identityName ?? settings.certificateFile { return name }
-        return try (try? IdentityStore())?.bindings().name(for: request.uri)
+        return try (try? IdentityStore(Settings.plugins))?.bindings().name(for: request.uri)
     }
 }

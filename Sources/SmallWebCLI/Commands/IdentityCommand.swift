@@ -30,7 +30,8 @@ extension Command {
                 || ["from", "key-type", "key-password-file", "json", "input"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
-        try IdentityCommand(settings: settings, store: IdentityStore()).run(operands)
+        try IdentityCommand(settings: settings, store: IdentityStore(Settings.plugins)).run(
+            operands)
         return 0
     }
 }

@@ -109,7 +109,7 @@ struct Completion {
         case .choice(let names):
             for name in names { add(name, "", ifItBeginsWith: word) }
         case .identity:
-            for name in (try? IdentityStore())?.names() ?? [] {
+            for name in (try? IdentityStore(Settings.plugins))?.names() ?? [] {
                 add(name, "", ifItBeginsWith: word)
             }
         case .knownHost:
@@ -125,7 +125,8 @@ struct Completion {
         case .oneOf(let names):
             for name in names() where name.hasPrefix(word) { add(prefix + name, "") }
         case .identities:
-            for name in (try? IdentityStore())?.names() ?? [] where name.hasPrefix(word) {
+            for name in (try? IdentityStore(Settings.plugins))?.names() ?? []
+            where name.hasPrefix(word) {
                 add(prefix + name, "")
             }
         case .someOf(let names):

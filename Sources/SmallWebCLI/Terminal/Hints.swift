@@ -27,6 +27,9 @@ extension Remedy {
         case .correctPin: "the server's key is not the one that --pin names"
         case .nameTrustStore: "name another with --known-hosts or SMALLWEB_KNOWN_HOSTS"
         case .makeIdentity: "'smallweb identity new' makes one"
+        case .listIdentities: "'smallweb identity list' shows those that there are"
+        case .removeIdentity(let name):
+            "choose another name, or 'smallweb identity remove \(name)' first"
         case .bindIdentity(nil): "smallweb identity new NAME URL makes one and binds it to the URL"
         case .bindIdentity(let uri?):
             "smallweb identity new NAME \(uri.display) makes one and binds it"

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+package import SmallWebCore
+internal import SmallWebTransport
+
+/// The user's identities: a directory with one PEM file each, and the file `bindings` with lines of
+/// `NAME URL`. SMALLWEB_IDENTITIES names it, or it is beside the trust store's default place.
+package struct IdentityStore: Sendable {
+    package let directory: String
+    private let registry: Registry
+
+    /// - Parameter registry: Knows which schemes have identities.
+    /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
+    package init(_ registry: Registry) throws(FetchError) {
+        guard let directory = UserFiles.identities else {
+            throw FetchError(
+                .usage, .input, "no home directory for identities",
+                hint: "set HOME or SMALLWEB_IDENTITIES")
+        }
+        self.directory = directory
+        self.registry = registry
+    }
+
+    /// What `identity list` says of one of them.
+    package struct Entry {
+        package let name: String
+        package let scopes: [String]
+        package let isEncrypted: Bool
+        /// `nil` when it cannot be read.
+        package let certificate: CertificateFacts?
+    }
+
+    /// - Throws: `usage` for what could be a path.
+    package func path(_ name: String) throws(FetchError) -> String {
+        guard Bindings.isName(name) else {
+            throw FetchError(
+                .usage, .input, "\"\(name)\" is not a name: letters, digits, - _ . @")
+        }
+        return "\(directory)/\(name).pem"
+    }
+
+    package func names() -> [String] {
+        let files = (try? UserFiles.names(in: directory)) ?? []
+        return files.filter { $0.hasSuffix(".pem") }.map { String($0.dropLast(4)) }
+            .filter(Bindings.isName)
+    }
+
+    package func pem(_ name: String) throws(FetchError) -> [UInt8] {
+        if let pem = UserFiles.read(try path(name)) { return pem }
+        throw FetchError(
+            .identityUnusable, .input, "there is no identity \"\(name)\" that can be read",
+            remedy: .listIdentities)
+    }
+
+    package func entry(_ name: String, _ bindings: Bindings) throws(FetchError) -> Entry {
+        let pem = try pem(name)
+        return Entry(
+            name: name, scopes: bindings.scopes(of: name).map(\.description),
+            isEncrypted: ClientIdentity.isEncrypted(pem),
+            certificate: try? ClientIdentity.certificateFacts(pem))
+    }
+
+    /// Never over an identity that exists: with its key an account would be lost.
+    package func add(_ name: String, _ pem: [UInt8]) throws(FetchError) {
+        let path = try path(name)
+        let part = "\(directory)/.\(name).\(getpid()).part"
+        do throws(SystemError) {
+            try makeDirectories(directory, mode: 0o700)
+            unlink(part)
+            let file = try systemCall {
+                open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            }
+            defer {
+                close(file)
+                unlink(part)
+            }
+            try writeAll(pem[...], to: file)
+            _ = try systemCall { fsync(file) }
+            // Fails when the name is taken, and never shows half a key.
+            _ = try systemCall { link(part, path) }
+        } catch {
+            if error.number == EEXIST {
+                throw FetchError(
+                    .write, .output, "there is an identity \"\(name)\" already",
+                    errnoName: error.name, remedy: .removeIdentity(name))
+            }
+            throw FetchError(
+                .write, .output, "cannot write \(path): \(error.sentence)", errnoName: error.name)
+        }
+    }
+
+    package func remove(_ name: String) throws(FetchError) {
+        let path = try path(name)
+        _ = try pem(name)
+        // First what refers to it: a binding without its identity would stop fetches.
+        try change { $0.remove(name, scope: nil) }
+        guard unlink(path) == 0 else {
+            let error = SystemError(number: errno)
+            throw FetchError(
+                .write, .output, "cannot remove \(path): \(error.sentence)", errnoName: error.name)
+        }
+    }
+
+    // MARK: Bindings
+
+    private var bindingsFile: StoreFile {
+        StoreFile(directory + "/bindings", title: "list of bindings")
+    }
+
+    package func bindings() throws(FetchError) -> Bindings {
+        Bindings(parsing: try bindingsFile.read(), registry: registry)
+    }
+
+    package func change(_ body: (inout Bindings) -> Void) throws(FetchError) {
+        try bindingsFile.change { bytes throws(FetchError) in
+            var bindings = Bindings(parsing: bytes, registry: registry)
+            body(&bindings)
+            bytes = bindings.bytes
+        }
+    }
+}

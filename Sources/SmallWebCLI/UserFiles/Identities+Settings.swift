@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+internal import SmallWebTransport
+
+extension ConnectionSettings {
+    /// The client certificates of this run: the one that was chosen, and those that are bound.
+    ///
+    /// - Throws: `identity-unusable`, `usage`.
+    func identities(_ asker: Asker) throws(FetchError) -> Identities {
+        var identities = Identities()
+        if let certificateFile {
+            let name = "\(certificateFile) \(keyFile ?? "")"
+            identities.chosen = try LoadedIdentities.shared.identity(name) {
+                () throws(FetchError) in
+                let pem = try Self.read(certificateFile)
+                return try load(
+                    pem, key: try keyFile.map(Self.read) ?? pem, from: keyFile ?? certificateFile,
+                    asker)
+            }
+        } else if let identityName {
+            identities.chosen = try named(identityName, asker)
+        }
+        identities.bound = { uri throws(FetchError) in
+            guard let store = try? IdentityStore(Settings.plugins),
+                let name = try store.bindings().name(for: uri)
+            else { return nil }
+            return try named(name, asker)
+        }
+        return identities
+    }
+
+    private func named(_ name: String, _ asker: Asker) throws(FetchError) -> ClientIdentity {
+        try LoadedIdentities.shared.identity(name) { () throws(FetchError) in
+            let store = try IdentityStore(Settings.plugins)
+            let pem = try store.pem(name)
+            return try load(pem, key: pem, from: try store.path(name), asker)
+        }
+    }
+
+    /// - Parameter path: The key's file, if it is to be kept secret.
+    func load(
+        _ certificate: [UInt8], key: [UInt8], from path: String? = nil, _ asker: Asker
+    ) throws(FetchError) -> ClientIdentity {
+        var password: [UInt8]?
+        if let path { Self.warn(of: path, key, asker) }
+        if ClientIdentity.isEncrypted(key) {
+            if let keyPasswordFile {
+                password = InputSource.withoutLineEnd(try InputSource.read("@" + keyPasswordFile))
+            } else if asker.canAsk {
+                password = asker.ask("password of the key:", isSensitive: true)
+                if password == nil { throw .cancelled }
+            } else {
+                throw FetchError(
+                    .identityUnusable, .input,
+                    "the key is encrypted, and there is no terminal to ask on",
+                    hint: "put its password into a file, for --key-password-file")
+            }
+        }
+        return try ClientIdentity(
+            certificate: certificate, key: key, password: password, now: UTCDate.now)
+    }
+
+    /// A key in the clear that others can read is no secret, and its owner seldom knows.
+    private static func warn(of path: String, _ key: [UInt8], _ asker: Asker) {
+        var facts = stat()
+        guard !ClientIdentity.isEncrypted(key), stat(path, &facts) == 0,
+            facts.st_mode & S_IFMT == S_IFREG, facts.st_mode & (S_IRGRP | S_IROTH) != 0
+        else { return }
+        asker.messages.warning(
+            "others can read the key in \(path); 'chmod 600 \(path)' keeps it yours")
+    }
+
+    static func read(_ path: String) throws(FetchError) -> [UInt8] {
+        do throws(FetchError) {
+            return try InputSource.read("@" + path)
+        } catch {
+            throw FetchError(.identityUnusable, .input, error.message, errnoName: error.errnoName)
+        }
+    }
+}
+
+/// The identities of this process that were read: each password is asked for once.
+final class LoadedIdentities: Sendable {
+    static let shared = LoadedIdentities()
+
+    private let identities = Locked<[String: ClientIdentity]>([:])
+
+    func identity(
+        _ name: String, load: () throws(FetchError) -> ClientIdentity
+    ) throws(FetchError) -> ClientIdentity {
+        if let identity = identities.withLock({ $0[name] }) { return identity }
+        let identity = try load()
+        identities.withLock { $0[name] = identity }
+        return identity
+    }
+}
