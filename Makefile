@@ -8,6 +8,7 @@
 # make generated  man/ and completions/ from the tables
 # make deb        a Debian package in .build/deb
 # make pictures   docs/pictures, from the release binary in a real terminal
+# make web        the manual as web pages in .build/web
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -25,7 +26,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz faults \
-	soak loopback pictures sanitize format lint clean
+	soak loopback pictures web sanitize format lint clean
 
 all: build
 
@@ -113,6 +114,9 @@ real: test-deps build
 
 pictures: test-deps build
 	Tests/Pictures/run.sh $(BIN)
+
+web: test-deps
+	python3 docs/packaging/web.py .build/web
 
 # With the flags of the binary, or everything is compiled anew for each of them.
 loopback: deps static-libs

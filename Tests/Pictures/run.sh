@@ -38,6 +38,17 @@ if [ "$is_check" = false ]; then
 fi
 made=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-pictures.XXXXXX")
 trap 'rm -rf "$made"' EXIT
+if command -v mandoc >/dev/null; then
+    python3 "$root/docs/packaging/web.py" "$made/web" || exit
+    for picture in "$pictures"/*.svg; do
+        name=pictures/${picture##*/}
+        if ! grep -qF "\"docs/$name\"" "$root/README.md" || ! grep -rqF "\"$name\"" "$made/web"; then
+            echo "not ok - README.md and the manual on the web show $name"
+            exit 1
+        fi
+    done
+    echo "ok - README.md and the manual on the web show each picture"
+fi
 if make_pictures "$made" && python3 "$here/compare.py" "$pictures" "$made"; then
     echo "ok - the pictures show what smallweb says"
 else
