@@ -7,6 +7,8 @@
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/ and completions/ from the tables
 # make deb        a Debian package in .build/deb
+# make pictures   docs/pictures, from the release binary in a real terminal
+# make web        the manual as web pages in .build/web
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -24,7 +26,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz faults \
-	soak loopback sanitize format lint clean
+	soak loopback pictures web sanitize format lint clean
 
 all: build
 
@@ -108,6 +110,13 @@ examples: test-deps
 real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
 	Tests/Shells/run.sh $(BIN)
+	Tests/Pictures/run.sh --check $(BIN)
+
+pictures: test-deps build
+	Tests/Pictures/run.sh $(BIN)
+
+web: test-deps
+	python3 docs/packaging/web.py .build/web
 
 # With the flags of the binary, or everything is compiled anew for each of them.
 loopback: deps static-libs

@@ -40,7 +40,7 @@ client() {
     local directory=$1
     shift
     status=0
-    PATH=$work/$directory:$PATH timeout -k 5 60 "${client[@]}" "$@" \
+    PATH=$work/$directory:$PATH timeout -k 5 120 "${client[@]}" "$@" \
         >"$work/output" 2>"$work/errors" </dev/null || status=$?
 }
 # gives FILE: whether its last run has succeeded with those lines.
@@ -90,8 +90,8 @@ connect	-	gopher://127.0.0.1:1/
 bad-url	-	not a URL
 END
 mapfile -t urls < <(cut -f 3 "$work/forms")
-# More than two pipes hold, each of another size.
-for i in $(seq 2000); do printf 'ok\t%s\t%s\n' "$i" "$gopher/9/big/$i"; done >"$work/backlog"
+# More than two pipes and buffers hold, each of another size.
+for i in $(seq 4000); do printf 'ok\t%s\t%s\n' "$i" "$gopher/9/big/$i"; done >"$work/backlog"
 mapfile -t backlog < <(cut -f 3 "$work/backlog")
 
 check() {
@@ -135,7 +135,7 @@ if has node JavaScript; then
     check JavaScript
 fi
 if has go Go; then
-    if GOCACHE=$work/go GOFLAGS=-mod=mod go build -o "$work/client" "$clients/client.go" \
+    if GOCACHE=$work/go go build -o "$work/client" "$clients/client.go" \
         && go vet "$clients/client.go"; then
         client=("$work/client")
         check Go
