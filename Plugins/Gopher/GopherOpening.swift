@@ -2,8 +2,8 @@
 internal import SmallWebCore
 
 /// The beginning of a reply, read until it is clear whether it is a refusal: gopher has no status,
-/// only error lines of type 3. A menu of nothing but those and information refuses; a text or binary
-/// when one such line is all there is. Pure, bounded by ``bytesMax``.
+/// only error lines of type 3. A menu of nothing but those and information is a refusal, and so is
+/// a text or binary when one such line is all there is. Pure, bounded by ``bytesMax``.
 struct GopherOpening {
     enum Verdict: Hashable {
         case content

@@ -60,8 +60,8 @@ internal import Testing
             "object-format=sha1", "agent=git/2")
         #expect(
             try Self.request(.snapshot, all)
-                == "0082want \(Self.hex) side-band-64k thin-pack ofs-delta no-progress object-format=sha1"
-                + " agent=smallweb\n000ddeepen 1\n00000009done\n")
+                == "0082want \(Self.hex) side-band-64k thin-pack ofs-delta no-progress"
+                + " object-format=sha1 agent=smallweb\n000ddeepen 1\n00000009done\n")
     }
 
     @Test(arguments: ["", "side-band-64k", "shallow", "side-band shallow", "side-band-64k=1 x"])
