@@ -58,7 +58,7 @@ final class ContentReader {
             let entries = try Tree.parse(object.content[...], server.format)
             walked.append(name)
             guard let entry = entries.first(where: { $0.name.elementsEqual(name) }) else {
-                throw missing(walked)
+                throw missing(walked, among: entries)
             }
             let isLast = index == path.count - 1
             switch entry.kind {
@@ -135,11 +135,17 @@ final class ContentReader {
         ]
     }
 
-    private func missing(_ path: [[UInt8]]) -> FetchError {
-        FetchError(
+    /// - Parameter entries: What there is in the directory where the last name was not found.
+    private func missing(_ path: [[UInt8]], among entries: [TreeEntry] = []) -> FetchError {
+        let directory = Array(path.dropLast())
+        let typed = path.last.flatMap { String(validating: $0, as: UTF8.self) }
+        let names = entries.lazy.compactMap { String(validating: $0.name, as: UTF8.self) }
+        let nearest = typed.flatMap { Nearest.name(to: $0, among: names) }
+        return FetchError(
             .permanentFailure, .body,
             "no \(shown(path)) in \(address.version ?? "HEAD")",
-            hint: "see what there is: \(address.url(of: path.dropLast().map { $0 }))")
+            hint: nearest.map { "did you mean \(shown(directory + [Array($0.utf8)]))?" }
+                ?? "see what there is: \(address.url(of: directory))")
     }
 
     private func shown(_ path: [[UInt8]]) -> String {

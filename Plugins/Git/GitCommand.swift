@@ -50,7 +50,9 @@ enum GitCommand {
                 "the server can send no single version: it lacks side-band-64k or shallow",
                 hint: "clone the repository with git")
         }
-        var offered = ["side-band-64k", "ofs-delta", "no-progress"].filter {
+        // dulwich insists on thin packs, whose deltas may be to what the client has. We name nothing
+        // that we have, so none is sent; PackReader refuses a delta whose base never comes.
+        var offered = ["side-band-64k", "thin-pack", "ofs-delta", "no-progress"].filter {
             server.value($0) != nil
         }
         if server.value("object-format") != nil {

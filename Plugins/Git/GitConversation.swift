@@ -43,10 +43,11 @@ final class DaemonConversation: GitConversation {
     }
 
     func exchange(_ request: [UInt8], _ take: Take) async throws(FetchError) {
+        let received = stream.bytesReceived
         try await stream.writeAll(request)
         while try await !take(&decoder) {
             let bytes = try await stream.readSome()
-            guard !bytes.isEmpty else { throw endedTooSoon }
+            guard !bytes.isEmpty else { throw endedTooSoon(after: received) }
             decoder.add(bytes)
         }
     }
@@ -57,7 +58,14 @@ final class DaemonConversation: GitConversation {
         stream.close()
     }
 
-    private var endedTooSoon: FetchError {
+    /// - Parameter received: What had come before the request.
+    private func endedTooSoon(after received: Int) -> FetchError {
+        if received > 0 && received == stream.bytesReceived {
+            // dulwich and JGit say nothing when they refuse.
+            return FetchError(
+                .truncated, .body, "the server hung up instead of answering a request",
+                hint: "it may give out only what 'smallweb refs' lists")
+        }
         guard stream.bytesReceived == 0 else {
             return FetchError(
                 .truncated, .body,

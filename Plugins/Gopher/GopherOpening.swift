@@ -2,7 +2,8 @@
 internal import SmallWebCore
 
 /// The beginning of a reply, read until it is clear whether it is a refusal: gopher has no status,
-/// only error lines of type 3. Pure, bounded by ``bytesMax``.
+/// only error lines of type 3. A menu of nothing but those and information is a refusal, and so is
+/// a text or binary when one such line is all there is. Pure, bounded by ``bytesMax``.
 struct GopherOpening {
     enum Verdict: Hashable {
         case content
@@ -49,8 +50,7 @@ struct GopherOpening {
             rest = rest[line.endIndex...].dropFirst()
             let fields = GopherMenu.fields(of: line)
             switch GopherItemType(byte: line.first ?? 0) {
-            case .error where fields.count >= 4 && GopherMenu.port(fields[3]) != nil,
-                .error where type.form == .menu:
+            case .error where type.form == .menu || message == nil && isErrorLine(fields):
                 message = message ?? GopherMenu.text(fields[0].dropFirst())
             case .info where type.form == .menu: break
             default:
@@ -65,6 +65,12 @@ struct GopherOpening {
         // Only a whole reply can be a refusal, and one that cannot be must not wait for its end.
         if isAtEnd { return message.map(Verdict.refusal) ?? .content }
         return message == nil && type.form != .menu && mayStillBeContent ? .content : nil
+    }
+
+    /// Whether a line of a text or binary is more than one that begins with 3: it has all fields of
+    /// a menu line. It leads nowhere, so servers write any number for a port, or none.
+    private func isErrorLine(_ fields: [ArraySlice<UInt8>]) -> Bool {
+        fields.count >= 4 && fields[3].allSatisfy { ASCII.isDigit($0) }
     }
 
     /// Whether the first line has begun with something else than an error line.

@@ -60,8 +60,8 @@ internal import Testing
             "object-format=sha1", "agent=git/2")
         #expect(
             try Self.request(.snapshot, all)
-                == "0078want \(Self.hex) side-band-64k ofs-delta no-progress object-format=sha1"
-                + " agent=smallweb\n000ddeepen 1\n00000009done\n")
+                == "0082want \(Self.hex) side-band-64k thin-pack ofs-delta no-progress"
+                + " object-format=sha1 agent=smallweb\n000ddeepen 1\n00000009done\n")
     }
 
     @Test(arguments: ["", "side-band-64k", "shallow", "side-band shallow", "side-band-64k=1 x"])
@@ -70,6 +70,16 @@ internal import Testing
             try Self.request(.snapshot, Self.server(0, capabilities))
         }
         #expect(error?.outcome == .permanentFailure)
+    }
+
+    /// dulwich hangs up on a client that leaves out one of the three.
+    @Test func version0TakesThinPacks() throws {
+        let request = try Self.request(
+            .snapshot, Self.server(0, "shallow", "ofs-delta", "thin-pack", "side-band-64k"))
+        for name in ["side-band-64k", "thin-pack", "ofs-delta"] {
+            #expect(request.contains(" \(name)"), "\(name)")
+        }
+        #expect(!request.contains("have "))
     }
 
     // MARK: Replies

@@ -69,6 +69,17 @@ internal import Testing
         #expect(played.body.isEmpty)
     }
 
+    @Test(arguments: [
+        ("dir/fil", "did you mean \"dir/file\"?"), ("DIR/file", "did you mean \"dir\"?"),
+        ("dri/file", "did you mean \"dir\"?"), ("dir/rnu", "did you mean \"dir/run\"?"),
+        ("dir/other", "see what there is: git://h.test/r//dir"),
+        ("dir/file/file", "see what there is: git://h.test/r//dir/file"),
+        ("sp%20ace%FF", "see what there is: git://h.test/r//"),
+    ])
+    func theHintNamesWhatIsNearest(_ path: String, _ hint: String) async {
+        #expect(await Self.play(path).error?.hint == hint)
+    }
+
     @Test func aDirectoryIsAListThatLeadsOn() async throws {
         let played = await Self.play("?ref=main")
         #expect(played.isTaken)

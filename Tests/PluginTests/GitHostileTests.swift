@@ -259,6 +259,37 @@ internal import Testing
         #expect(played.error?.outcome == .tooLarge)
     }
 
+    /// We take thin packs, because dulwich wants that, but have nothing that a delta could be to.
+    @Test(arguments: [true, false])
+    func aThinPackIsWholeOrRefused(_ hasBase: Bool) async throws {
+        let base = Array("hello\n".utf8)
+        let file = Array("hello\nhello\n".utf8)
+        let copy: [UInt8] = [0x90, UInt8(base.count)]
+        var builder = PackBuilder()
+        builder.addDelta(
+            PackBuilder.delta(from: base.count, to: file.count, copy + copy),
+            to: try PackBuilder.id(.blob, base))
+        let entry = Array("100644 file\0".utf8) + (try PackBuilder.id(.blob, file)).bytes
+        let tree = try PackBuilder.id(.tree, entry)
+        let commit = Array("tree \(tree)\n\n".utf8)
+        builder.add(.commit, commit)
+        builder.add(.tree, entry)
+        // A base may come after what is made of it.
+        if hasBase { builder.add(.blob, base) }
+        let pack = try builder.pack()
+        let head = try PackBuilder.id(.commit, commit)
+        let played = await playGit("git://h.test/r//file") { request in
+            GitAnswer(
+                request.contains(ASCII.lineFeed)
+                    ? pkt("shallow \(head)") + gitFlush + pkt("NAK\n") + band(1, pack) + gitFlush
+                    : pkt("\(head) HEAD\0side-band-64k shallow thin-pack ofs-delta") + gitFlush)
+        }
+        #expect(played.outcome == (hasBase ? .ok : .protocolError))
+        #expect(played.body == (hasBase ? file : []))
+        #expect((played.head == nil) == !hasBase)
+        #expect(hasBase || played.error?.message.contains("without its base") == true)
+    }
+
     @Test func aDeltaForAFileIsRefused() async throws {
         var builder = PackBuilder()
         let blob = try #require(Self.git.objects.first { $0.value.type == .blob })

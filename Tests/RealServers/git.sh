@@ -91,12 +91,26 @@ location /busy/ { return 503; }
 END
 }
 
+cgit_location() {
+    cat <<END
+location ~ ^/cgit(/.*)\$ {
+    fastcgi_pass unix:$root/fcgi;
+    fastcgi_param SCRIPT_FILENAME /usr/lib/cgit/cgit.cgi;
+    fastcgi_param CGIT_CONFIG $root/cgitrc;
+    fastcgi_param PATH_INFO \$1;
+    fastcgi_param REQUEST_METHOD \$request_method;
+    fastcgi_param QUERY_STRING \$query_string;
+}
+END
+}
+
 # start_git_http: nginx and fcgiwrap; sets $http_port and $tls_port.
 start_git_http() {
     mkdir -p "$root"
     start "$root/fcgiwrap.log" fcgiwrap -c 4 -s "unix:$root/fcgi"
     fcgiwrap=$server
-    git_locations >"$root/locations"
+    { git_locations && cgit_location; } >"$root/locations"
+    printf '%s\n' 'virtual-root=/cgit/' 'remove-suffix=0' "scan-path=$repositories" >"$root/cgitrc"
     cat >"$root/fastcgi" <<END
 fastcgi_pass unix:$root/fcgi;
 fastcgi_buffering off;
@@ -149,8 +163,8 @@ speak_their_versions() {
     done
 }
 
-# refs_as_git NAME URL: what git ls-remote says, for each line of standard input with options and
-# patterns.
+# refs_as_git NAME URL [OTHER]: what git ls-remote says of it, or of the other URL, for each line of
+# standard input with options and patterns.
 refs_as_git() {
     local words word options patterns
     check "git: references: $1"
@@ -159,7 +173,7 @@ refs_as_git() {
         for word in ${words[@]+"${words[@]}"}; do
             case $word in --*) options+=("$word") ;; *) patterns+=("$word") ;; esac
         done
-        git ls-remote ${options[@]+"${options[@]}"} "$(for_git "$2")" \
+        git ls-remote ${options[@]+"${options[@]}"} "$(for_git "${3:-$2}")" \
             ${patterns[@]+"${patterns[@]}"} >"$work/wanted" 2>"$work/git.err" \
             || problem "git ls-remote ${words[*]:-}: $(cat "$work/git.err")"
         sw refs ${options[@]+"${options[@]}"} "$2" ${patterns[@]+"${patterns[@]}"}
@@ -773,6 +787,7 @@ END
     git_economy
     git_cut_off
     git_memory
+    git_others
     finish_check
     unset SSL_CERT_FILE GIT_SSL_CAINFO
     for server in "${daemons[@]}" "$fcgiwrap" "$nginx"; do stop "$server"; done
@@ -781,4 +796,6 @@ END
 
 # shellcheck source-path=SCRIPTDIR source=git-repositories.sh
 . "$here/git-repositories.sh"
+# shellcheck source-path=SCRIPTDIR source=git-others.sh
+. "$here/git-others.sh"
 if section git nginx fcgiwrap openssl socat time tar; then git_checks; fi

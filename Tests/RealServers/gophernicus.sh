@@ -79,6 +79,18 @@ END
     must_not test -e "$work/missing"
     must_not test -e "$work/missing.part"
 
+    check "gophernicus: a missing search"
+    sw get -d words "$place/7/missing/"
+    status_is 22
+    out_is_empty
+    err_says 'File or directory not found'
+
+    # It is told by its words alone, as any text that is about an error.
+    check "gophernicus: a missing text is answered with a text"
+    sw get "$place/0/missing.txt"
+    status_is 0
+    out_says 'Error: File or directory not found'
+
     get_big "$place/9/big.bin" gophernicus
 
     check "gophernicus: --max-filesize leaves no file"

@@ -84,6 +84,12 @@ END
     status_is 22
     out_is_empty
 
+    check "pygopherd: missing, asked for as a search"
+    sw get -d words "$place/7/missing"
+    status_is 22
+    out_is_empty
+    err_says "'/missing' does not exist"
+
     check "pygopherd: missing, asked for as a binary, leaves no file"
     sw get -o "$work/missing" "$place/9/missing.bin"
     status_is 22

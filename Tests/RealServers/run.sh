@@ -53,7 +53,7 @@ mkdir "$work/files/a b"
 printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
-for part in gophernicus pygopherd efingerd nex jetforce molly-brown tls streams files terminal reading progress trust nginx git; do
+for part in gophernicus pygopherd gopher-python efingerd nex jetforce molly-brown tls streams files terminal reading progress trust nginx git; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

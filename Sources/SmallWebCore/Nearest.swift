@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+/// Suggestions for mistyped names. Pure.
+package enum Nearest {
+    /// A name that differs only by case, or else the shortest that begins so, or the one with the
+    /// fewest edits if those are few for its length.
+    ///
+    /// - Parameter names: The first 10,000 are looked at, and none when more than 100 characters
+    ///   are typed: a server may have chosen both.
+    package static func name(to typed: String, among names: some Sequence<String>) -> String? {
+        let wanted = Array(typed.lowercased().unicodeScalars)
+        guard wanted.count <= typedMax else { return nil }
+        let editsMax = max(1, wanted.count / 3)
+        var nearest: (edits: Int, name: String)?
+        var longer: String?
+        for name in names.prefix(namesMax) {
+            let letters = Array(name.lowercased().unicodeScalars)
+            if letters == wanted { return name }
+            if letters.starts(with: wanted), longer.map({ name.count < $0.count }) ?? true {
+                longer = name
+            }
+            guard abs(letters.count - wanted.count) <= editsMax else { continue }
+            let edits = distance(letters, wanted)
+            if edits <= min(editsMax, nearest.map { $0.edits - 1 } ?? editsMax) {
+                nearest = (edits, name)
+            }
+        }
+        return wanted.count >= 3 ? longer ?? nearest?.name : nearest?.name
+    }
+
+    private static let typedMax = 100
+    private static let namesMax = 10_000
+
+    /// Letters to insert, delete or replace, or neighbours to swap.
+    private static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
+        var before: [Int] = []
+        var last = Array(0...right.count)
+        for row in left.indices {
+            var next = [row + 1]
+            for column in right.indices {
+                var edits = min(
+                    last[column] + (left[row] == right[column] ? 0 : 1),
+                    last[column + 1] + 1, next[column] + 1)
+                if row > 0 && column > 0 && left[row] == right[column - 1]
+                    && left[row - 1] == right[column]
+                {
+                    edits = min(edits, before[column - 1] + 1)
+                }
+                next.append(edits)
+            }
+            (before, last) = (last, next)
+        }
+        return last[right.count]
+    }
+}
