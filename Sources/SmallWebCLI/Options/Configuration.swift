@@ -244,7 +244,7 @@ extension RunContext {
         var fetcher = try GetCommand(settings: settings, operands: []).fetcher(loop)
         if hasSections {
             // A redirect leads to where other rules may hold.
-            fetcher.options.elsewhere = { uri throws(FetchError) in
+            fetcher.options.rulesAfterRedirect = { uri throws(FetchError) in
                 let there = try base.configuration.applied(to: base, for: uri.description)
                 let options = try GetCommand(settings: there, operands: []).connectionOptions()
                 return (options.trustStore, options.http)

@@ -22,7 +22,8 @@ extension Option {
                             + "\"\(value)\"")
                 }
                 settings.trust = value
-                settings.connection.unableTo = value == "ca" ? nil : value
+                settings.connection.refusedPolicy =
+                    value == "ca" ? nil : .init(rawValue: value)
             }),
         Option(
             "pin", .connection, "the server's key must be sha256:HEX",
