@@ -56,7 +56,7 @@ struct GeminiHeader: Hashable {
         default:
             // Seconds until specification 0.16, free text since: taken for a number if it is one.
             if status == 44 {
-                head.retryAfter = ASCII.decimal(meta.utf8, max: 86_400).map(Double.init)
+                head.retryAfter = ASCII.decimal(meta.utf8, max: 86_400).map { .seconds($0) }
             }
         }
         return head

@@ -23,9 +23,9 @@ public struct TitanHandler: ProtocolHandler {
 
     private static let options = [
         RequestOption(
-            "mime", .text("TYPE"), for: .uploads, group: group,
+            "mime", .text("TYPE"), for: .uploads,
             .init(
-                "put: the media type",
+                group, "put: the media type",
                 manual: "The media type of an upload. Without it the file's name decides.",
                 example: "smallweb put --mime text/plain titan://example.org/notes notes")
         ) { text throws(FetchError) in
@@ -35,9 +35,9 @@ public struct TitanHandler: ProtocolHandler {
             }
         },
         RequestOption(
-            "token", .secret, for: .uploads, group: group,
+            "token", .secret, for: .uploads,
             .init(
-                "the token", manual: "the token that an upload may need",
+                group, "the token", manual: "the token that an upload may need",
                 example: "titan://example.org/a.gmi a.gmi")),
     ]
 

@@ -104,7 +104,7 @@ final class ContentReader {
             let request = try RefList.request(prefixes: candidates, symrefs: false, server)
             let format = server.format
             try await conversation.exchange(request) { decoder async throws(FetchError) in
-                while let packet = try decoder.nextOfReply() {
+                while let packet = try conversation.next(&decoder) {
                     guard let text = packet.text else { return true }
                     try overhead.add(packet)
                     let ref = try RefLine(attributed: text, format)
@@ -190,11 +190,11 @@ final class ContentReader {
         var reply = FetchReply(server)
         let request = try GitCommand.fetch(id, depth, server)
         try await conversation.exchange(request) { decoder async throws(FetchError) in
-            while let packet = try decoder.nextOfReply() {
+            while let packet = try conversation.next(&decoder) {
                 switch try reply.take(packet) {
                 case .more: try overhead.add(packet)
                 case .end: return true
-                case .fatal(let text): throw .refused(text)
+                case .fatal(let text): throw conversation.refused(text)
                 case .pack(let bytes):
                     pack.add(bytes)
                     while let event = try pack.next() { try await take(event) }

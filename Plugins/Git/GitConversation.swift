@@ -7,8 +7,8 @@ protocol GitConversation: AnyObject {
     /// one of the reply was among them.
     typealias Take = (inout PktLineDecoder) async throws(FetchError) -> Bool
 
-    /// The reply by which an HTTP server refused, once an exchange has thrown for that reason.
-    var refusal: Head? { get }
+    /// The reply by which the server refused, once an exchange has thrown for that reason.
+    var refusal: Head? { get set }
 
     /// - Parameter version: What is asked for; the server answers with that or an older one.
     /// - Throws: `empty-reply`, `truncated`, and what the transport and `take` throw.
@@ -19,10 +19,18 @@ protocol GitConversation: AnyObject {
     func finish() async
 }
 
-extension FetchError {
-    /// Why the server refuses, in its own words: no failure, but a reply.
-    static func refused(_ text: String) -> FetchError {
-        FetchError(.permanentFailure, .header, text)
+extension GitConversation {
+    /// Notes why the server refuses, in its own words: that is a reply. To be thrown.
+    func refused(_ text: String) -> FetchError {
+        refusal = refusal ?? Head(.permanentFailure, meta: text)
+        return FetchError(.permanentFailure, .header, text)
+    }
+
+    /// The next packet of a reply, in which an `ERR` packet ends everything.
+    func next(_ decoder: inout PktLineDecoder) throws(FetchError) -> PktLine? {
+        let packet = try decoder.next()
+        if let text = packet?.serverError { throw refused(text) }
+        return packet
     }
 }
 
@@ -31,7 +39,7 @@ final class DaemonConversation: GitConversation {
     private let stream: ByteStream
     private let address: GitAddress
     private var decoder = PktLineDecoder()
-    let refusal: Head? = nil
+    var refusal: Head?
 
     init(_ stream: ByteStream, _ address: GitAddress) {
         self.stream = stream
@@ -85,7 +93,7 @@ final class HTTPConversation: GitConversation {
     private var version = 0
     private let request: Request
     private let address: GitAddress
-    private(set) var refusal: Head?
+    var refusal: Head?
 
     init(
         _ client: any HTTPClient, _ request: Request, _ address: GitAddress, _ overhead: Overhead
@@ -166,7 +174,7 @@ final class HTTPConversation: GitConversation {
             refusal
             ?? reply.head(
                 .permanentFailure, method: method, factName: "http")
-        throw .refused(String(decoding: reply.reason, as: UTF8.self))
+        throw refused(String(decoding: reply.reason, as: UTF8.self))
     }
 
     /// Only the first request is redirected, and what is left without its end is the repository.

@@ -84,10 +84,8 @@ public struct GitPlugin: ProtocolHandler {
                 try await emit(event)
             }
         } catch {
-            let isRefusal = error.outcome == .permanentFailure && error.phase == .header
-            guard isRefusal && !hasHead else { throw error }
-            try await emit(
-                .head(conversation.refusal ?? Head(.permanentFailure, meta: error.message)))
+            guard let refusal = conversation.refusal, !hasHead else { throw error }
+            try await emit(.head(refusal))
         }
         await conversation.finish()
         return .complete
@@ -128,7 +126,7 @@ public struct GitPlugin: ProtocolHandler {
         let isWholeList =
             address.path == nil && RefList.prefixes(query).isEmpty && !wantsSymrefs
         try await conversation.greet(isWholeList ? 0 : 2) { decoder async throws(FetchError) in
-            while let packet = try decoder.nextOfReply() {
+            while let packet = try conversation.next(&decoder) {
                 try overhead.add(packet)
                 switch try server.take(packet) {
                 case .more: break
@@ -158,7 +156,7 @@ public struct GitPlugin: ProtocolHandler {
             let prefixes = RefList.prefixes(query)
             let command = try RefList.request(prefixes: prefixes, symrefs: wantsSymrefs, server)
             try await conversation.exchange(command) { decoder async throws(FetchError) in
-                while let packet = try decoder.nextOfReply() {
+                while let packet = try conversation.next(&decoder) {
                     guard let text = packet.text else { return true }
                     try overhead.add(packet)
                     try list?.add(attributed: text)

@@ -101,15 +101,6 @@ struct PktLineDecoder: Sendable {
         return Self.packet(partial[...], length)
     }
 
-    /// As ``next()``, for replies in which an `ERR` packet ends everything.
-    ///
-    /// - Throws: Also `permanent-failure`, with the server's words.
-    mutating func nextOfReply() throws(FetchError) -> PktLine? {
-        let packet = try next()
-        if let text = packet?.serverError { throw .refused(text) }
-        return packet
-    }
-
     private mutating func hold() -> PktLine? {
         partial += input
         input = []

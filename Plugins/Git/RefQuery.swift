@@ -28,21 +28,21 @@ struct RefQuery: Hashable {
     /// By the names that git-ls-remote(1) gives them.
     static let options = [
         RequestOption(
-            "heads", .flag, for: .references, group: group,
+            "heads", .flag, for: .references,
             .init(
-                "only branches",
+                group, "only branches",
                 manual: "Lists what is below refs/heads/, and with --tags what is below either.",
                 example: "smallweb refs --heads git://example.org/repo.git")),
         RequestOption(
-            "tags", .flag, for: .references, group: group,
+            "tags", .flag, for: .references,
             .init(
-                "only tags",
+                group, "only tags",
                 manual: "Lists what is below refs/tags/, and with --heads what is below either.",
                 example: "smallweb refs --tags https://example.org/repo.git 'v1.*'")),
         RequestOption(
-            "symref", .flag, for: .references, group: group,
+            "symref", .flag, for: .references,
             .init(
-                "say what HEAD stands for",
+                group, "say what HEAD stands for",
                 manual: "Puts a line with the name it stands for before each symbolic reference.",
                 example: "smallweb refs --symref git://example.org/repo.git HEAD")),
     ]

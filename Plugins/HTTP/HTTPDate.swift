@@ -6,18 +6,18 @@ enum HTTPDate {
     /// Longest wait that a server may ask for: a day.
     private static let secondsMax = 86_400
 
-    /// Seconds, at most a day; `nil` for nonsense.
+    /// At most a day; `nil` for nonsense.
     ///
     /// - Parameter date: The reply's own `Date`, by which a moment becomes a wait without a clock.
-    static func seconds(retryAfter text: String, date: String?) -> Double? {
+    static func wait(retryAfter text: String, date: String?) -> Duration? {
         let digits = text.utf8.drop { $0 == ASCII.space }.prefix { $0 != ASCII.space }
         if let seconds = ASCII.decimal(digits, max: Int.max >> 8) {
-            return Double(min(seconds, secondsMax))
+            return .seconds(min(seconds, secondsMax))
         }
         guard let moment = unixSeconds(text), let now = date.flatMap(unixSeconds) else {
             return nil
         }
-        return Double(min(max(moment - now, 0), secondsMax))
+        return .seconds(min(max(moment - now, 0), secondsMax))
     }
 
     private static let months = [

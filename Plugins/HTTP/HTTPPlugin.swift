@@ -136,7 +136,7 @@ public struct HTTPPlugin: ProtocolHandler {
             head.isPermanentRedirect = reply.status == 301 || reply.status == 308
         }
         head.retryAfter = reply["retry-after"].flatMap {
-            HTTPDate.seconds(retryAfter: $0, date: reply["date"])
+            HTTPDate.wait(retryAfter: $0, date: reply["date"])
         }
         guard let resumeOffset else { return head }
         if reply.status == 416 && reply["content-range"] == "bytes */\(resumeOffset)" {

@@ -176,8 +176,8 @@ final class Batch {
     private func settle(
         _ entry: Entry, _ result: Result<Page, FetchError>
     ) async throws(FetchError) {
-        if let seconds = (try? result.get())?.ending.head?.retryAfter, seconds > 0 {
-            waiting.pause(entry, seconds: seconds, now: .now)
+        if let pause = (try? result.get())?.ending.head?.retryAfter, pause > .zero {
+            waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
         guard let delay = retryDelay(entry, result) else {
             return try await deliver(entry.item, result)

@@ -17,15 +17,15 @@ public struct RunOptions: Sendable {
     /// From the first attempt to the start of the last one; `nil` for no limit.
     public var retryTotal: Duration?
     /// Longest wait that a server may ask for; beyond that its other URLs fail.
-    public var pauseMax: Duration
+    public var pauseMax: Duration = .seconds(600)
     /// Whether results come in the order of the URLs, or as they are there.
     public var keepsOrder: Bool
 
-    /// The defaults are those of the command line.
+    /// The defaults are those of the command line; ``pauseMax`` is set afterwards.
     public init(
         perHost: Int = 2, startInterval: Duration = .zero, hostInterval: Duration = .zero,
         retries: Int = 0, retryDelay: Duration? = nil, retryTotal: Duration? = nil,
-        pauseMax: Duration = .seconds(600), keepsOrder: Bool = true
+        keepsOrder: Bool = true
     ) {
         self.perHost = perHost
         self.startInterval = startInterval
@@ -33,7 +33,6 @@ public struct RunOptions: Sendable {
         self.retries = retries
         self.retryDelay = retryDelay
         self.retryTotal = retryTotal
-        self.pauseMax = pauseMax
         self.keepsOrder = keepsOrder
     }
 }

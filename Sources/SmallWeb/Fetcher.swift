@@ -17,15 +17,16 @@ package struct Fetcher: Sendable {
         package var allowedSchemes: Set<String>?
         /// The trust store and HTTP settings for a URI that a redirect leads to, where rules differ
         /// by place; `nil` when the same hold everywhere.
-        package var elsewhere: (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings))?
+        package var rulesAfterRedirect:
+            (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings))?
 
         package init(trustStore: TrustStore) { self.trustStore = trustStore }
 
         /// As they are for one hop.
         func applied(to uri: URI, isFirst: Bool) throws(FetchError) -> Options {
-            guard !isFirst, let elsewhere else { return self }
+            guard !isFirst, let rulesAfterRedirect else { return self }
             var options = self
-            (options.trustStore, options.http) = try elsewhere(uri)
+            (options.trustStore, options.http) = try rulesAfterRedirect(uri)
             return options
         }
     }

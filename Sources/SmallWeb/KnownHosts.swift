@@ -200,7 +200,7 @@ extension KnownHosts.Pin {
     /// - Returns: `nil` when `digest` is none of that algorithm.
     package init?(
         place: String, _ kind: Kind, _ algorithm: Algorithm, digest: String, expires: Int? = nil,
-        first: Int?, last: Int? = nil, via: String
+        first: Int?, via: String
     ) {
         let digest = digest.lowercased()
         guard digest.utf8.count == algorithm.digits,
@@ -208,7 +208,7 @@ extension KnownHosts.Pin {
         else { return nil }
         self.init(
             place: KnownHosts.canonical(place), key: digest, expires: expires, first: first,
-            last: last, via: via)
+            via: via)
         self.kind = kind
         self.algorithm = algorithm
     }

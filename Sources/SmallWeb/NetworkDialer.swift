@@ -44,9 +44,10 @@ struct NetworkDialer: Dialer {
         let connectDeadline = min(deadline, .after(seconds: limits.connectSeconds))
         let transport = SocketTransport(
             endpoint: endpoint, loop: loop, resolver: options.resolver,
-            asksAuthorities: store.policy.asksAuthorities, identity: identity,
-            sessions: sessions,
-            trust: { endpoint, facts async throws(FetchError) in
+            handshake: .init(
+                asksAuthorities: store.policy.asksAuthorities, identity: identity,
+                sessions: sessions
+            ) { endpoint, facts async throws(FetchError) in
                 try await store.judge(
                     endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
             },
@@ -78,9 +79,9 @@ struct NetworkDialer: Dialer {
     func httpClient() throws(FetchError) -> any HTTPClient { try curlClient() }
 
     func curlClient() throws(FetchError) -> CurlClient {
-        if let policy = options.http.unableTo {
+        if let policy = options.http.refusedPolicy {
             throw FetchError(
-                .usage, .input, "libcurl cannot judge keys by the policy \(policy)",
+                .usage, .input, "libcurl cannot judge keys by the policy \(policy.rawValue)",
                 remedy: .useOtherPolicy)
         }
         var settings = options.http
@@ -120,7 +121,7 @@ extension Connection {
         return Connection(
             endpoint: endpoint, address: address, port: port, tls: tls,
             trust: TrustFacts(
-                verdict: verdict, firstSeen: known?.last?.first, policy: store.policy.name),
+                verdict: verdict, firstSeen: known?.last?.first, policy: store.policy.rule),
             moments: moments)
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+package import SmallWebCore
 
 /// How a server's key is judged, always before a byte of the request is sent.
 public enum TrustPolicy: Sendable, Hashable {
@@ -18,30 +18,26 @@ public enum TrustPolicy: Sendable, Hashable {
     /// No decision at all, and nothing is stored.
     case skip
 
-    /// The name in `--trust`; `nil` for those that have options of their own.
+    private static let named: [TrustPolicy] = [.tofu, .ca, .both, .locked, .ask]
+    /// Of those without options of their own.
+    package static let names = named.map(\.rule.rawValue)
+
+    /// One of ``names``.
     package init?(name: String) {
-        switch name {
-        case "tofu": self = .tofu
-        case "ca": self = .ca
-        case "both": self = .both
-        case "locked": self = .locked
-        case "ask": self = .ask
-        default: return nil
-        }
+        guard let index = Self.names.firstIndex(of: name) else { return nil }
+        self = Self.named[index]
     }
 
-    package static let names = ["tofu", "ca", "both", "locked", "ask"]
-
     /// For records and traces.
-    package var name: String {
+    package var rule: TrustFacts.Policy {
         switch self {
-        case .tofu: "tofu"
-        case .ca: "ca"
-        case .both: "both"
-        case .locked: "locked"
-        case .ask: "ask"
-        case .pin: "pin"
-        case .skip: "none"
+        case .tofu: .tofu
+        case .ca: .ca
+        case .both: .both
+        case .locked: .locked
+        case .ask: .ask
+        case .pin: .pin
+        case .skip: .skip
         }
     }
 
@@ -76,7 +72,7 @@ struct TrustVisit {
     private static let refreshSeconds = 86_400
 
     private func facts(_ verdict: TrustFacts.Verdict, _ firstSeen: Int? = nil) -> TrustFacts {
-        TrustFacts(verdict: verdict, firstSeen: firstSeen, policy: policy.name)
+        TrustFacts(verdict: verdict, firstSeen: firstSeen, policy: policy.rule)
     }
 
     /// The verdict, where no store is needed for it.

@@ -112,7 +112,7 @@ public struct CertificateFacts: Sendable, Hashable {
     /// SHA-256 of the DER certificate, 32 bytes.
     public let sha256: [UInt8]
     /// SHA-512 of the DER certificate, for stores that pin it; empty when not needed.
-    public let sha512: [UInt8]
+    public var sha512: [UInt8] = []
     /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what is pinned.
     public let spkiSHA256: [UInt8]
     /// Distinguished names, RFC 2253 form.
@@ -139,11 +139,10 @@ public struct CertificateFacts: Sendable, Hashable {
     public var weakDigest: String?
 
     package init(
-        sha256: [UInt8], sha512: [UInt8] = [], spkiSHA256: [UInt8], subject: String,
-        issuer: String, notBefore: Int?, notAfter: Int?, matchesHost: Bool
+        sha256: [UInt8], spkiSHA256: [UInt8], subject: String, issuer: String, notBefore: Int?,
+        notAfter: Int?, matchesHost: Bool
     ) {
         self.sha256 = sha256
-        self.sha512 = sha512
         self.spkiSHA256 = spkiSHA256
         self.subject = subject
         self.issuer = issuer
@@ -183,14 +182,20 @@ public struct TrustFacts: Sendable, Hashable {
         case refused
     }
 
+    /// The rules that there are: `none` accepts every key.
+    public enum Policy: String, Sendable, Hashable {
+        case tofu, ca, both, locked, ask, pin
+        case skip = "none"
+    }
+
     /// What came of the judgement.
     public let verdict: Verdict
     /// Unix seconds of the first visit; `nil` when nothing is stored.
     public let firstSeen: Int?
-    /// The rule that decided: `tofu`, `ca`, `both`, `locked`, `ask`, `pin` or `none`.
-    public let policy: String
+    /// The rule that decided.
+    public let policy: Policy
 
-    package init(verdict: Verdict, firstSeen: Int?, policy: String) {
+    package init(verdict: Verdict, firstSeen: Int?, policy: Policy) {
         self.verdict = verdict
         self.firstSeen = firstSeen
         self.policy = policy

@@ -64,8 +64,8 @@ public struct Head: Sendable, Hashable {
     public var bodyBytes: Int?
     /// A file name that the protocol knows better than the URL's path says; not yet safe to use.
     public var suggestedName: String?
-    /// Seconds the server asks to wait before the next request; `nil` when it does not.
-    public var retryAfter: Double?
+    /// How long the server asks to wait before the next request; `nil` when it does not.
+    public var retryAfter: Duration?
     /// What this protocol alone knows.
     public var facts = Facts()
 

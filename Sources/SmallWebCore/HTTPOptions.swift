@@ -89,9 +89,9 @@ public struct HTTPOptions: Sendable, Hashable {
 
     /// `-H`.
     public static let header = RequestOption(
-        "header", short: "H", .list("LINE"), group: group,
+        "header", short: "H", .list("LINE"),
         .init(
-            "add a header field; @FILE reads several",
+            group, "add a header field; @FILE reads several",
             manual: "Adds a field to the request's header, as NAME: VALUE. Without a value it "
                 + "removes one that smallweb sends itself. @FILE reads one field per line, which "
                 + "keeps secrets out of the process list. When a redirect leads to another scheme, "
@@ -106,9 +106,9 @@ public struct HTTPOptions: Sendable, Hashable {
 
     /// `-X`.
     public static let request = RequestOption(
-        "request", short: "X", .text("METHOD"), group: group,
+        "request", short: "X", .text("METHOD"),
         .init(
-            "use METHOD",
+            group, "use METHOD",
             manual: "Sends METHOD instead of GET, or of POST when there is --data.",
             example: "smallweb get -X DELETE https://example.org/item"),
         values: ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
@@ -123,17 +123,17 @@ public struct HTTPOptions: Sendable, Hashable {
 
     /// `-A`.
     public static let userAgent = RequestOption(
-        "user-agent", short: "A", .text("NAME"), group: group,
+        "user-agent", short: "A", .text("NAME"),
         .init(
-            "send NAME as the user agent",
+            group, "send NAME as the user agent",
             manual: "The User-Agent field. It is smallweb and its version by default.",
             example: "smallweb get -A 'my-reader/1.0' https://example.org/"))
 
     /// `-e`.
     public static let referer = RequestOption(
-        "referer", short: "e", .text("URL"), group: group,
+        "referer", short: "e", .text("URL"),
         .init(
-            "say where the link was found",
+            group, "say where the link was found",
             manual: "The Referer field.",
             example: "smallweb get -e https://example.org/ https://example.org/next"))
 }

@@ -38,33 +38,34 @@ public struct RequestOption: Sendable {
     /// What a shell offers.
     public let values: [String]
     /// The schemes that know it; `nil` for all of the plugin.
-    public let schemes: Set<String>?
+    public private(set) var schemes: Set<String>?
     /// Checks one value.
     ///
     /// - Throws: `usage`.
     public let check: @Sendable (String) throws(FetchError) -> Void
 
-    /// An option, in full.
+    /// An option of all schemes of its plugin.
     public init(
         _ key: String, short: Character? = nil, _ kind: Kind, for purpose: Purpose = .fetches,
-        group: String, _ texts: Texts, values: [String] = [], schemes: Set<String>? = nil,
+        _ texts: Texts, values: [String] = [],
         check: @escaping @Sendable (String) throws(FetchError) -> Void = { _ in }
     ) {
         self.key = key
         self.short = short
         self.kind = kind
         self.purpose = purpose
-        self.group = group
+        group = texts.group
         summary = texts.summary
         manual = texts.manual
         example = texts.example
         self.values = values
-        self.schemes = schemes
         self.check = check
     }
 
     /// What people read about an option.
     public struct Texts: Sendable {
+        /// The heading that it stands under.
+        public let group: String
         /// One line for `--help`.
         public let summary: String
         /// The paragraph of the manual.
@@ -72,8 +73,9 @@ public struct RequestOption: Sendable {
         /// A command line that works.
         public let example: String
 
-        /// All three texts.
-        public init(_ summary: String, manual: String, example: String) {
+        /// All four texts.
+        public init(_ group: String, _ summary: String, manual: String, example: String) {
+            self.group = group
             self.summary = summary
             self.manual = manual
             self.example = example
@@ -82,10 +84,9 @@ public struct RequestOption: Sendable {
 
     /// The same option for these schemes alone.
     public func limited(to schemes: Set<String>) -> RequestOption {
-        RequestOption(
-            key, short: short, kind, for: purpose, group: group,
-            Texts(summary, manual: manual, example: example), values: values, schemes: schemes,
-            check: check)
+        var option = self
+        option.schemes = schemes
+        return option
     }
 }
 

@@ -14,13 +14,15 @@ struct CertificateReader {
         let key = functions.X509_get_X509_PUBKEY(certificate)
         var facts = CertificateFacts(
             sha256: try digest { functions.i2d_X509(certificate, $0) },
-            sha512: try digest(functions.EVP_sha512(), 64) { functions.i2d_X509(certificate, $0) },
             spkiSHA256: try digest { functions.i2d_X509_PUBKEY(key, $0) },
             subject: name(functions.X509_get_subject_name(certificate)),
             issuer: name(functions.X509_get_issuer_name(certificate)),
             notBefore: unixTime(functions.X509_get0_notBefore(certificate)),
             notAfter: unixTime(functions.X509_get0_notAfter(certificate)),
             matchesHost: matches(host))
+        facts.sha512 = try digest(functions.EVP_sha512(), 64) {
+            functions.i2d_X509(certificate, $0)
+        }
         facts.serial = bytes(functions.X509_get0_serialNumber(certificate))
         (facts.dnsNames, facts.ipNames) = alternativeNames()
         let publicKey = functions.X509_get0_pubkey(certificate)

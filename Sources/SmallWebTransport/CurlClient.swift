@@ -41,9 +41,9 @@ package struct CurlClient: HTTPClient {
     ) async throws(FetchError) -> Completeness {
         let endpoint = request.endpoint
         _ = try LineFramer.frame(settings.userAgent.utf8)
-        let (verdict, policy): (TrustFacts.Verdict, String) =
+        let (verdict, policy): (TrustFacts.Verdict, TrustFacts.Policy) =
             settings.pin != nil
-            ? (.pinned, "pin") : settings.skipsTrust ? (.skipped, "none") : (.ca, "ca")
+            ? (.pinned, .pin) : settings.skipsTrust ? (.skipped, .skip) : (.ca, .ca)
         let transfer = try CurlTransfer(
             endpoint: endpoint, upload: request.options.body,
             trust: TrustFacts(verdict: verdict, firstSeen: nil, policy: policy),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+package import SmallWebCore
 
 /// How the HTTP engine connects, for all requests of a fetcher.
 public struct HTTPSettings: Sendable {
@@ -14,7 +15,7 @@ public struct HTTPSettings: Sendable {
     /// Whether any certificate is accepted.
     public var skipsTrust = false
     /// A trust policy that was chosen and that libcurl cannot follow: every request is refused.
-    package var unableTo: String?
+    package var refusedPolicy: TrustFacts.Policy?
     /// SHA-256 of the public key that the server must have, 32 bytes.
     public var pin: [UInt8]?
     /// Certificate authorities, as PEM: a file, a directory; `nil` for the system's.

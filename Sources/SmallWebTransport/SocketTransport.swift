@@ -7,6 +7,27 @@ package final class SocketTransport: StreamTransport {
     package typealias TrustCheck =
         (_ endpoint: Endpoint, _ facts: TLSFacts) async throws(FetchError) -> TrustFacts
 
+    /// How a connection becomes a secure one.
+    package struct Handshake {
+        /// Whether `trust` wants to know if one vouches for the certificate.
+        let asksAuthorities: Bool
+        /// Shown if the server asks for one.
+        let identity: ClientIdentity?
+        /// Of earlier connections on the same loop.
+        let sessions: TLSSessionCache?
+        let trust: TrustCheck
+
+        package init(
+            asksAuthorities: Bool = false, identity: ClientIdentity? = nil,
+            sessions: TLSSessionCache? = nil, trust: @escaping TrustCheck
+        ) {
+            self.asksAuthorities = asksAuthorities
+            self.identity = identity
+            self.sessions = sessions
+            self.trust = trust
+        }
+    }
+
     /// Set when ``start(by:)`` has returned; without a verdict when it was the trust check that
     /// threw.
     package private(set) var connection: Connection?
@@ -14,32 +35,20 @@ package final class SocketTransport: StreamTransport {
     private let endpoint: Endpoint
     private let loop: EventLoop
     private let resolver: Resolver
-    private let asksAuthorities: Bool
-    private let identity: ClientIdentity?
-    private let sessions: TLSSessionCache?
-    private let trust: TrustCheck
+    private let handshake: Handshake
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
     private var socket: TCPSocket?
     private var tls: TLSSession?
 
-    /// - Parameters:
-    ///   - asksAuthorities: Whether `trust` wants to know if one vouches for the certificate.
-    ///   - identity: Shown if the server asks for one.
-    ///   - sessions: Of earlier connections on the same loop.
-    ///   - onAttempt: Called before each connection attempt with the numeric `address:port`.
+    /// - Parameter onAttempt: Called before each attempt to connect, with `address:port`.
     package init(
-        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, asksAuthorities: Bool = false,
-        identity: ClientIdentity? = nil, sessions: TLSSessionCache? = nil,
-        trust: @escaping TrustCheck,
+        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, handshake: Handshake,
         onAttempt: @escaping (_ address: String) async throws(FetchError) -> Void
     ) {
         self.endpoint = endpoint
         self.loop = loop
         self.resolver = resolver
-        self.asksAuthorities = asksAuthorities
-        self.identity = identity
-        self.sessions = sessions
-        self.trust = trust
+        self.handshake = handshake
         self.onAttempt = onAttempt
     }
 
@@ -52,10 +61,9 @@ package final class SocketTransport: StreamTransport {
         self.endpoint = endpoint
         self.loop = loop
         resolver = Resolver()
-        asksAuthorities = false
-        identity = nil
-        sessions = nil
-        trust = { _, _ in TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none") }
+        handshake = Handshake { _, _ in
+            TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip)
+        }
         onAttempt = { _ in }
         do throws(SystemError) {
             socket = try TCPSocket(adopting: descriptor, on: loop)
@@ -74,11 +82,11 @@ package final class SocketTransport: StreamTransport {
         if endpoint.security == .tls {
             let tls = try await secure(by: deadline, &moments)
             self.tls = tls
-            var handshakeFacts = try tls.facts(host: name, asksAuthorities: asksAuthorities)
-            if tls.hasShownIdentity { handshakeFacts.shownIdentity = identity?.facts.sha256 }
-            facts = handshakeFacts
+            var agreed = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
+            if tls.hasShownIdentity { agreed.shownIdentity = handshake.identity?.facts.sha256 }
+            facts = agreed
             connection = connection(facts, nil, moments)
-            verdict = try await trust(endpoint, handshakeFacts)
+            verdict = try await handshake.trust(endpoint, agreed)
             moments.secured = .now
         }
         moments.ready = .now
@@ -151,20 +159,20 @@ package final class SocketTransport: StreamTransport {
         by deadline: Instant, _ moments: inout ConnectionMoments
     ) async throws(FetchError) -> TLSSession {
         let place = TLSSessionCache.Place(
-            endpoint: endpoint, identity: identity?.facts.sha256)
+            endpoint: endpoint, identity: handshake.identity?.facts.sha256)
         let session = try makeSession(place)
         do throws(FetchError) {
-            try await handshake(session, by: deadline)
+            try await shakeHands(session, by: deadline)
             return session
         } catch {
             guard session.hasOfferedSession, error.outcome == .tls else { throw error }
-            sessions?.giveUp(place)
+            handshake.sessions?.giveUp(place)
         }
         session.close()
         socket = try await connect(by: deadline, &moments)
         moments.connected = .now
         let second = try makeSession(place)
-        try await handshake(second, by: deadline)
+        try await shakeHands(second, by: deadline)
         return second
     }
 
@@ -172,11 +180,11 @@ package final class SocketTransport: StreamTransport {
         guard let socket else { throw FetchError(.internal, .tls, "there is no connection") }
         let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
         return try TLSSession(
-            over: socket, serverName: isLiteral ? nil : name, identity: identity,
-            sessions: sessions.map { ($0, place) })
+            over: socket, serverName: isLiteral ? nil : name, identity: handshake.identity,
+            sessions: handshake.sessions.map { ($0, place) })
     }
 
-    private func handshake(
+    private func shakeHands(
         _ session: TLSSession, by deadline: Instant
     ) async throws(FetchError) {
         while let readiness = try session.handshake() {

@@ -36,7 +36,7 @@ private func headLine(_ head: Head) -> String {
         ("target", head.redirectTarget.map(quoted)),
         ("permanent", head.isPermanentRedirect ? "true" : nil),
         ("sensitive", head.wantsSensitiveInput ? "true" : nil),
-        ("retry_after", head.retryAfter.map { "\(Int($0))" }),
+        ("retry_after", head.retryAfter.map { "\($0.components.seconds)" }),
     ])
 }
 

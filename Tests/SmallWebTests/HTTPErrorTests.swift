@@ -44,10 +44,10 @@ struct HTTPErrorTests {
     @Test func theServerSaysHowLongToWait() async {
         for path in ["/status/429", "/status/503"] {
             let played = await bench.play(web.url(path))
-            #expect(played.ending?.head?.retryAfter == 7)
+            #expect(played.ending?.head?.retryAfter == .seconds(7))
         }
         let date = await bench.play(web.url("/status/503?date"))
-        #expect(date.ending?.head?.retryAfter == 90)
+        #expect(date.ending?.head?.retryAfter == .seconds(90))
         let silent = await bench.play(web.url("/status/500"))
         #expect(silent.ending?.head?.retryAfter == nil)
     }

@@ -13,11 +13,11 @@ import Testing
         key: UInt8 = 1, expires: Int = now + 1000, from: Int = now - 1000, matches: Bool = true,
         authority: AuthorityFacts = .unchecked
     ) -> TLSFacts {
-        let certificate = CertificateFacts(
+        var certificate = CertificateFacts(
             sha256: [UInt8](repeating: key &+ 100, count: 32),
-            sha512: [UInt8](repeating: key &+ 200, count: 64),
             spkiSHA256: [UInt8](repeating: key, count: 32), subject: "", issuer: "",
             notBefore: from, notAfter: expires, matchesHost: matches)
+        certificate.sha512 = [UInt8](repeating: key &+ 200, count: 64)
         return TLSFacts(
             version: "TLSv1.3", cipher: "", serverName: nil, certificate: certificate,
             authority: authority)

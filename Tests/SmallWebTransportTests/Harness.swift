@@ -43,7 +43,7 @@ func elapsed(_ body: () async throws -> Void) async rethrows -> Double {
 typealias Trust = SocketTransport.TrustCheck
 
 func trustAll(_: Endpoint, _: TLSFacts) async throws(FetchError) -> TrustFacts {
-    TrustFacts(verdict: .skipped, firstSeen: nil, policy: "none")
+    TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip)
 }
 
 /// A stream to `port` of 127.0.0.1, not yet started.
@@ -64,8 +64,8 @@ func transport(
     let endpoint = Endpoint(host: host, port: port, security: security)
     return SocketTransport(
         endpoint: endpoint, loop: loop,
-        resolver: Resolver(overrides: [endpoint.description: ["127.0.0.1"]]), trust: trust,
-        onAttempt: { _ in })
+        resolver: Resolver(overrides: [endpoint.description: ["127.0.0.1"]]),
+        handshake: .init(trust: trust), onAttempt: { _ in })
 }
 
 /// Plain TCP and TLS, for what must hold over both.

@@ -123,6 +123,60 @@ import Testing
         }
     }
 
+    /// What has grown too large to be understood at once falls into parts.
+    @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
+    func keepsTypesAndInitialisersSmall(_ source: Source) throws {
+        // The command line's table and its settings are still to be divided.
+        let exempt = ["Option", "Command", "Settings"]
+        let modifiers = #"^( *)(?:(?:[a-z]+(?:\(\w+\))?|@\w+) )*?"#
+        let type = try Regex(
+            modifiers + #"(?:struct|class|actor|enum|protocol|extension) ([A-Z][\w.]*)"#)
+        let variable = try Regex(modifiers + #"(?:let|var) ([\w`, ]+)"#)
+        let initialiser = try Regex(modifiers + #"(init)\??(?:<.*>)?\("#)
+        var types: [(name: String, indent: Int, variables: Int)] = []
+        for (number, line) in source.lines.enumerated() {
+            let indent = line.prefix { $0 == " " }.count
+            if let present = types.last, indent == present.indent, line.hasSuffix("}") {
+                types.removeLast()
+                #expect(
+                    present.variables <= 30 || exempt.contains(present.name),
+                    "\(present.name) has \(present.variables) stored variables")
+            }
+            let present = types.last ?? ("", -4, 0)
+            guard indent == present.indent + 4 else { continue }
+            if let match = line.prefixMatch(of: type), !line.hasSuffix("}") {
+                types.append((String(match[2].substring ?? ""), indent, 0))
+            } else if line.prefixMatch(of: initialiser) != nil {
+                let count = parameters(source.lines[number...])
+                #expect(
+                    count <= 7 || exempt.contains(present.name),
+                    "line \(number + 1): \(count) parameters")
+            } else if let match = line.prefixMatch(of: variable), !line.contains("static ") {
+                // What has braces and no value is computed.
+                let brace = line.firstIndex(of: "{") ?? line.endIndex
+                guard brace == line.endIndex || line[..<brace].contains("=") else { continue }
+                let names = (match[2].substring ?? "").split(separator: ",").count
+                if !types.isEmpty { types[types.count - 1].variables += names }
+            }
+        }
+        #expect(types.isEmpty, "the indent of \(types.last?.name ?? "") is not that of its end")
+    }
+
+    /// Of the declaration that begins with the first of `lines`: each has a colon of its own.
+    private func parameters(_ lines: ArraySlice<String>) -> Int {
+        var (depth, count) = (0, 0)
+        for character in lines.prefix(20).joined(separator: " ") {
+            switch character {
+            case "(", "[": depth += 1
+            case ")", "]": depth -= 1
+            case ":" where depth == 1: count += 1
+            default: continue
+            }
+            if depth == 0 { break }
+        }
+        return count
+    }
+
     /// A promise to the compiler needs its reason beside it.
     @Test(arguments: sources.filter { $0.isProduct })
     func uncheckedPromisesHaveAReason(_ source: Source) {

@@ -21,7 +21,8 @@ extension Option {
                             + "\"\(value)\"")
                 }
                 settings.connection.trust = value
-                settings.connection.http.unableTo = value == "ca" ? nil : value
+                settings.connection.http.refusedPolicy =
+                    value == "ca" ? nil : .init(rawValue: value)
             }
         ).offering(.oneOf { TrustPolicy.names }),
         Option(

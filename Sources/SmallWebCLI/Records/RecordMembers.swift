@@ -134,7 +134,7 @@ extension JSONWriter {
             writer.member("client_cert", facts.shownIdentity.map { "sha256:" + $0.hex })
         }
         member("trust", object: trust) { writer, trust in
-            writer.member("policy", trust.policy)
+            writer.member("policy", trust.policy.rawValue)
             writer.member("verdict", trust.verdict.rawValue)
             writer.member("first_seen", trust.firstSeen.map(UTCDate.second))
             writer.member("previous", isChange ? change?.expected : nil)

@@ -191,8 +191,8 @@ final class Run: @unchecked Sendable {
         _ entry: StartQueue<OneURL>.Entry, _ result: Result<Ending, FetchError>
     ) async {
         let one = entry.item
-        if case .success(let ending) = result, let seconds = ending.head?.retryAfter, seconds > 0 {
-            waiting.pause(entry, seconds: seconds, now: .now)
+        if let pause = (try? result.get())?.head?.retryAfter, pause > .zero {
+            waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
         if !isStopping, failure == nil, let delay = retryDelay(entry, result) {
             do throws(FetchError) {

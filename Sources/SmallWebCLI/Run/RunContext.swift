@@ -66,7 +66,7 @@ final class RunContext: @unchecked Sendable {
         var fetcher = try settings.fetcher(loop)
         if hasSections {
             // A redirect leads to where other rules may hold.
-            fetcher.options.elsewhere = { uri throws(FetchError) in
+            fetcher.options.rulesAfterRedirect = { uri throws(FetchError) in
                 let there = try base.configuration.applied(to: base, for: uri.description)
                 let options = try there.connectionOptions()
                 return (options.trustStore, options.http)
