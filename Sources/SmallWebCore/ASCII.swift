@@ -45,7 +45,7 @@ public enum ASCII {
     }
 
     /// A decimal number: digits only, no sign or space, at most `max`.
-    public static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
+    @inlinable public static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
         var value = 0
         var count = 0
         for digit in digits {
