@@ -95,7 +95,7 @@ extension [UInt8] {
 
     /// Lower-case hexadecimal.
     public var hex: String {
-        let digits = Array<UInt8>("0123456789abcdef".utf8)
+        let digits = StaticString("0123456789abcdef").utf8Start
         return String(unsafeUninitializedCapacity: count * 2) { buffer in
             for (index, byte) in enumerated() {
                 buffer[2 * index] = digits[Int(byte >> 4)]
