@@ -34,10 +34,7 @@ public struct GeminiPlugin: ProtocolHandler {
     static func readReply(
         _ stream: ByteStream, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        let received = try await stream.readLine(upTo: GeminiHeader.bytesMax)
-        guard received.last == ASCII.lineFeed else { throw stream.endedTooSoon }
-        let header = try GeminiHeader(parsing: received)
-        let head = header.head(received)
+        let head = try await readHead(stream)
         try await emit(.head(head))
         if head.mediaType == nil && head.replyClass == .success {
             try await emit(.note(Note("media-type", "the reply names no valid media type")))
@@ -49,6 +46,13 @@ public struct GeminiPlugin: ProtocolHandler {
             try await emit(.body(bytes))
         }
         return ending == .closeNotify ? .complete : .truncated
+    }
+
+    // The line is gone when this returns: while one is kept, the stream copies what it reads.
+    private static func readHead(_ stream: ByteStream) async throws(FetchError) -> Head {
+        let line = try await stream.readLine(upTo: GeminiHeader.bytesMax)
+        guard line.last == ASCII.lineFeed else { throw stream.endedTooSoon }
+        return try GeminiHeader(parsing: line).head(line)
     }
 
     /// Longest URI in a request, CRLF not counted.

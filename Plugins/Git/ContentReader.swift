@@ -337,16 +337,17 @@ extension TreeEntry {
 /// Commits and trees of a process, so that several paths of one repository share them. They are
 /// what their ids say, wherever they came from.
 final class ObjectCache: Sendable {
-    private let objects = Locked((byID: [ObjectID: PackObject](), bytes: 0))
+    // By the text of their ids: a key of another type costs every start the search for its `==`.
+    private let objects = Locked((byID: [String: PackObject](), bytes: 0))
     private static let bytesMax = 16 << 20
 
-    subscript(id: ObjectID) -> PackObject? { objects.withLock { $0.byID[id] } }
+    subscript(id: ObjectID) -> PackObject? { objects.withLock { $0.byID[id.description] } }
 
     func add(_ object: PackObject) {
         objects.withLock { objects in
             if objects.bytes + object.content.count > Self.bytesMax { objects = ([:], 0) }
             guard object.content.count <= Self.bytesMax else { return }
-            if objects.byID.updateValue(object, forKey: object.id) == nil {
+            if objects.byID.updateValue(object, forKey: object.id.description) == nil {
                 objects.bytes += object.content.count
             }
         }

@@ -147,9 +147,9 @@ package struct KnownHosts: Sendable, Hashable {
     /// `host:port` in lower case; `x.example.` is the same host as `x.example`.
     static func canonical(_ place: String) -> String {
         let place = place.lowercased()
-        guard let colon = place.lastIndex(of: ":"), place[..<colon].last == "." else {
-            return place
-        }
+        guard let colon = place.utf8.lastIndex(of: ASCII.colon),
+            place[..<colon].utf8.last == ASCII.dot
+        else { return place }
         return String(place[..<colon].dropLast() + place[colon...])
     }
 
@@ -231,7 +231,7 @@ extension KnownHosts.Pin {
         let fields = KnownHosts.fields(line)
         let text = fields.prefix(3).map { String(decoding: $0, as: UTF8.self).lowercased() }
         guard text.count == 3, !text[0].hasPrefix("#"), let kind = Kind(rawValue: text[1]),
-            let colon = text[2].firstIndex(of: ":"),
+            let colon = text[2].utf8.firstIndex(of: ASCII.colon),
             let algorithm = Algorithm(rawValue: String(text[2][..<colon])),
             kind == .certificate || algorithm == .sha256
         else { return nil }
@@ -243,18 +243,19 @@ extension KnownHosts.Pin {
         self.kind = kind
         self.algorithm = algorithm
         for bytes in fields.dropFirst(3) {
-            let field = String(decoding: bytes, as: UTF8.self)
-            let value = field.firstIndex(of: "=").map { field[field.index(after: $0)...] }
-            switch field.prefix(while: { $0 != "=" }) {
-            case "expires": expires = value.flatMap(Self.number)
-            case "first": first = value.flatMap(Self.number)
-            case "last": last = value.flatMap(Self.number)
-            case "n": days = value.flatMap(Self.number) ?? 0
-            case "via": via = value.map(String.init) ?? "-"
+            let name = bytes.prefix { $0 != UInt8(ascii: "=") }
+            let value = bytes[name.endIndex...].dropFirst()
+            switch String(decoding: name, as: UTF8.self) {
+            case "expires": expires = Self.number(value)
+            case "first": first = Self.number(value)
+            case "last": last = Self.number(value)
+            case "n": days = Self.number(value) ?? 0
+            case "via": via = name == bytes ? "-" : String(decoding: value, as: UTF8.self)
             case "seen":
-                for hash in (value ?? "").split(separator: ",") {
-                    if hash.hasPrefix("c:sha256:") { seenSHA256 = String(hash.dropFirst(9)) }
-                    if hash.hasPrefix("c:sha512:") { seenSHA512 = String(hash.dropFirst(9)) }
+                for hash in value.split(separator: UInt8(ascii: ",")) {
+                    let digest = String(decoding: hash.dropFirst(9), as: UTF8.self)
+                    if hash.starts(with: "c:sha256:".utf8) { seenSHA256 = digest }
+                    if hash.starts(with: "c:sha512:".utf8) { seenSHA512 = digest }
                 }
             default: others.append(Array(bytes))
             }
@@ -262,8 +263,8 @@ extension KnownHosts.Pin {
     }
 
     /// Seconds until the year 9999, or a count of days; `nil` for what no clock has said.
-    private static func number(_ text: Substring) -> Int? {
-        ASCII.decimal(text.utf8, max: 253_402_300_799)
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+        ASCII.decimal(digits, max: 253_402_300_799)
     }
 
     /// The line of the file, without a line feed.

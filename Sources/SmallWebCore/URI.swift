@@ -57,19 +57,19 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// The URI in its normal form (§5.3): what was parsed, scheme and host in lower case.
     public var description: String {
-        var text = ""
-        // Most fit, and a string that grows costs more than all that is put into it.
-        text.reserveCapacity(scheme.utf8.count + path.utf8.count + 64)
-        text += scheme
-        text += ":"
+        // Bytes: each piece that is put into a string costs as much as all of them here.
+        var text: [UInt8] = []
+        text.reserveCapacity(128)
+        text.append(scheme)
+        text.append(ASCII.colon)
         if let authority {
-            text += "//"
+            text.append("//")
             authority.write(to: &text)
         }
-        text += path
-        if let query { text += "?" + query }
-        if let fragment { text += "#" + fragment }
-        return text
+        text.append(path)
+        if let query { text.append("?" + query) }
+        if let fragment { text.append("#" + fragment) }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Without the fragment: what is sent, compared and remembered.
@@ -142,21 +142,15 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         var port: UInt16?
 
         var description: String {
-            var text = ""
+            var text: [UInt8] = []
             write(to: &text)
-            return text
+            return String(decoding: text, as: UTF8.self)
         }
 
-        func write(to text: inout String) {
-            if let userinfo {
-                text += userinfo
-                text += "@"
-            }
-            text += host.bracketedHost
-            if let port {
-                text += ":"
-                text += String(port)
-            }
+        func write(to text: inout [UInt8]) {
+            if let userinfo { text.append(userinfo + "@") }
+            text.append(host.bracketedHost)
+            if let port { text.append(":" + String(port)) }
         }
     }
 }

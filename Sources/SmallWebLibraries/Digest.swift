@@ -25,15 +25,16 @@ public final class Digest {
     /// - Throws: `not-built-in` when libcrypto is not installed, or refuses the algorithm.
     public init(_ algorithm: Algorithm) throws(FetchError) {
         self.algorithm = algorithm
-        functions = try CryptoLibrary.shared().functions
+        let library = try CryptoLibrary.shared()
+        functions = library.functions
         guard let context = functions.EVP_MD_CTX_new() else {
             throw FetchError(.internal, .input, "OpenSSL could not make a digest")
         }
         self.context = context
         let function =
             switch algorithm {
-            case .sha1: functions.EVP_sha1()
-            case .sha256: functions.EVP_sha256()
+            case .sha1: library.sha1
+            case .sha256: library.sha256
             }
         guard functions.EVP_DigestInit_ex(context, function, nil) == 1 else {
             throw FetchError(.notBuiltIn, .input, "this OpenSSL has no \(algorithm)")
@@ -69,6 +70,8 @@ public final class Digest {
 // @unchecked: function pointers that do not change after `init`.
 private final class CryptoLibrary: @unchecked Sendable {
     let functions: swcrypto_functions
+    /// Found once: finding one costs more than hashing a page.
+    let sha1, sha256: OpaquePointer?
 
     private static let loaded = Result { () throws(FetchError) in try CryptoLibrary() }
 
@@ -84,5 +87,7 @@ private final class CryptoLibrary: @unchecked Sendable {
         // openssl.cnf is not wanted: reading it costs more than the hash.
         _ = functions.OPENSSL_init_crypto(UInt64(swcrypto_init_options), nil)
         self.functions = functions
+        sha1 = functions.EVP_MD_fetch(nil, "SHA1", nil)
+        sha256 = functions.EVP_MD_fetch(nil, "SHA256", nil)
     }
 }

@@ -9,7 +9,7 @@
 
 #define SWCRYPTO_FUNCTIONS(X)                                                                     \
     X(OPENSSL_init_crypto) X(EVP_MD_CTX_new) X(EVP_MD_CTX_free) X(EVP_DigestInit_ex)              \
-    X(EVP_DigestUpdate) X(EVP_DigestFinal_ex) X(EVP_sha1) X(EVP_sha256)
+    X(EVP_DigestUpdate) X(EVP_DigestFinal_ex) X(EVP_MD_fetch)
 
 struct swcrypto_functions {
 #define SWCRYPTO_MEMBER(name) __typeof__(&name) _Null_unspecified name;

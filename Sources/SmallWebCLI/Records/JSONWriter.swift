@@ -46,7 +46,7 @@ struct JSONWriter {
         separate()
         // Names are ours: nothing to escape.
         bytes.append(UInt8(ascii: "\""))
-        append(name)
+        bytes.append(name)
         bytes.append(UInt8(ascii: "\""))
         bytes.append(ASCII.colon)
         needsComma = false
@@ -132,7 +132,7 @@ struct JSONWriter {
 
     mutating func raw(_ text: String) {
         separate()
-        append(text)
+        bytes.append(text)
     }
 
     /// The text of `bytes`, if they are UTF-8.
@@ -181,12 +181,6 @@ struct JSONWriter {
         depth -= 1
         bytes.append(close)
         needsComma = true
-    }
-
-    /// Ten times as fast as appending `text.utf8`.
-    private mutating func append(_ text: String) {
-        var text = text
-        text.withUTF8 { bytes += $0 }
     }
 
     /// - Parameter count: With zeros in front up to so many.
