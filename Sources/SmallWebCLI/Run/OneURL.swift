@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
+internal import Glibc
 internal import SmallWeb
 internal import SmallWebTransport
 
@@ -28,6 +29,8 @@ final class OneURL: @unchecked Sendable {
     private(set) var recorder: Recorder?
     /// The file that holds the body.
     private var path: String?
+    /// The file that holds the beginning of one, for `-C -`.
+    private var leftover: String?
 
     init(_ order: Order, _ context: RunContext) {
         self.order = order
@@ -57,11 +60,14 @@ final class OneURL: @unchecked Sendable {
     func attempt() async -> Result<Ending, FetchError> {
         attempts += 1
         started = started ?? .now
-        (log, recorder, path) = (nil, nil, nil)
+        // This attempt begins anew.
+        if let leftover, settings.fetch.resume == .fromStart { unlink(leftover) }
+        (log, recorder, path, leftover) = (nil, nil, nil, nil)
         openTarget()
         do throws(FetchError) {
             openRecord()
             var request = try makeRequest()
+            if let ending = skipped(request) { return .success(ending) }
             var hidesInput = false
             while true {
                 let ending = try await exchange(request, hidesInput: hidesInput)
@@ -89,6 +95,20 @@ final class OneURL: @unchecked Sendable {
         }
     }
 
+    /// With `--skip-existing`, why there is nothing to fetch.
+    private func skipped(_ request: Request) -> Ending? {
+        guard settings.output.existing == .enough,
+            let path = BodySink.path(destination, request.uri, settings.output),
+            UserFiles.exists(path)
+        else { return nil }
+        self.path = FileOutput.absolute(path)
+        let note = Note.alreadyThere(path)
+        log?.note(.note(note))
+        context.messages.note(url, note)
+        return Ending(
+            outcome: .ok, completeness: .unverified, uri: request.uri, head: nil, bodyBytes: 0)
+    }
+
     /// A place for the output, with nothing of an earlier attempt in it.
     private func openTarget() {
         target =
@@ -104,7 +124,8 @@ final class OneURL: @unchecked Sendable {
     private func openRecord() {
         log = log ?? (try? request.get()).map { FetchLog($0.uri) }
         let target = settings.records.areWanted ? target : nil
-        guard target != nil || context.ledger != nil else { return }
+        guard target != nil || context.ledger != nil || settings.output.writeOut != nil
+        else { return }
         let recorder = Recorder(order, log, settings, registry: fetcher.registry, target: target)
         recorder.attempts = attempts
         recorder.queueSeconds = (started ?? .now).seconds(since: arrived)
@@ -135,6 +156,9 @@ final class OneURL: @unchecked Sendable {
                     + "repository")
         }
         try configure(&request)
+        if let upload = order.upload {
+            request.upload = try PutCommand.upload(bytes: upload.read(), to: request.scheme)
+        }
         if sendsInput, let input = try settings.fetch.input?.read() {
             switch request.scheme.input {
             case .line: request.input = InputSource.withoutLineEnd(input)
@@ -221,18 +245,30 @@ final class OneURL: @unchecked Sendable {
             outputs: outputs(to: sink, log: log))
         let request = Self.measured(request, by: meter)
         meter.start(context.progress, on: context.loop)
+        var canGoOn = false
         defer {
             meter.stop()
-            sink.discard()
+            sink.discard(keepsPart: canGoOn)
+            leftover = sink.leftover
         }
-        let ending = try await fetcher.runHere(request, log: log) {
-            event throws(FetchError) in
-            try delivery.take(event)
+        let pace = Pace(settings.fetch, context.loop)
+        do throws(FetchError) {
+            let ending = try await fetcher.runHere(request, log: log) {
+                event async throws(FetchError) in
+                try delivery.take(event)
+                if let pace, case .body(let bytes) = event { await pace.pass(bytes.count) }
+            }
+            meter.stop()
+            try delivery.finish(ending)
+            path = sink.path
+            canGoOn = ending.outcome == .truncated && request.scheme.canResume
+            return ending
+        } catch {
+            canGoOn =
+                request.scheme.canResume
+                && [.interrupted, .truncated, .timeout, .connect].contains(error.outcome)
+            throw error
         }
-        meter.stop()
-        try delivery.finish(ending)
-        path = sink.path
-        return ending
     }
 
     /// The request, whose upload the meter sees pass.
@@ -253,7 +289,7 @@ final class OneURL: @unchecked Sendable {
     // MARK: The end
 
     /// Whether another attempt may find the place as it was before this one.
-    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) }
+    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) && order.upload == nil }
 
     /// A remark in the records of `--events`.
     func note(_ note: Note) throws(FetchError) {
@@ -268,10 +304,14 @@ final class OneURL: @unchecked Sendable {
         if attempts == 0 { openTarget() }
         if recorder == nil { openRecord() }
         var outcome = report(result)
+        if let leftover {
+            context.messages.hint("\(leftover) has what came: -C - goes on from there")
+        }
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)
             if let problem { outcome = report(.failure(problem)) }
             try recorder.records.target?.writeRecord(line)
+            try context.settings.output.writeOut?.write(line, to: target)
             // What was given up is not done: the ledger keeps what it knows.
             if context.ledger != nil && outcome != .interrupted {
                 let spool = Spool(memoryMax: Run.heldBytesMax)
@@ -311,7 +351,7 @@ final class OneURL: @unchecked Sendable {
         var hint = ending.remedy?.hint
         switch ending.outcome {
         case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
-        case .truncated where destination.isFile && settings.fetch.resume == .fromStart:
+        case .truncated where destination.isFile && leftover == nil:
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }
