@@ -127,7 +127,7 @@ final class Recorder {
                 change: isRefusal ? error : nil)
             write(ending?.timings, &writer)
             if ending != nil, let head = log?.head { writer.members(of: head.facts) }
-            writer.member("retry_after", seconds: log?.head?.retryAfter?.inSeconds)
+            writer.member("retry_after", seconds: log?.head?.retryAfter)
             writer.members(of: (log?.notes ?? []) + (ending?.warnings ?? []))
         }
     }
