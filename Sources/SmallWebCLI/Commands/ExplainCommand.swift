@@ -124,7 +124,7 @@ struct ExplainCommand: Sendable {
 
     /// With the upload of `put`, for a scheme that has no other use.
     private func request(of one: OneURL) throws(FetchError) -> Request {
-        let scheme = try one.request.get().scheme
+        guard let scheme = one.request?.scheme else { return try one.makeRequest() }
         guard scheme.uploads?.isOnlyUse ?? false else { return try one.makeRequest() }
         let settings = one.settings.fetch
         var request = try one.makeRequest(sendsInput: false)

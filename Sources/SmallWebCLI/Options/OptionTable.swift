@@ -40,7 +40,7 @@ extension Option {
                 if isOn { settings.output.usesRemoteName = true }
             }),
         Option(
-            "no-clobber", .output, "an existing file stays, the new one gets another name",
+            "no-clobber", .output, "keep an existing file, rename the new one",
             manual: "Keeps a file that is there: the new one gets .1, .2 and so on. --remote-name "
                 + "does so anyway.",
             example: "smallweb get --no-clobber -o a.gmi gemini://geminiprotocol.net/",

@@ -32,6 +32,12 @@ struct ConnectionSettings: Sendable {
         http.refusedPolicy = policy == "ca" ? nil : .init(rawValue: policy)
     }
 
+    /// What is said of one URL counts more than `--insecure` for all.
+    mutating func insists() {
+        skipsTrust = false
+        http.skipsTrust = false
+    }
+
     /// The trust store's file.
     ///
     /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.

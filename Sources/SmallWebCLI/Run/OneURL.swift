@@ -4,6 +4,21 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebTransport
 
+/// What came of one attempt.
+enum Attempt: Sendable {
+    case ended(Ending)
+    case failed(FetchError)
+
+    var ending: Ending? { if case .ended(let ending) = self { ending } else { nil } }
+    var error: FetchError? { if case .failed(let error) = self { error } else { nil } }
+    var outcome: Outcome {
+        switch self {
+        case .ended(let ending): ending.outcome
+        case .failed(let error): error.outcome
+        }
+    }
+}
+
 /// One URL of a run, with its attempts and the prompts that its server asks for.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
@@ -16,8 +31,10 @@ final class OneURL: @unchecked Sendable {
     private(set) var outcome = Outcome.ok
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
-    /// Why there is none, for an order that makes no sense.
-    let request: Result<Request, FetchError>
+    /// `nil` for an order that makes no sense.
+    let request: Request?
+    /// Why it cannot be tried at all.
+    let problem: FetchError?
     private(set) var destination: BodySink.Destination
     let context: RunContext
     let settings: URLSettings
@@ -37,11 +54,18 @@ final class OneURL: @unchecked Sendable {
         self.context = context
         var settings = context.common
         var fetcher = context.fetcher
-        request = Result { () throws(FetchError) in
-            if let problem = order.problem { throw problem }
-            (settings, fetcher) = try context.settings(for: order)
-            return try fetcher.request(order.url ?? "")
+        var request: Request?
+        var problem = order.problem
+        if problem == nil {
+            do throws(FetchError) {
+                (settings, fetcher) = try context.settings(for: order)
+                request = try fetcher.request(order.url ?? "")
+            } catch {
+                problem = error
+            }
         }
+        self.request = request
+        self.problem = problem
         self.settings = settings
         self.fetcher = fetcher
         destination = BodySink.Destination(order, settings)
@@ -49,15 +73,10 @@ final class OneURL: @unchecked Sendable {
 
     var url: String { order.url ?? "" }
 
-    /// Why it cannot be tried at all.
-    var problem: FetchError? {
-        if case .failure(let error) = request { error } else { nil }
-    }
-
     // MARK: An attempt
 
     /// Fetches and delivers.
-    func attempt() async -> Result<Ending, FetchError> {
+    func attempt() async -> Attempt {
         attempts += 1
         started = started ?? .now
         // This attempt begins anew.
@@ -67,7 +86,7 @@ final class OneURL: @unchecked Sendable {
         do throws(FetchError) {
             openRecord()
             var request = try makeRequest()
-            if let ending = skipped(request) { return .success(ending) }
+            if let ending = skipped(request) { return .ended(ending) }
             var hidesInput = false
             while true {
                 let ending = try await exchange(request, hidesInput: hidesInput)
@@ -75,7 +94,7 @@ final class OneURL: @unchecked Sendable {
                     let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
                     // That it asks is what `head` has to say.
                     !settings.fetch.wantsHeadAlone
-                else { return .success(ending) }
+                else { return .ended(ending) }
                 let asker = ending.uri.hostAndPort ?? url
                 let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"
                 guard
@@ -83,7 +102,7 @@ final class OneURL: @unchecked Sendable {
                         question, isSensitive: head.wantsSensitiveInput,
                         messages: context.messages)
                 else {
-                    return swposix_pending_signal() != 0 ? .failure(.cancelled) : .success(ending)
+                    return swposix_pending_signal() != 0 ? .failed(.cancelled) : .ended(ending)
                 }
                 request = try fetcher.request(ending.uri.description)
                 try configure(&request)
@@ -91,7 +110,7 @@ final class OneURL: @unchecked Sendable {
                 hidesInput = head.wantsSensitiveInput
             }
         } catch {
-            return .failure(error)
+            return .failed(error)
         }
     }
 
@@ -122,7 +141,7 @@ final class OneURL: @unchecked Sendable {
 
     /// A record to be, if one is wanted.
     private func openRecord() {
-        log = log ?? (try? request.get()).map { FetchLog($0.uri) }
+        log = log ?? request.map { FetchLog($0.uri) }
         let target = settings.records.areWanted ? target : nil
         guard target != nil || context.ledger != nil || settings.output.writeOut != nil
         else { return }
@@ -139,7 +158,7 @@ final class OneURL: @unchecked Sendable {
     ///
     /// - Parameter sendsInput: Whether the data of the settings answers a prompt.
     func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
-        var request = try request.get()
+        guard var request else { throw problem ?? .cancelled }
         try refuseForeignOptions(of: request.scheme)
         if settings.connection.identityName != nil || settings.connection.certificateFile != nil,
             request.scheme.identityScheme == nil
@@ -243,7 +262,7 @@ final class OneURL: @unchecked Sendable {
         let delivery = Delivery(
             settings.fetch, log: log, watchers: watchers,
             outputs: outputs(to: sink, log: log))
-        let request = Self.measured(request, by: meter)
+        let request = request.upload == nil ? request : Self.measured(request, by: meter)
         meter.start(context.progress, on: context.loop)
         var canGoOn = false
         defer {
@@ -256,7 +275,7 @@ final class OneURL: @unchecked Sendable {
             let ending = try await fetcher.runHere(request, log: log) {
                 event async throws(FetchError) in
                 try delivery.take(event)
-                if let pace, case .body(let bytes) = event { await pace.pass(bytes.count) }
+                if let pace, case .body(let bytes) = event { try await pace.pass(bytes.count) }
             }
             meter.stop()
             try delivery.finish(ending)
@@ -299,7 +318,7 @@ final class OneURL: @unchecked Sendable {
     /// Says what went wrong, if anything did, and writes the terminal record.
     ///
     /// - Throws: `write` when standard output fails.
-    func finish(_ result: Result<Ending, FetchError>) async throws(FetchError) -> Outcome {
+    func finish(_ result: Attempt) async throws(FetchError) -> Outcome {
         // Nothing has been written for an order that was never tried.
         if attempts == 0 { openTarget() }
         if recorder == nil { openRecord() }
@@ -309,7 +328,7 @@ final class OneURL: @unchecked Sendable {
         }
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)
-            if let problem { outcome = report(.failure(problem)) }
+            if let problem { outcome = report(.failed(problem)) }
             try recorder.records.target?.writeRecord(line)
             try context.settings.output.writeOut?.write(line, to: target)
             // What was given up is not done: the ledger keeps what it knows.
@@ -323,10 +342,10 @@ final class OneURL: @unchecked Sendable {
         return outcome
     }
 
-    private func report(_ result: Result<Ending, FetchError>) -> Outcome {
+    private func report(_ result: Attempt) -> Outcome {
         switch result {
-        case .success(let ending): return report(ending)
-        case .failure(let error):
+        case .ended(let ending): return report(ending)
+        case .failed(let error):
             if error.outcome != .interrupted { say(error.message, hint: error.advice, error.phase) }
             return error.outcome
         }

@@ -144,10 +144,16 @@ extension Order {
             }
         case "trust":
             let policy = try OptionValue.trust(try Self.string(member), name)
-            return { $0.connection.setTrust(policy) }
+            return { settings in
+                settings.connection.setTrust(policy)
+                settings.connection.insists()
+            }
         default:
             let pin = try OptionValue.sha256(try Self.string(member), name)
-            return { $0.connection.http.pin = pin }
+            return { settings in
+                settings.connection.http.pin = pin
+                settings.connection.insists()
+            }
         }
     }
 

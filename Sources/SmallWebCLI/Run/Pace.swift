@@ -8,7 +8,7 @@ internal import SmallWebTransport
 final class Pace: @unchecked Sendable {
     private let bytesPerSecond: Int
     private let loop: EventLoop
-    /// It is the fetch that says that its time is over.
+    /// Of the fetch.
     private let end: Instant
     private let start = Instant.now
     private var bytes = 0
@@ -22,9 +22,16 @@ final class Pace: @unchecked Sendable {
     }
 
     /// Returns when so many bytes more may have come.
-    func pass(_ count: Int) async {
+    ///
+    /// - Throws: `timeout` when the time of the fetch is over before.
+    func pass(_ count: Int) async throws(FetchError) {
         bytes += count
         let due = start.advanced(seconds: Double(bytes) / Double(bytesPerSecond))
-        if due > .now { await loop.sleep(until: min(due, end)) }
+        guard due > .now else { return }
+        await loop.sleep(until: min(due, end))
+        guard end > .now else {
+            throw FetchError(
+                .timeout, .body, "the fetch took too long", remedy: .raise(.totalTime))
+        }
     }
 }
