@@ -44,7 +44,7 @@ struct ArgumentParser {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
             throw usageError(
                 "unknown option --\(name)",
-                hint: Nearest.name(to: String(name), among: names).map { "did you mean --\($0)?" }
+                hint: Nearest.question(String(name), among: names, sign: "--")
                     ?? "'smallweb --help' lists the options")
         }
     }
@@ -90,41 +90,5 @@ struct ArgumentParser {
 
     static func option(long name: Substring) -> Option? {
         Option.all.first { $0.long == name || $0.aliases.contains(String(name)) }
-    }
-}
-
-/// Suggestions for mistyped names.
-enum Nearest {
-    /// The shortest name that begins so, or the one with the fewest edits if those are few for its
-    /// length.
-    static func name(to typed: String, among names: [String]) -> String? {
-        let longer = names.filter { $0.hasPrefix(typed) }.min { $0.count < $1.count }
-        if typed.count >= 3, let longer { return longer }
-        let nearest = names.map { (distance($0, typed), $0) }.min { $0.0 < $1.0 }
-        guard let (edits, name) = nearest, edits <= max(1, typed.count / 3) else { return nil }
-        return name
-    }
-
-    /// Letters to insert, delete or replace, or neighbours to swap.
-    private static func distance(_ left: String, _ right: String) -> Int {
-        let (left, right) = (Array(left), Array(right))
-        var before: [Int] = []
-        var last = Array(0...right.count)
-        for row in left.indices {
-            var next = [row + 1]
-            for column in right.indices {
-                var edits = min(
-                    last[column] + (left[row] == right[column] ? 0 : 1),
-                    last[column + 1] + 1, next[column] + 1)
-                if row > 0 && column > 0 && left[row] == right[column - 1]
-                    && left[row - 1] == right[column]
-                {
-                    edits = min(edits, before[column - 1] + 1)
-                }
-                next.append(edits)
-            }
-            (before, last) = (last, next)
-        }
-        return last[right.count]
     }
 }

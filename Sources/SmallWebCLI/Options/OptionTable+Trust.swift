@@ -72,6 +72,12 @@ extension Option {
             manual: "Lets an import replace keys that are known. Without it they stay.",
             example: "smallweb trust import --replace --from gmni known_hosts",
             .flag { settings, isOn in settings.stores.replacesPins = isOn }),
+        Option(
+            "force", .store, "do what cannot be undone without asking",
+            manual: "Does what cannot be undone without a question: identity remove, which deletes "
+                + "a private key.",
+            example: "smallweb identity remove --force alice",
+            .flag { settings, isOn in settings.stores.isForced = isOn }),
     ]
 }
 

@@ -55,9 +55,7 @@ struct ConnectionSettings: Sendable {
         if policy == .ask && asker.canAsk {
             store.asker = { question in
                 asker.messages.ask(question)
-                let answer = asker.ask("trust it? [y/N]")
-                return answer.map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
-                    ?? false
+                return asker.confirms("trust it?")
             }
         }
         return store

@@ -45,9 +45,8 @@ enum Bookmarks {
             let urls = bookmarks(in: bytes).map(\.url)
             let url = urls.contains(text) ? text : (try? URI(parsing: text).description) ?? text
             guard urls.contains(url) else {
-                let nearest = Nearest.name(to: url, among: urls)
                 throw usageError(
-                    "\(url) is not bookmarked", hint: nearest.map { "did you mean \($0)?" })
+                    "\(url) is not bookmarked", hint: Nearest.question(url, among: urls))
             }
             remove(url, from: &bytes)
         }
@@ -81,10 +80,9 @@ enum Bookmarks {
 
 extension Command {
     static let bookmarks = Command(
-        "bookmarks [ACTION [URL]]", "URLs that completion offers first",
-        manual: "Lists the bookmarks as URL, tab, title (list); adds one, or gives it another "
-            + "title (add URL TITLE); removes one (remove URL). They are "
-            + "lines of a plain file that can be edited by hand.",
+        "bookmarks [ACTION] …", "URLs that completion offers first",
+        manual: "Lists and changes the bookmarks: lines of a plain file that can be edited by "
+            + "hand.",
         examples: [
             (
                 "smallweb bookmarks add gemini://geminiprotocol.net/ 'Project Gemini'",
@@ -92,20 +90,28 @@ extension Command {
             ),
             ("smallweb bookmarks | cut -f1", "All bookmarked URLs"),
         ],
-        operands: [.choice(["list", "add", "remove"]), .url, .text],
-        takes: { $0.isForAll }
-    ) { _, operands throws(FetchError) in
-        switch (operands.first ?? "list", operands.count) {
-        case ("list", ...1):
-            let lines = try Bookmarks.all().map { "\($0.url)\t\($0.title)\n" }
-            try StandardStream.output.writeForeign(Array(lines.joined().utf8))
-        case ("add", 2...):
-            try Bookmarks.add(operands[1], title: operands.dropFirst(2).joined(separator: " "))
-        case ("remove", 2):
-            try Bookmarks.remove(operands[1])
-        default:
-            throw usageError("bookmarks takes list, add URL [TITLE] or remove URL")
-        }
-        return 0
-    }
+        actions: [
+            .action("list", "the bookmarks: URL, tab, title") { _, _ throws(FetchError) in
+                let lines = try Bookmarks.all().map { "\($0.url)\t\($0.title)\n" }
+                try StandardStream.output.writeForeign(Array(lines.joined().utf8))
+                return 0
+            },
+            .action(
+                "add URL [TITLE…]", "bookmark URL, or give it another title",
+                operands: [.url, .text]
+            ) { _, operands throws(FetchError) in
+                try Bookmarks.add(operands[0], title: operands.dropFirst().joined(separator: " "))
+                return 0
+            },
+            .action(
+                "remove URL", "remove a bookmark",
+                examples: [
+                    ("smallweb bookmarks remove gemini://example.org/", "Remove a bookmark")
+                ],
+                operands: [.bookmark]
+            ) { _, operands throws(FetchError) in
+                try Bookmarks.remove(operands[0])
+                return 0
+            },
+        ])
 }
