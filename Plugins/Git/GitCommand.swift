@@ -50,8 +50,8 @@ enum GitCommand {
                 "the server can send no single version: it lacks side-band-64k or shallow",
                 hint: "clone the repository with git")
         }
-        // dulwich insists on thin packs, whose deltas may be to what the client has. We name nothing
-        // that we have, so none is sent; PackReader refuses a delta whose base never comes.
+        // dulwich insists on thin packs, whose deltas may be to what the client has. We name
+        // nothing that we have, so none is sent; PackReader refuses one whose base never comes.
         var offered = ["side-band-64k", "thin-pack", "ofs-delta", "no-progress"].filter {
             server.value($0) != nil
         }

@@ -60,7 +60,7 @@ internal import Testing
         var random = SeededGenerator(seed: 4)
         for round in 0..<5_000 {
             let type = GopherItemType(byte: Array("01379".utf8)[round % 5])
-            let reply = random.bytes(upTo: 40, alphabet: "333ii\t\t\t\t17\r\n\n.")
+            let reply = random.bytes(upTo: 40, alphabet: "333ii\t\t\t\t07\r\n\n.")
             var whole = GopherOpening(type: type)
             if !reply.isEmpty { whole.add(reply[...]) }
             if whole.verdict == nil { whole.add([]) }

@@ -149,6 +149,10 @@ git_others() {
         other_repositories JGit "$jgit"
         silent_refusals JGit "$jgit"
     fi
+    if [ ! -x /usr/lib/cgit/cgit.cgi ]; then
+        missing cgit
+        return
+    fi
     git_fails 'cgit: not smart' 8 'no smart Git server' refs "git+$cgit/normal.git"
     git_fails 'cgit: no such repository' 22 404 refs "git+$cgit/missing.git"
     check "git: cgit: a file as a page"
