@@ -68,7 +68,12 @@ package struct Fetcher: Sendable {
             var error = FetchError(
                 .unsupportedScheme, .input, "no plugin handles the scheme \"\(uri.scheme)\"",
                 remedy: isPlace ? nil : .useKnownScheme)
-            if isPlace { error.hint = "write it in full, for example gemini://\(uri)" }
+            error.hint =
+                isPlace
+                ? "write it in full, for example gemini://\(uri)"
+                : Nearest.name(to: uri.scheme, among: registry.schemes.map(\.name)).map {
+                    "did you mean \($0)://?"
+                }
             throw error
         }
         if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {

@@ -201,7 +201,8 @@ struct IdentityCommand {
             return
         }
         guard let format = IdentityFormat(rawValue: client) else {
-            throw usageError("--from wants one of \(IdentityFormat.names), not \"\(client)\"")
+            throw OptionValue.unknown(
+                client, "--from", among: IdentityFormat.allCases.map(\.rawValue))
         }
         let found = try format.identities(
             in: operands[0], files: operands.count > 1 ? operands[1] : nil)

@@ -44,7 +44,8 @@ struct ArgumentParser {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
             throw usageError(
                 "unknown option --\(name)",
-                hint: Nearest.question(String(name), among: names, sign: "--")
+                hint: ForeignOptions.pointer(name)
+                    ?? Nearest.question(String(name), among: names, sign: "--")
                     ?? "'smallweb --help' lists the options")
         }
     }
@@ -55,7 +56,9 @@ struct ArgumentParser {
         while let letter = rest.popFirst() {
             guard let option = Option.all.first(where: { $0.short == letter }) else {
                 throw usageError(
-                    "unknown option -\(letter)", hint: "'smallweb --help' lists the options")
+                    "unknown option -\(letter)",
+                    hint: ForeignOptions.pointer(String(letter))
+                        ?? "'smallweb --help' lists the options")
             }
             if case .flag = option.action {
                 try apply(option, "-\(letter)", attached: nil)

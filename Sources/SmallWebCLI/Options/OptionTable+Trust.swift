@@ -16,9 +16,7 @@ extension Option {
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY") { settings, value throws(FetchError) in
                 guard TrustPolicy.names.contains(value) else {
-                    throw usageError(
-                        "--trust wants one of \(TrustPolicy.names.joined(separator: ", ")), not "
-                            + "\"\(value)\"")
+                    throw OptionValue.unknown(value, "--trust", among: TrustPolicy.names)
                 }
                 settings.connection.trust = value
                 settings.connection.http.refusedPolicy =

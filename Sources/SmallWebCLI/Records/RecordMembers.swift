@@ -195,7 +195,8 @@ enum RecordFields {
             guard all.contains(name) || common.contains(name) else {
                 throw usageError(
                     "unknown field \"\(name)\"",
-                    hint: "the fields are \(all.joined(separator: ","))")
+                    hint: Nearest.question(name, among: all)
+                        ?? "the fields are \(all.joined(separator: ","))")
             }
             names.insert(name)
             if ["headers", "meta", "url"].contains(name) { names.insert(name + "_base64") }
