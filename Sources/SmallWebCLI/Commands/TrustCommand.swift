@@ -42,14 +42,17 @@ struct TrustCommand: Sendable {
         action(
             "replace HOST[:PORT] [--pin sha256:HEX]", "pin another key instead of the known ones",
             manual: "Pins the key that --pin names instead of all that are known, without a "
-                + "connection and without a question.",
+                + "connection and without a question. Without --pin it connects, shows the old "
+                + "key and the one that the server has now, and asks on a terminal; elsewhere it "
+                + "wants --force.",
             examples: [
+                ("smallweb trust replace --force example.org", "By the key that it has now"),
                 (
                     "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"",
                     "By a hash from its owner"
-                )
+                ),
             ],
-            operands: [.knownHost], options: ["pin", "json"]
+            operands: [.knownHost], options: ["pin", "force", "input", "json"] + ofConnections
         ) { command, words throws(FetchError) in try command.replace(command.place(words[0])) },
         action(
             "remove HOST[:PORT]", "forget the keys of a host",
@@ -63,11 +66,12 @@ struct TrustCommand: Sendable {
             examples: [("smallweb trust check example.org", "Whether its key is the known one")],
             operands: [.knownHost], options: ["json"] + ofConnections
         ) { command, words throws(FetchError) in
-            try command.probe(command.place(words[0]), .locked)
+            try command.probe(command.place(words[0]), command.store(.locked))
         },
         action(
-            "import --from CLIENT FILE", "add what another client knows",
-            manual: "Adds the keys of another client's store. Those that are known stay, unless "
+            "import [--from CLIENT] FILE", "add what another client knows",
+            manual: "Adds the keys of another client's store. Whose it is need not be said when "
+                + "every line can be of one client alone. Keys that are known stay, unless "
                 + "--replace is given.",
             examples: [
                 (
@@ -206,7 +210,10 @@ struct TrustCommand: Sendable {
 
     /// With `--pin` offline; without it the key that the server has now.
     private func add(_ place: String) throws(FetchError) {
-        guard let pin = try newPin(place, via: "added") else { return try probe(place, .tofu) }
+        guard let pin = try newPin(place, via: "added") else {
+            _ = try probe(place, store(.tofu))
+            return
+        }
         try change { hosts throws(FetchError) in
             if !hosts.pins(of: place).contains(where: { $0.digest == pin.digest }) {
                 hosts.add(pin)
@@ -217,7 +224,7 @@ struct TrustCommand: Sendable {
 
     private func replace(_ place: String) throws(FetchError) {
         guard let pin = try newPin(place, via: "replaced") else {
-            throw usageError("replace needs the new key: --pin sha256:HEX")
+            return try replaceByPresent(place)
         }
         try change { hosts throws(FetchError) in
             hosts.remove(place)
@@ -226,18 +233,49 @@ struct TrustCommand: Sendable {
         try record([pin])
     }
 
+    /// The key that the server has now, if a person agrees.
+    private func replaceByPresent(_ place: String) throws(FetchError) {
+        let (isForced, asker) = (settings.stores.isForced, settings.asker)
+        guard isForced || asker.canAsk else {
+            throw usageError(
+                "there is no terminal to ask on: confirm the server's present key with --force, "
+                    + "or name the new one with --pin")
+        }
+        let isRefused = Locked(false)
+        var store = try store(.ask)
+        store.asker = { error in
+            let isWanted = isForced || asker.confirms(error)
+            isRefused.withLock { $0 = !isWanted }
+            return isWanted
+        }
+        do throws(FetchError) {
+            let key = try probe(place, store)
+            try change { hosts throws(FetchError) in
+                let kept = hosts.pins(of: place).filter { $0.digest == key }
+                hosts.remove(place)
+                kept.forEach { hosts.add($0) }
+            }
+        } catch {
+            guard isRefused.withLock({ $0 }) else { throw error }
+            throw FetchError(error.outcome, .input, "the known keys of \(place) stay as they are")
+        }
+    }
+
     private func remove(_ place: String) throws(FetchError) {
         _ = try known(place)
         try change { hosts throws(FetchError) in _ = hosts.remove(place) }
     }
 
     /// Connects, judges and says so; sends nothing.
-    private func probe(_ place: String, _ policy: TrustPolicy) throws(FetchError) {
+    ///
+    /// - Returns: `sha256:HEX` of the key that is there.
+    @discardableResult
+    private func probe(_ place: String, _ store: TrustStore) throws(FetchError) -> String? {
         guard let colon = place.lastIndex(of: ":"),
             let port = UInt16(place[place.index(after: colon)...])
         else { throw usageError("\"\(place)\" is no HOST:PORT") }
         let host = place[..<colon].filter { $0 != "[" && $0 != "]" }
-        var options = Fetcher.Options(trustStore: try store(policy))
+        var options = Fetcher.Options(trustStore: store)
         options.resolver.overrides = settings.connection.resolverOverrides
         options.resolver.family = settings.connection.family
         var limits = Limits()
@@ -254,11 +292,12 @@ struct TrustCommand: Sendable {
         for note in notes { Messages(settings.messages).note(place, note) }
         if settings.records.areWanted { try writeRecord { $0.members(of: check) } }
         if let error = check.error { throw error }
-        guard let connection = check.connection, let trust = connection.trust,
-            let certificate = connection.tls?.certificate, !settings.records.areWanted
-        else { return }
-        try StandardStream.output.writeForeign(
-            "\(place)\t\(trust.verdict.rawValue)\tsha256:\(certificate.spkiSHA256.hex)\n")
+        let key = check.connection?.tls.map { "sha256:" + $0.certificate.spkiSHA256.hex }
+        if let key, let trust = check.connection?.trust, !settings.records.areWanted {
+            try StandardStream.output.writeForeign(
+                "\(place)\t\(trust.verdict.rawValue)\t\(key)\n")
+        }
+        return key
     }
 
     private func expiring() throws(FetchError) -> Int32 {
@@ -272,11 +311,13 @@ struct TrustCommand: Sendable {
     // MARK: Other clients
 
     private func importPins(_ path: String) throws(FetchError) {
-        guard let format = settings.stores.importClient.flatMap(TrustFormat.init) else {
-            throw usageError("trust import wants --from, one of \(TrustFormat.names)")
+        let named = try settings.stores.importClient.map { name throws(FetchError) in
+            if let format = TrustFormat(rawValue: name) { return format }
+            throw OptionValue.unknown(name, "--from", among: TrustFormat.allCases.map(\.rawValue))
         }
+        let isDirectory = named?.isDirectory ?? DirectoryText.isDirectory(path)
         let text =
-            format.isDirectory
+            isDirectory
             ? try DirectoryText.read(path)
             : String(decoding: try InputSource.read("@" + path), as: UTF8.self)
         guard !text.hasPrefix("SQLite format 3") else {
@@ -284,6 +325,11 @@ struct TrustCommand: Sendable {
                 "\(path) is a database, and smallweb reads text",
                 hint: "sqlite3 -separator '|' \(path) 'select hostname, port, fingerprint from "
                     + "cert_cache' | smallweb trust import --from av-98 -")
+        }
+        guard let format = named ?? TrustFormat.recognised(text, isDirectory: isDirectory) else {
+            throw usageError(
+                "\(path) does not say whose it is: trust import wants --from, one of "
+                    + TrustFormat.names)
         }
         let (pins, refused) = format.pins(in: text)
         let overwrites = settings.stores.replacesPins
@@ -293,7 +339,8 @@ struct TrustCommand: Sendable {
         try record(added)
         if settings.messages.showsNotes {
             try StandardStream.error.write(
-                "imported \(added.count), kept \(pins.count - added.count) that were known, "
+                (named == nil ? "from \(format.rawValue): " : "")
+                    + "imported \(added.count), kept \(pins.count - added.count) that were known, "
                     + "could not read \(refused) lines\n")
         }
         guard refused == 0 || !pins.isEmpty else {

@@ -51,7 +51,8 @@ extension Option {
             }),
         Option(
             "from", .store, "import: the client that it comes from",
-            manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). Whose "
+            manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). It need "
+                + "not be said when the store tells it. Whose "
                 + "client certificates 'smallweb identity import' reads: "
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
@@ -73,7 +74,7 @@ extension Option {
         Option(
             "force", .store, "do what cannot be undone without asking",
             manual: "Does what cannot be undone without a question: identity remove, which deletes "
-                + "a private key.",
+                + "a private key, and trust replace without --pin.",
             example: "smallweb identity remove --force alice",
             .flag { settings, isOn in settings.stores.isForced = isOn }),
     ]

@@ -53,10 +53,7 @@ struct ConnectionSettings: Sendable {
         var store = TrustStore(
             path: policy == .skip ? "" : try knownHosts(), policy: policy)
         if policy == .ask && asker.canAsk {
-            store.asker = { question in
-                asker.messages.ask(question)
-                return asker.confirms("trust it?")
-            }
+            store.asker = { asker.confirms($0) }
         }
         return store
     }

@@ -21,6 +21,12 @@ struct Asker: Sendable {
         ask(question + " [y/N]").map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
             ?? false
     }
+
+    /// Whether a key is trusted that would otherwise be refused by `error`.
+    func confirms(_ error: FetchError) -> Bool {
+        messages.ask(error.message, details: error.fingerprints)
+        return confirms("trust it?")
+    }
 }
 
 extension Settings {
