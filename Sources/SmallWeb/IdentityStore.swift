@@ -47,9 +47,11 @@ package struct IdentityStore: Sendable {
 
     package func pem(_ name: String) throws(FetchError) -> [UInt8] {
         if let pem = UserFiles.read(try path(name)) { return pem }
-        throw FetchError(
+        var error = FetchError(
             .identityUnusable, .input, "there is no identity \"\(name)\" that can be read",
             remedy: .listIdentities)
+        error.hint = Nearest.question(name, among: names().filter { $0 != name })
+        throw error
     }
 
     package func entry(_ name: String, _ bindings: Bindings) throws(FetchError) -> Entry {

@@ -33,6 +33,16 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         return (pins, refused)
     }
 
+    /// The one client whose store it can be: all lines are pins of it, and not all of another.
+    package static func recognised(_ text: String, isDirectory: Bool) -> TrustFormat? {
+        let fitting = allCases.filter { format in
+            guard format.isDirectory == isDirectory else { return false }
+            let (pins, refused) = format.pins(in: text)
+            return refused == 0 && !pins.isEmpty
+        }
+        return fitting.count == 1 ? fitting[0] : nil
+    }
+
     private func pin(_ line: String) -> KnownHosts.Pin? {
         let words = line.split(separator: " ").map(String.init)
         switch self {

@@ -9,9 +9,9 @@ public struct TrustStore: Sendable {
     public let path: String
     /// How keys are judged.
     public let policy: TrustPolicy
-    /// Asks the person at the terminal, for ``TrustPolicy/ask``: whether to trust a key all the
-    /// same. `nil` without a terminal.
-    public var asker: (@Sendable (_ question: String) -> Bool)?
+    /// Asks a person, for ``TrustPolicy/ask``: whether to trust a key all the same. It is given
+    /// the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
+    public var asker: (@Sendable (_ error: FetchError) -> Bool)?
 
     /// What the file held when it was read last: most connections of a run find it unchanged.
     private let remembered = Locked<(FileStamp, KnownHosts)?>(nil)
@@ -42,7 +42,7 @@ public struct TrustStore: Sendable {
             let isQuestion =
                 (error.outcome == .untrusted || error.outcome == .trustChanged)
                 && !known.lines(of: endpoint.description).contains { $0.pin == nil }
-            guard policy == .ask, isQuestion, let asker, asker(error.message) else { throw error }
+            guard policy == .ask, isQuestion, let asker, asker(error) else { throw error }
             visit.isApproved = true
         }
         // Judged again under the lock: another process may have been here in between.

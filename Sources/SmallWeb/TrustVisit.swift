@@ -83,8 +83,7 @@ struct TrustVisit {
             guard digest == certificate.spkiSHA256 || digest == certificate.sha256 else {
                 throw FetchError(
                     .trustChanged, .tls,
-                    "the key of \(endpoint) is not the one that must be there: it is \(key), the "
-                        + "certificate sha256:\(certificate.sha256.hex)",
+                    "the key of \(endpoint) is not the one that must be there",
                     expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
             }
             return facts(.pinned)
@@ -171,8 +170,7 @@ struct TrustVisit {
     private var unknown: FetchError {
         FetchError(
             .untrusted, .tls,
-            "the key of \(endpoint) is not known: it is \(key), the certificate "
-                + "sha256:\(certificate.sha256.hex)",
+            "the key of \(endpoint) is not known",
             remedy: .addKey(endpoint, key: key),
             expected: "a known key", actual: "spki-\(key)")
     }
@@ -180,21 +178,17 @@ struct TrustVisit {
     private func damage(_ line: Int) -> FetchError {
         FetchError(
             .untrusted, .tls,
-            "\(path):\(line): cannot read the pin of \(endpoint), whose key is \(key)",
+            "\(path):\(line): cannot read the pin of \(endpoint)",
             remedy: .removeKey(endpoint),
             expected: "a pin that can be read", actual: "spki-\(key)")
     }
 
     private func refusal(_ pin: KnownHosts.Pin) -> FetchError {
         let date = { (time: Int?) in time.map(UTCDate.day) ?? "an unknown day" }
-        let was = pin.kind == .key ? "key was" : "certificate was"
-        let seen = pin.kind == .key ? pin.seenSHA256.map { ", certificate sha256:\($0)" } : nil
         return FetchError(
             .trustChanged, .tls,
             "the key of \(endpoint) changed: known since \(date(pin.first)), last seen "
-                + "\(date(pin.last)), not expected to change before \(date(pin.expires)); "
-                + "\(was) \(pin.digest)\(seen ?? ""); key is now \(key), certificate "
-                + "sha256:\(certificate.sha256.hex)",
+                + "\(date(pin.last)), good until \(date(pin.expires))",
             remedy: .replaceKey(endpoint, key: key),
             expected: (pin.kind == .key ? "spki-" : "certificate-") + pin.digest,
             actual: (pin.kind == .key ? "spki-" + key : "certificate-sha256:")

@@ -28,6 +28,15 @@ package enum Nearest {
         return wanted.count >= 3 ? longer ?? nearest?.name : nearest?.name
     }
 
+    /// Whether that is what was meant, as a hint.
+    ///
+    /// - Parameter sign: What stands before each name.
+    package static func question(
+        _ typed: String, among names: some Sequence<String>, sign: String = ""
+    ) -> String? {
+        name(to: typed, among: names).map { "did you mean \(sign)\($0)?" }
+    }
+
     private static let typedMax = 100
     private static let namesMax = 10_000
 

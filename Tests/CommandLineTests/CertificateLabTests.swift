@@ -4,6 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
+@testable import SmallWebCLI
+
 /// Certificates of every kind, each under every policy, through the binary: what it exits with,
 /// what it says, what it stores, and that nothing reaches a server that is not trusted.
 @Suite(.timeLimit(.minutes(5)))
@@ -328,7 +330,8 @@ struct CertificateLabTests {
                 #expect(store.contains(new.spkiSHA256.hex) == (isWritten || change.isSameKey))
                 guard exit == 90 else { continue }
                 for text in [
-                    old.spkiSHA256.hex, old.sha256.hex, new.spkiSHA256.hex, new.sha256.hex,
+                    "was " + FetchError.grouped(old.spkiSHA256.hex[...]),
+                    "now " + FetchError.grouped(new.spkiSHA256.hex[...]),
                     UTCDate.day(now - 300 * Self.day), UTCDate.day(now - 2 * Self.day),
                 ] { #expect(result.errors.contains(text), "\(name): \(text)") }
                 server.stop()

@@ -101,14 +101,15 @@ import Testing
     func whatNeedsNoNetworkHasNoOptionsForIt(name: String) throws {
         let result = try Smallweb().run([name, "--progress", "bar"])
         #expect(result.status == 2)
-        #expect(result.errors == "smallweb: \(name) has no use for --progress\n")
+        let action = Command.named(name)?.actions.first?.name ?? name
+        #expect(result.errors == "smallweb: \(action) has no use for --progress\n")
     }
 
     @Test func aMistypedNameHasANearestOne() throws {
         for (words, hint) in [
-            (["get", "--outptu", "x"], "did you mean --output?"), (["gte"], "did you mean 'get'?"),
-            (["help", "exit-staus"], "did you mean 'exit-status'?"),
-            (["help", "exit"], "did you mean 'exit-status'?"),
+            (["get", "--outptu", "x"], "did you mean --output?"), (["gte"], "did you mean get?"),
+            (["help", "exit-staus"], "did you mean exit-status?"),
+            (["help", "exit"], "did you mean exit-status?"),
             (["get", "--out", "x"], "did you mean --output?"),
             (["schemes", "--fallback-crul"], "did you mean --fallback-curl?"),
         ] {
@@ -272,7 +273,7 @@ import Testing
         (["get", "-P", ""], ":dirs\n"),
         (["get", "-d", "@x"], ":files\n"),
         (["get", "--", "-x"], ":\n"),
-        (["history", "c"], "clear\n:\n"),
+        (["history", "c"], "clear\tforget them all\n:\n"),
         (["get", "--proto", "gemini,gophers"], "gemini,gophers\tGopher over TLS\n:\n"),
     ])
     func completes(_ words: [String], _ expected: String) throws {

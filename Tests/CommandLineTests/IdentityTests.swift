@@ -33,7 +33,7 @@ struct IdentityTests {
         let copy = smallweb.home.file("copy.pem")
         #expect(try smallweb.run(["identity", "import", "bob", copy]).status == 0)
         #expect(try smallweb.run(["identity", "export", "bob"]).text == pem)
-        #expect(try smallweb.run(["identity", "remove", "alice"]).status == 0)
+        #expect(try smallweb.run(["identity", "remove", "--force", "alice"]).status == 0)
         #expect(try smallweb.run(["identity", "list"]).text == "bob\n")
     }
 

@@ -213,7 +213,7 @@ struct StoreRecordTests {
         for number in 0..<40 { #expect(text.contains("bob gemini://h\(number).test:1965/\n")) }
         let names = try FileManager.default.contentsOfDirectory(atPath: smallweb.home.file("ids"))
         #expect(names.sorted() == ["alice.pem", "bindings", "bob.pem"], "nothing else is left")
-        #expect(try smallweb.run(["identity", "remove", "bob"]).status == 0)
+        #expect(try smallweb.run(["identity", "remove", "--force", "bob"]).status == 0)
         let left = String(decoding: smallweb.home.content("ids/bindings") ?? [], as: UTF8.self)
         #expect(left == "# by hand\nalice gemini://a.test/\nfuture kind of line\n")
     }

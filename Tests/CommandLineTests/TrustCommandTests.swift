@@ -4,6 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
+@testable import SmallWebCLI
+
 @Suite(.timeLimit(.minutes(2)))
 struct TrustCommandTests {
     private let smallweb: Smallweb
@@ -30,27 +32,84 @@ struct TrustCommandTests {
         let other = "sha256:" + String(repeating: "cd", count: 32)
         #expect(try smallweb.run(["trust", "replace", "a.test", "--pin", other]).status == 0)
         #expect(!store.contains(hash) && store.contains(other))
-        #expect(try smallweb.run(["trust", "replace", "a.test"]).status == 2)
         #expect(try smallweb.run(["trust", "remove", "a.test"]).status == 0)
         #expect(try smallweb.run(["trust", "list"]).text == "")
         #expect(try smallweb.run(["trust", "remove", "a.test"]).status == 60)
     }
 
     @Test func theCommandInTheHintAcceptsTheChange() throws {
-        let (old, new) = (try Capsule(), TestCertificate.make())
+        let certificate = TestCertificate.make()
+        let old = try Capsule(certificate)
         let place = "127.0.0.1:\(old.server.port)"
         #expect(try smallweb.run(["trust", "add", place]).text.contains("first-use"))
         #expect(try smallweb.run(["trust", "check", place]).text.contains("match"))
         #expect(try smallweb.run(["trust", "replace", place, "--pin", hash]).status == 0)
         let refused = try smallweb.run(["get", old.place + "/about"])
         #expect(refused.status == 90)
-        #expect(refused.errors.contains(hash))
-        let actual = try #require(refused.errors.range(of: "key is now sha256:"))
-        let key = refused.errors[actual.upperBound...].prefix(64)
+        let lines = refused.errors.split(separator: "\n")
         #expect(
-            try smallweb.run(["trust", "replace", place, "--pin", "sha256:\(key)"]).status == 0)
+            lines.count == 3 && lines[0].contains(": the key of \(place) changed: known since "))
+        #expect(lines[1] == "  was " + FetchError.grouped(hash.dropFirst(7)))
+        #expect(lines[2] == "  now " + FetchError.grouped(certificate.spkiSHA256.hex[...]))
+        #expect(lines[1].count <= 80 && lines[2].count <= 80)
+        let screen = try Screen(isTerminal: true, columns: 80)
+        #expect(try smallweb.run(["get", old.place + "/about"], on: screen) { _ in } == 90)
+        let hint = try #require(screen.shown.split(whereSeparator: \.isNewline).last)
+        let command = try #require(hint.split(separator: "genuine: smallweb ").last)
+        let words = command.split(separator: " ").map(String.init)
+        #expect(words.contains("--pin") && hint.hasPrefix("hint: if the change is genuine"))
+        #expect(try smallweb.run(words).status == 0)
         #expect(try smallweb.run(["get", old.place + "/about"]).status == 0)
-        #expect(new.der != [])
+    }
+
+    /// Runs on a terminal, where the question is answered.
+    private func answer(_ answer: String, to words: [String]) throws -> (Int32, String) {
+        let screen = try Screen(isTerminal: true, columns: 120)
+        let status = try smallweb.run(words, on: screen, input: true) { screen, _ in
+            screen.waitFor("[y/N] ")
+            try screen.reader.write(contentsOf: Data(answer.utf8))
+        }
+        return (status, screen.shown)
+    }
+
+    @Test func thePresentKeyReplacesTheOthersAfterAYes() throws {
+        let certificate = TestCertificate.make()
+        let capsule = try Capsule(certificate)
+        let place = "127.0.0.1:\(capsule.server.port)"
+        let key = "sha256:" + certificate.spkiSHA256.hex
+        try write("\(place) k \(hash)\n\(place) k sha256:\(String(repeating: "cd", count: 32))\n")
+        let before = store
+        let unasked = try smallweb.run(["trust", "replace", place])
+        #expect(unasked.status == 2 && unasked.errors.contains("--force"), "\(unasked.errors)")
+        #expect(unasked.errors.contains("--pin"))
+        #expect(capsule.server.connections.isEmpty, "nothing was fetched")
+        let (refused, shown) = try answer("n\n", to: ["trust", "replace", place])
+        #expect(refused == 90 && shown.contains("stay as they are"), "\(shown)")
+        #expect(shown.contains("  was cdcdcdcd cdcdcdcd ") && shown.contains("  now "), "\(shown)")
+        #expect(store == before)
+        let (accepted, _) = try answer("y\n", to: ["trust", "replace", place])
+        #expect(accepted == 0 && store.contains(key) && !store.contains("cdcdcd"))
+        try write(before)
+        #expect(try smallweb.run(["trust", "replace", "--force", place]).status == 0)
+        #expect(store.contains(key) && !store.contains(hash) && !store.contains("cdcdcd"))
+        // A key that is known needs no question.
+        let again = try smallweb.run(["trust", "replace", "--force", place])
+        #expect(again.status == 0 && again.text == "\(place)\tmatch\t\(key)\n")
+    }
+
+    @Test func anImportSaysWhoseStoreItIs() throws {
+        let sha512 = String(repeating: "AB", count: 64)
+        try write("a.test:1965 \(sha512)\nb.test:1965 \(sha512)\n", "pins")
+        let pins = smallweb.home.file("pins")
+        let found = try smallweb.run(["trust", "import", pins])
+        #expect(found.status == 0)
+        #expect(
+            found.errors
+                == "from gplaces: imported 2, kept 0 that were known, could not read 0 lines\n")
+        try write("a.test:1965 \(sha512)\nand what is this\n", "pins")
+        let mixed = try smallweb.run(["trust", "import", pins])
+        #expect(mixed.status == 2 && mixed.errors.contains("wants --from, one of gmni, "))
+        #expect(try smallweb.run(["trust", "import", "--from", "gplaces", pins]).status == 0)
     }
 
     @Test func lockedAndPinned() throws {

@@ -155,7 +155,7 @@ END
     get_big "$place/big.bin" molly-brown
     finish_check
     smallweb=$outer
-    for who in alice mallory eddy; do "$smallweb" identity remove "$who"; done
+    for who in alice mallory eddy; do "$smallweb" identity remove --force "$who"; done
     stop "$server"
     rm -r "$root"
 }

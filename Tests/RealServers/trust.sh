@@ -8,6 +8,9 @@ ask() {
     SMALLWEB_KNOWN_HOSTS=$work/asked prompt='trust it? \[y/N\] ' on_terminal "$@"
 }
 
+# grouped HEX: as a person is shown it.
+grouped() { sed 's/......../& /g; s/ $//' <<<"$1"; }
+
 stores_nothing() { [ ! -e "$work/asked" ] || problem "nothing is stored"; }
 
 trust_checks() {
@@ -26,7 +29,8 @@ END
     check "trust: a new key is shown, and a yes stores it"
     ask $'y\n' get --trust ask "gemini://$place/"
     status_is 0
-    out_says "the key of $place is not known: it is sha256:$key"
+    out_says "the key of $place is not known"
+    out_says "key $(grouped "$key")"
     out_says "got gemini://$place/"
     must grep -q "^$place k sha256:$key .* via=asked " "$work/asked"
 
@@ -77,8 +81,8 @@ END
     SMALLWEB_KNOWN_HOSTS=$work/changed prompt='trust it? \[y/N\] ' \
         on_terminal $'y\n' get --trust ask "gemini://$place/"
     status_is 0
-    out_says "key was sha256:$wrong"
-    out_says "key is now sha256:$key"
+    out_says "was $(grouped "$wrong")"
+    out_says "now $(grouped "$key")"
     must grep -q "^$place k sha256:$key " "$work/changed"
     must_not grep -q "$wrong" "$work/changed"
 

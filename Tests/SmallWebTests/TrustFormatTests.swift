@@ -79,6 +79,9 @@ import Testing
         #expect(pin.kind.rawValue == kind)
         #expect(pin.key.allSatisfy { "ab".contains($0) })
         #expect(KnownHosts(parsing: pin.line).pins == [pin])
+        #expect(TrustFormat.recognised(text, isDirectory: format.isDirectory) == format)
+        let more = text + "what is this\n"
+        #expect(TrustFormat.recognised(more, isDirectory: format.isDirectory) == nil)
     }
 
     @Test(arguments: TrustFormat.allCases)

@@ -7,18 +7,20 @@ internal import SmallWebTransport
 struct Command: Sendable {
     /// What stands at one place after the command's name.
     enum Operand: Sendable, Hashable {
-        case url, file, topic, optionName, text
+        case url, file, directory, topic, optionName, text, bookmark
         /// The name of one of the user's, and a host of the trust store.
         case identity, knownHost
         case choice([String])
     }
 
-    /// Its name and what follows it.
-    let synopsis: String
-    let name: String
+    /// Its name and what follows it, as a line for each way to call it: words in brackets may be
+    /// left out.
+    private(set) var synopsis: String
+    /// Of an action, with that of its command before it.
+    private(set) var name: String
     let summary: String
     /// For the manual: several sentences.
-    let manual: String
+    private(set) var manual: String
     /// Command lines, each with what it is good for.
     let examples: [(String, String)]
     /// The n-th goes with the n-th operand; the last is for all further ones.
@@ -33,6 +35,9 @@ struct Command: Sendable {
     private(set) var mainOptions: [String] = []
     /// Whether its URLs belong into the history.
     private(set) var visits: Bool
+    /// What it does by the word after its name; without one the first. Each is a command of its
+    /// own.
+    private(set) var actions: [Command] = []
 
     init(
         _ synopsis: String, _ summary: String, manual: String, examples: [(String, String)],
@@ -51,6 +56,36 @@ struct Command: Sendable {
         self.takes = takes
         self.run = run
         visits = operands.first == .url
+    }
+
+    /// A command that is nothing but its actions.
+    init(
+        _ synopsis: String, _ summary: String, manual: String, examples: [(String, String)],
+        actions: [Command]
+    ) {
+        self.init(
+            synopsis, summary, manual: manual, examples: examples, operands: [],
+            takes: { option in actions.contains { $0.takes(option) } }, run: actions[0].run)
+        self.actions = actions.map { action in
+            var action = action
+            action.name = "\(name) \(action.name)"
+            let usages = action.synopsis.split(whereSeparator: \.isNewline)
+            action.synopsis = usages.map { "\(name) \($0)" }.joined(separator: "\n")
+            if action.manual.isEmpty { action.manual = Manual.sentence(action.summary) }
+            action.visits = false
+            return action
+        }
+    }
+
+    /// - Parameter options: The long names of those that it takes beside those of all commands.
+    static func action(
+        _ synopsis: String, _ summary: String, manual: String = "",
+        examples: [(String, String)] = [], operands: [Operand] = [], options: [String] = [],
+        run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
+    ) -> Command {
+        Command(
+            synopsis, summary, manual: manual, examples: examples, operands: operands,
+            takes: { $0.isForAll || options.contains($0.long) }, run: run)
     }
 
     /// The same with another name.
@@ -84,16 +119,71 @@ struct Command: Sendable {
         all.first { $0.name == name || $0.aliases.contains(name) }
     }
 
+    /// The action of that name.
+    func action(_ word: String) -> Command? { actions.first { $0.word == word } }
+
+    /// The last of its name's words.
+    var word: String { name.split(separator: " ").last.map(String.init) ?? name }
+    var isAction: Bool { name.contains(" ") }
+
+    /// The action that the operands begin with, and what follows.
+    ///
+    /// - Throws: `usage` for an unknown one.
+    func resolved(_ operands: [String]) throws(FetchError) -> (Command, [String]) {
+        guard let first = actions.first else { return (self, operands) }
+        guard let word = operands.first else { return (first, []) }
+        guard let action = action(word) else {
+            throw usageError(
+                "unknown action \"\(name) \(word)\"",
+                hint: Nearest.question(word, among: actions.map(\.word))
+                    ?? "'smallweb \(name) --help' lists the actions")
+        }
+        return (action, Array(operands.dropFirst()))
+    }
+
+    /// - Throws: `usage` for more or fewer operands than the synopsis has. URLs may also come from
+    ///   a list, so commands of URLs count for themselves.
+    func checkCount(of given: [String]) throws(FetchError) {
+        guard isAction || operands.first != .url else { return }
+        let forms = synopsis.split(whereSeparator: \.isNewline).map { operandNames(in: $0) }
+        let isFitting = forms.contains { form in
+            let most = form.last?.contains("…") ?? false ? Int.max : form.count
+            return form.count { !$0.hasPrefix("[") }...most ~= given.count
+        }
+        guard !isFitting else { return }
+        let required = forms[0].filter { !$0.hasPrefix("[") }.dropFirst(given.count).first
+        throw usageError(
+            required.map { "\(name) wants a \($0)" }
+                ?? "\(name) has no use for \"\(given.last ?? "")\"",
+            hint: "usage: smallweb \(synopsis.prefix { !$0.isNewline })")
+    }
+
+    /// The words of a line of the synopsis after the name, without options and their values.
+    private func operandNames(in line: Substring) -> [String] {
+        var (names, depth, isValue) = ([""], 0, false)
+        for character in line.dropFirst(name.count + 1) {
+            depth += character == "[" ? 1 : character == "]" ? -1 : 0
+            if character == " " && depth == 0 {
+                names.append("")
+            } else {
+                names[names.count - 1].append(character)
+            }
+        }
+        return names.filter { word in
+            defer { isValue = word.hasPrefix("--") }
+            return !isValue && !word.isEmpty && !word.hasPrefix("--") && !word.hasPrefix("[--")
+        }
+    }
+
     /// The options that it takes, in the order of the table.
     var options: [Option] { Option.all.filter(takes) }
 
     /// - Throws: `usage` for an option that would change nothing.
     func refuseUseless(_ given: [String]) throws(FetchError) {
         for name in given where !options.contains(where: { $0.long == name }) {
-            let nearest = Nearest.name(to: name, among: options.map(\.long))
             throw usageError(
                 "\(self.name) has no use for --\(name)",
-                hint: nearest.map { "did you mean --\($0)?" }
+                hint: Nearest.question(name, among: options.map(\.long), sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
     }
@@ -160,7 +250,6 @@ struct Command: Sendable {
                 || ["fallback-curl", "json"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
-        guard operands.isEmpty else { throw usageError("schemes takes no operands") }
         for scheme in try settings.registry().schemes {
             if settings.records.areWanted {
                 try writeRecord { $0.members(of: scheme) }
@@ -226,7 +315,7 @@ enum Tool {
         let names = Command.all.flatMap { [$0.name] + $0.aliases }
         throw usageError(
             "unknown command \"\(first)\"",
-            hint: Nearest.name(to: first, among: names).map { "did you mean '\($0)'?" }
+            hint: Nearest.question(first, among: names)
                 ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
     }
 
@@ -250,11 +339,17 @@ enum Tool {
     private static func run(
         _ command: Command, _ settings: Settings, _ operands: [String]
     ) throws(FetchError) -> Int32 {
-        if settings.invocation.wantsHelp {
+        let wantsHelp = settings.invocation.wantsHelp
+        if !(wantsHelp && operands.isEmpty) {
+            let (action, rest) = try command.resolved(operands)
+            if !command.actions.isEmpty { return try run(action, settings, rest) }
+        }
+        if wantsHelp {
             try StandardStream.output.write(Help.short(of: command))
             return 0
         }
         try command.refuseUseless(settings.invocation.given)
+        try command.checkCount(of: operands)
         var settings = settings
         if command.takes(.config) {
             settings.configuration = try Configuration.load(settings).limited(to: command)

@@ -3,17 +3,17 @@ internal import SmallWeb
 
 extension Command {
     static let help: Command = Command(
-        "help [COMMAND|TOPIC]", "the manual of a command, or a topic",
+        "help [COMMAND|TOPIC] [ACTION]", "the manual of a command, or a topic",
         manual: "Shows the manual page of a command, through man(1) when standard output is a "
             + "terminal and the page is installed, and otherwise a text that the program "
-            + "contains. Topics are \(Help.topics.map(\.name).joined(separator: ", ")).",
+            + "contains. Of an action it shows the options. "
+            + "Topics are \(Help.topics.map(\.name).joined(separator: ", ")).",
         examples: [
             ("smallweb help get", "The manual page of get"),
             ("smallweb help exit-status", "What the exit statuses mean"),
         ],
         operands: [.topic], takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
-        guard operands.count <= 1 else { throw usageError("help takes one command or topic") }
         guard let name = operands.first else {
             try StandardStream.output.write(Help.summary)
             return 0
@@ -26,8 +26,13 @@ extension Command {
             let names = Command.all.map(\.name) + Help.topics.map(\.name)
             throw usageError(
                 "no help on \"\(name)\"",
-                hint: Nearest.name(to: name, among: names).map { "did you mean '\($0)'?" }
+                hint: Nearest.question(name, among: names)
                     ?? "topics: " + Help.topics.map(\.name).joined(separator: ", "))
+        }
+        if operands.count > 1 {
+            let action = try command.resolved(Array(operands.dropFirst())).0
+            try StandardStream.output.write(Help.text(of: action))
+            return 0
         }
         let page = "smallweb-" + command.name
         if Environment.isTerminal(1), Program.run(["man", page], silencesErrors: true) == 0 {

@@ -4,10 +4,9 @@ internal import SmallWebTransport
 
 extension Command {
     static let identity = Command(
-        "identity ACTION …", "make client certificates, bind them to places",
-        manual: "Makes and manages client certificates: list, new NAME [URL], show NAME, use NAME "
-            + "URL, unuse NAME [URL], import NAME CERT [KEY], import --from CLIENT PATH, export "
-            + "NAME and remove NAME. An identity is sent only to the URLs that it is bound to with "
+        "identity [ACTION] …", "make client certificates, bind them to places",
+        manual: "Makes and manages client certificates. An identity is sent only to the URLs that "
+            + "it is bound to with "
             + "use, and to what lies below them, never after a redirect to another place. Where "
             + "two are bound, the narrower place wins. gemini and titan are one place. Identities "
             + "are PEM files that only you can read; their keys may be encrypted. With --json each "
@@ -20,20 +19,7 @@ extension Command {
                 "Take over those of another client"
             ),
         ],
-        operands: [
-            .choice(["list", "new", "show", "use", "unuse", "import", "export", "remove"]),
-            .identity,
-            .url,
-        ],
-        takes: {
-            $0.isForAll || Option.ofConfiguration.contains($0.long)
-                || ["from", "key-type", "key-password-file", "json", "input"].contains($0.long)
-        }
-    ) { settings, operands throws(FetchError) in
-        try IdentityCommand(settings: settings, store: IdentityStore(Settings.plugins)).run(
-            operands)
-        return 0
-    }
+        actions: IdentityCommand.actions)
 }
 
 /// `smallweb identity`: client certificates, and the URLs that they are bound to.
@@ -41,36 +27,122 @@ struct IdentityCommand {
     let settings: Settings
     let store: IdentityStore
 
-    func run(_ operands: [String]) throws(FetchError) {
-        let rest = Array(operands.dropFirst())
-        switch (operands.first, rest.count) {
-        case (nil, _), ("list", 0): try list()
-        case ("new", 1), ("new", 2):
-            // Before the file is made: a bad URL must not leave an identity without its place.
-            let scope = try rest.count == 2 ? scope(rest[1]) : nil
-            let pem = try ClientIdentity.make(
-                name: rest[0], type: settings.stores.keyType, now: UTCDate.now)
-            try store.add(rest[0], pem)
-            if let scope { try store.change { $0.add(rest[0], scope) } }
-            try record(rest[0])
-        case ("show", 1): try show(rest[0])
-        case ("use", 2):
-            _ = try store.pem(rest[0])
-            let scope = try scope(rest[1])
-            try store.change { $0.add(rest[0], scope) }
-        case ("unuse", 1): try store.change { $0.remove(rest[0], scope: nil) }
-        case ("unuse", 2):
-            let scope = try scope(rest[1])
-            try store.change { $0.remove(rest[0], scope: scope) }
-        case ("import", 1), ("import", 2), ("import", 3): try bringIn(rest)
-        case ("export", 1): try StandardStream.output.writeForeign(try store.pem(rest[0]))
-        case ("remove", 1): try store.remove(rest[0])
-        default:
-            throw usageError(
-                "smallweb identity does not know \"\(operands.joined(separator: " "))\"",
-                hint: "list, new NAME [URL], show NAME, use NAME URL, unuse NAME [URL], import "
-                    + "NAME CERT [KEY], import --from CLIENT PATH, export NAME, remove NAME")
+    fileprivate static let actions = [
+        action("list", "the identities and their places", options: ["json"]) {
+            command, _ throws(FetchError) in try command.list()
+        },
+        action(
+            "new NAME [URL]", "make one, and bind it to URL",
+            examples: [
+                ("smallweb identity new bob gemini://example.org/app/", "For one place")
+            ], operands: [.text, .url], options: ["key-type", "json"]
+        ) { command, words throws(FetchError) in
+            try command.make(words[0], for: words.dropFirst().first)
+        },
+        action(
+            "show NAME", "its certificate, and where it is used",
+            examples: [("smallweb identity show alice", "Its names, dates and hashes")],
+            operands: [.identity], options: ["json"]
+        ) { command, words throws(FetchError) in try command.show(words[0]) },
+        action(
+            "use NAME URL", "bind it to URL and what lies below",
+            examples: [
+                ("smallweb identity use alice gemini://example.org/app", "Bind it to a place")
+            ], operands: [.identity, .url]
+        ) { command, words throws(FetchError) in
+            _ = try command.store.pem(words[0])
+            let scope = try command.scope(words[1])
+            try command.store.change { $0.add(words[0], scope) }
+        },
+        action(
+            "unuse NAME [URL]", "bind it no longer to URL, or to any place",
+            examples: [
+                ("smallweb identity unuse alice", "Bind it to nothing")
+            ], operands: [.identity, .url]
+        ) { command, words throws(FetchError) in
+            try command.unbind(words[0], from: words.dropFirst().first)
+        },
+        action(
+            "import NAME CERT [KEY]\nimport --from CLIENT PATH [DIR]",
+            "take over a PEM file, or all of a client",
+            manual: "Makes an identity of a certificate and its key, PEM, or of each that another "
+                + "client keeps in PATH. DIR is where the certificates of av-98 are, or those of "
+                + "telescope if they are in another place.",
+            examples: [
+                ("smallweb identity import carol me.crt me.key", "Of two files"),
+                (
+                    "smallweb identity import --from lagrange ~/.config/lagrange/idents",
+                    "All of another client"
+                ),
+            ],
+            operands: [.file], options: ["from", "key-password-file", "input", "json"]
+        ) { command, words throws(FetchError) in try command.bringIn(words) },
+        action(
+            "export NAME", "print its certificate and its key",
+            examples: [("smallweb identity export alice > alice.pem", "A copy to keep")],
+            operands: [.identity]
+        ) { command, words throws(FetchError) in
+            try StandardStream.output.writeForeign(try command.store.pem(words[0]))
+        },
+        action(
+            "remove NAME", "delete it, its key and its bindings",
+            manual: "Deletes an identity, its private key and its bindings. It asks first on a "
+                + "terminal, and wants --force elsewhere.",
+            examples: [("smallweb identity remove --force alice", "Without being asked")],
+            operands: [.identity], options: ["force", "input"]
+        ) { command, words throws(FetchError) in try command.remove(words[0]) },
+    ]
+
+    private static func action(
+        _ synopsis: String, _ summary: String, manual: String = "",
+        examples: [(String, String)] = [], operands: [Command.Operand] = [],
+        options: [String] = [],
+        _ body: @escaping @Sendable (IdentityCommand, [String]) throws(FetchError) -> Void
+    ) -> Command {
+        .action(
+            synopsis, summary, manual: manual, examples: examples, operands: operands,
+            options: options + Option.ofConfiguration
+        ) { settings, words throws(FetchError) in
+            try body(
+                IdentityCommand(settings: settings, store: IdentityStore(Settings.plugins)), words)
+            return 0
         }
+    }
+
+    private func make(_ name: String, for url: String?) throws(FetchError) {
+        // Before the file is made: a bad URL must not leave an identity without its place.
+        let scope = try url.map(scope)
+        let pem = try ClientIdentity.make(
+            name: name, type: settings.stores.keyType, now: UTCDate.now)
+        try store.add(name, pem)
+        if let scope { try store.change { $0.add(name, scope) } }
+        try record(name)
+    }
+
+    private func unbind(_ name: String, from url: String?) throws(FetchError) {
+        let scope = try url.map(scope)
+        let bound = try store.bindings().scopes(of: name)
+        guard !bound.isEmpty || store.names().contains(name) else {
+            _ = try store.pem(name)
+            return
+        }
+        guard scope.map(bound.contains) ?? !bound.isEmpty else {
+            let places = bound.map(\.description).joined(separator: " ")
+            throw usageError(
+                "\(name) is not bound to \(scope?.description ?? "any place")",
+                hint: bound.isEmpty ? "'smallweb identity list' shows what is" : "to \(places)")
+        }
+        try store.change { $0.remove(name, scope: scope) }
+    }
+
+    private func remove(_ name: String) throws(FetchError) {
+        _ = try store.pem(name)
+        let places = try store.bindings().scopes(of: name).map(\.description)
+        let use = places.isEmpty ? "" : ", bound to \(places.joined(separator: " "))"
+        guard try settings.confirms("delete \(try store.path(name))\(use)?") else {
+            throw usageError("\(name) was kept")
+        }
+        try store.remove(name)
     }
 
     private func list() throws(FetchError) {
@@ -120,7 +192,7 @@ struct IdentityCommand {
     private func bringIn(_ operands: [String]) throws(FetchError) {
         guard let client = settings.stores.importClient else {
             guard operands.count > 1 else {
-                throw usageError("import wants NAME CERT [KEY], or --from CLIENT PATH")
+                throw usageError("identity import wants NAME CERT [KEY], or --from CLIENT PATH")
             }
             let foreign = ForeignIdentity(
                 name: operands[0], certificate: operands[1],
@@ -129,7 +201,8 @@ struct IdentityCommand {
             return
         }
         guard let format = IdentityFormat(rawValue: client) else {
-            throw usageError("--from wants one of \(IdentityFormat.names), not \"\(client)\"")
+            throw OptionValue.unknown(
+                client, "--from", among: IdentityFormat.allCases.map(\.rawValue))
         }
         let found = try format.identities(
             in: operands[0], files: operands.count > 1 ? operands[1] : nil)

@@ -5,66 +5,113 @@ internal import SmallWebTransport
 
 extension Command {
     static let trust = Command(
-        "trust ACTION …", "show and change the store of known keys",
-        manual: "Shows and changes the store of known keys: list and show what is pinned, add, "
-            + "replace and remove pins, check a server against them, import and export the "
-            + "stores of other clients. check sends nothing and stores nothing; it exits with 0 "
-            + "for a known key, 60 for an unknown server and 90 for a changed key. expiring lists "
-            + "the certificates that end soon, for a monitor: it exits with 0 when there is none, "
-            + "1 when there is one, and 2 when one has ended already. With --json each entry that "
-            + "is listed, added or imported is a record.",
+        "trust [ACTION] …", "show and change the store of known keys",
+        manual: "Shows and changes the store of known keys. HOST may be a URL as well. With --json "
+            + "each entry that is listed, added or imported is a record.",
         examples: [
-            ("smallweb trust list", "The keys that are pinned"),
             ("smallweb trust show geminiprotocol.net", "What is known of one host"),
             ("smallweb trust check geminiprotocol.net", "Whether its key is the known one"),
-            ("smallweb trust expiring --within 14d", "For a monitor"),
+            ("smallweb trust list", "The keys that are pinned"),
         ],
-        operands: [
-            .choice([
-                "list", "show", "add", "replace", "remove", "check", "import", "export",
-                "expiring",
-            ]), .knownHost,
-        ],
-        takes: {
-            // To reach a server, and to say which key is meant.
-            let others = [
-                "json", "connect-timeout", "ipv4", "ipv6", "resolve", "pin", "known-hosts",
-            ]
-            return $0.isForAll || Option.ofConfiguration.contains($0.long)
-                || others.contains($0.long)
-                || Option.ofStores.contains($0.long) && $0.long != "key-type"
-        }
-    ) { settings, operands throws(FetchError) in
-        try TrustCommand(settings: settings).run(operands)
-    }
+        actions: TrustCommand.actions)
 }
 
 /// `smallweb trust`: the store of known keys, as commands.
 struct TrustCommand: Sendable {
     let settings: Settings
 
-    /// - Returns: 0, or for `expiring` what a monitor makes of it: 1 soon, 2 already.
-    func run(_ operands: [String]) throws(FetchError) -> Int32 {
-        let rest = Array(operands.dropFirst())
-        switch (operands.first, rest.count) {
-        case ("list", 0), (nil, _): try list(try hosts().pins)
-        case ("show", 1): try show(place(rest[0]))
-        case ("add", 1): try add(place(rest[0]))
-        case ("replace", 1): try replace(place(rest[0]))
-        case ("remove", 1): try remove(place(rest[0]))
-        case ("check", 1): try probe(place(rest[0]), .locked)
-        case ("import", 1): try importPins(rest[0])
-        case ("export", 0): try export()
-        case ("export", 1): try export(to: rest[0])
-        case ("expiring", 0): return try expiring()
-        default:
-            throw usageError(
-                "smallweb trust does not know \"\(operands.joined(separator: " "))\"",
-                hint: "list, show HOST:PORT, add HOST:PORT [--pin HASH], replace HOST:PORT --pin "
-                    + "HASH, remove HOST:PORT, check HOST:PORT, import --from CLIENT FILE, "
-                    + "export --to CLIENT [DIR], expiring [--within 14d]")
+    /// What connects takes these.
+    private static let ofConnections = ["connect-timeout", "ipv4", "ipv6", "resolve"]
+
+    fileprivate static let actions = [
+        action("list", "the keys that are pinned", options: ["json"]) {
+            command, _ throws(FetchError) in try command.list(try command.hosts().pins)
+        },
+        action(
+            "show HOST[:PORT]", "what is known of a host",
+            examples: [("smallweb trust show example.org:1965", "Its key, and since when")],
+            operands: [.knownHost], options: ["json"]
+        ) { command, words throws(FetchError) in try command.show(command.place(words[0])) },
+        action(
+            "add HOST[:PORT] [--pin sha256:HEX]", "pin the key of --pin, or the present one",
+            manual: "Pins the key that --pin names, without a connection. Without --pin it "
+                + "connects and pins the key that the server has, if no other is known.",
+            examples: [("smallweb trust add example.net", "The key that it has now")],
+            operands: [.url], options: ["pin", "json"] + ofConnections
+        ) { command, words throws(FetchError) in try command.add(command.place(words[0])) },
+        action(
+            "replace HOST[:PORT] [--pin sha256:HEX]", "pin another key instead of the known ones",
+            manual: "Pins the key that --pin names instead of all that are known, without a "
+                + "connection and without a question. Without --pin it connects, shows the old "
+                + "key and the one that the server has now, and asks on a terminal; elsewhere it "
+                + "wants --force.",
+            examples: [
+                ("smallweb trust replace --force example.org", "By the key that it has now"),
+                (
+                    "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"",
+                    "By a hash from its owner"
+                ),
+            ],
+            operands: [.knownHost], options: ["pin", "force", "input", "json"] + ofConnections
+        ) { command, words throws(FetchError) in try command.replace(command.place(words[0])) },
+        action(
+            "remove HOST[:PORT]", "forget the keys of a host",
+            examples: [("smallweb trust remove example.org", "The next visit is the first")],
+            operands: [.knownHost], options: ["json"]
+        ) { command, words throws(FetchError) in try command.remove(command.place(words[0])) },
+        action(
+            "check HOST[:PORT]", "connect and compare, change nothing",
+            manual: "Connects, sends nothing and stores nothing. It exits with 0 for a known key, "
+                + "60 for an unknown server and 90 for a changed key.",
+            examples: [("smallweb trust check example.org", "Whether its key is the known one")],
+            operands: [.knownHost], options: ["json"] + ofConnections
+        ) { command, words throws(FetchError) in
+            try command.probe(command.place(words[0]), command.store(.locked))
+        },
+        action(
+            "import [--from CLIENT] FILE", "add what another client knows",
+            manual: "Adds the keys of another client's store. Whose it is need not be said when "
+                + "every line can be of one client alone. Keys that are known stay, unless "
+                + "--replace is given.",
+            examples: [
+                (
+                    "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt",
+                    "Those of Lagrange"
+                )
+            ],
+            operands: [.file], options: ["from", "replace", "json"]
+        ) { command, words throws(FetchError) in try command.importPins(words[0]) },
+        action(
+            "export --to CLIENT [DIR]", "write the store as another client has it",
+            manual: "Writes the store as another client has it, to standard output, or to DIR for "
+                + "one that keeps a directory.",
+            examples: [("smallweb trust export --to gmni > known_hosts", "For gmni")],
+            operands: [.directory], options: ["to"]
+        ) { command, words throws(FetchError) in try command.export(to: words.first) },
+        .action(
+            "expiring [--within TIME]", "certificates that end soon, for a monitor",
+            manual: "Lists the certificates that end soon, for a monitor: it exits with 0 when "
+                + "there is none, 1 when there is one, and 2 when one has ended already.",
+            examples: [("smallweb trust expiring --within 14d", "In the next two weeks")],
+            options: ofAll + ["within", "json"]
+        ) { settings, _ throws(FetchError) in try TrustCommand(settings: settings).expiring() },
+    ]
+
+    private static let ofAll = ["known-hosts"] + Option.ofConfiguration
+
+    private static func action(
+        _ synopsis: String, _ summary: String, manual: String = "",
+        examples: [(String, String)] = [], operands: [Command.Operand] = [],
+        options: [String] = [],
+        _ body: @escaping @Sendable (TrustCommand, [String]) throws(FetchError) -> Void
+    ) -> Command {
+        .action(
+            synopsis, summary, manual: manual, examples: examples, operands: operands,
+            options: options + ofAll
+        ) { settings, words throws(FetchError) in
+            try body(TrustCommand(settings: settings), words)
+            return 0
         }
-        return 0
     }
 
     private func store(_ policy: TrustPolicy = .tofu) throws(FetchError) -> TrustStore {
@@ -163,7 +210,10 @@ struct TrustCommand: Sendable {
 
     /// With `--pin` offline; without it the key that the server has now.
     private func add(_ place: String) throws(FetchError) {
-        guard let pin = try newPin(place, via: "added") else { return try probe(place, .tofu) }
+        guard let pin = try newPin(place, via: "added") else {
+            _ = try probe(place, store(.tofu))
+            return
+        }
         try change { hosts throws(FetchError) in
             if !hosts.pins(of: place).contains(where: { $0.digest == pin.digest }) {
                 hosts.add(pin)
@@ -174,7 +224,7 @@ struct TrustCommand: Sendable {
 
     private func replace(_ place: String) throws(FetchError) {
         guard let pin = try newPin(place, via: "replaced") else {
-            throw usageError("replace needs the new key: --pin sha256:HEX")
+            return try replaceByPresent(place)
         }
         try change { hosts throws(FetchError) in
             hosts.remove(place)
@@ -183,18 +233,49 @@ struct TrustCommand: Sendable {
         try record([pin])
     }
 
+    /// The key that the server has now, if a person agrees.
+    private func replaceByPresent(_ place: String) throws(FetchError) {
+        let (isForced, asker) = (settings.stores.isForced, settings.asker)
+        guard isForced || asker.canAsk else {
+            throw usageError(
+                "there is no terminal to ask on: confirm the server's present key with --force, "
+                    + "or name the new one with --pin")
+        }
+        let isRefused = Locked(false)
+        var store = try store(.ask)
+        store.asker = { error in
+            let isWanted = isForced || asker.confirms(error)
+            isRefused.withLock { $0 = !isWanted }
+            return isWanted
+        }
+        do throws(FetchError) {
+            let key = try probe(place, store)
+            try change { hosts throws(FetchError) in
+                let kept = hosts.pins(of: place).filter { $0.digest == key }
+                hosts.remove(place)
+                kept.forEach { hosts.add($0) }
+            }
+        } catch {
+            guard isRefused.withLock({ $0 }) else { throw error }
+            throw FetchError(error.outcome, .input, "the known keys of \(place) stay as they are")
+        }
+    }
+
     private func remove(_ place: String) throws(FetchError) {
         _ = try known(place)
         try change { hosts throws(FetchError) in _ = hosts.remove(place) }
     }
 
     /// Connects, judges and says so; sends nothing.
-    private func probe(_ place: String, _ policy: TrustPolicy) throws(FetchError) {
+    ///
+    /// - Returns: `sha256:HEX` of the key that is there.
+    @discardableResult
+    private func probe(_ place: String, _ store: TrustStore) throws(FetchError) -> String? {
         guard let colon = place.lastIndex(of: ":"),
             let port = UInt16(place[place.index(after: colon)...])
         else { throw usageError("\"\(place)\" is no HOST:PORT") }
         let host = place[..<colon].filter { $0 != "[" && $0 != "]" }
-        var options = Fetcher.Options(trustStore: try store(policy))
+        var options = Fetcher.Options(trustStore: store)
         options.resolver.overrides = settings.connection.resolverOverrides
         options.resolver.family = settings.connection.family
         var limits = Limits()
@@ -211,11 +292,12 @@ struct TrustCommand: Sendable {
         for note in notes { Messages(settings.messages).note(place, note) }
         if settings.records.areWanted { try writeRecord { $0.members(of: check) } }
         if let error = check.error { throw error }
-        guard let connection = check.connection, let trust = connection.trust,
-            let certificate = connection.tls?.certificate, !settings.records.areWanted
-        else { return }
-        try StandardStream.output.writeForeign(
-            "\(place)\t\(trust.verdict.rawValue)\tsha256:\(certificate.spkiSHA256.hex)\n")
+        let key = check.connection?.tls.map { "sha256:" + $0.certificate.spkiSHA256.hex }
+        if let key, let trust = check.connection?.trust, !settings.records.areWanted {
+            try StandardStream.output.writeForeign(
+                "\(place)\t\(trust.verdict.rawValue)\t\(key)\n")
+        }
+        return key
     }
 
     private func expiring() throws(FetchError) -> Int32 {
@@ -229,11 +311,13 @@ struct TrustCommand: Sendable {
     // MARK: Other clients
 
     private func importPins(_ path: String) throws(FetchError) {
-        guard let format = settings.stores.importClient.flatMap(TrustFormat.init) else {
-            throw usageError("import needs --from, one of \(TrustFormat.names)")
+        let named = try settings.stores.importClient.map { name throws(FetchError) in
+            if let format = TrustFormat(rawValue: name) { return format }
+            throw OptionValue.unknown(name, "--from", among: TrustFormat.allCases.map(\.rawValue))
         }
+        let isDirectory = named?.isDirectory ?? DirectoryText.isDirectory(path)
         let text =
-            format.isDirectory
+            isDirectory
             ? try DirectoryText.read(path)
             : String(decoding: try InputSource.read("@" + path), as: UTF8.self)
         guard !text.hasPrefix("SQLite format 3") else {
@@ -241,6 +325,11 @@ struct TrustCommand: Sendable {
                 "\(path) is a database, and smallweb reads text",
                 hint: "sqlite3 -separator '|' \(path) 'select hostname, port, fingerprint from "
                     + "cert_cache' | smallweb trust import --from av-98 -")
+        }
+        guard let format = named ?? TrustFormat.recognised(text, isDirectory: isDirectory) else {
+            throw usageError(
+                "\(path) does not say whose it is: trust import wants --from, one of "
+                    + TrustFormat.names)
         }
         let (pins, refused) = format.pins(in: text)
         let overwrites = settings.stores.replacesPins
@@ -250,7 +339,8 @@ struct TrustCommand: Sendable {
         try record(added)
         if settings.messages.showsNotes {
             try StandardStream.error.write(
-                "imported \(added.count), kept \(pins.count - added.count) that were known, "
+                (named == nil ? "from \(format.rawValue): " : "")
+                    + "imported \(added.count), kept \(pins.count - added.count) that were known, "
                     + "could not read \(refused) lines\n")
         }
         guard refused == 0 || !pins.isEmpty else {
@@ -259,9 +349,9 @@ struct TrustCommand: Sendable {
     }
 
     /// - Parameter directory: Where a client's files go that keeps a directory of them.
-    private func export(to directory: String? = nil) throws(FetchError) {
+    private func export(to directory: String?) throws(FetchError) {
         guard let format = settings.stores.exportFormat else {
-            throw usageError("export needs --to, one of \(TrustFormat.names)")
+            throw usageError("trust export wants --to, one of \(TrustFormat.names)")
         }
         guard let (text, left) = format.text(of: try hosts().pins) else {
             throw usageError("the store of \(format.rawValue) is no text that could be written")

@@ -92,13 +92,19 @@ struct Completion {
         }
         // A list of URLs: @FILE.
         if word.hasPrefix("@") { return flags = [.files] }
-        // 'trust import' and 'identity import' read a file.
-        if line.firstOperand == "import" { return flags = [.files] }
+        if line.operands == 0 {
+            for action in command.actions { add(action.word, action.summary, ifItBeginsWith: word) }
+        }
         let kinds = command.operands
         guard !kinds.isEmpty else { return }
         switch kinds[min(line.operands, kinds.count - 1)] {
         case .url: offerURLs(word)
         case .file: flags = [.files]
+        case .directory: flags = [.dirs]
+        case .bookmark:
+            for bookmark in URLCompletion.bookmarks {
+                add(bookmark.url, bookmark.title, ifItBeginsWith: word)
+            }
         case .topic:
             for command in Command.all { add(command.name, command.summary, ifItBeginsWith: word) }
             for topic in Help.topics { add(topic.name, topic.summary, ifItBeginsWith: word) }
@@ -178,7 +184,6 @@ private struct WordsBefore {
     var command: Command?
     /// Operands after the command.
     var operands = 0
-    var firstOperand: String?
     var used: Set<String> = []
     /// The option whose value comes next.
     var waiting: Option?
@@ -217,8 +222,9 @@ private struct WordsBefore {
     }
 
     private mutating func takeOperand(_ word: String) {
-        if command != nil {
-            if operands == 0 { firstOperand = word }
+        if let action = operands == 0 ? command?.action(word) : nil {
+            command = action
+        } else if command != nil {
             operands += 1
         } else if let named = Command.named(word) {
             command = named

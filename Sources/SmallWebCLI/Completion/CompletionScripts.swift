@@ -188,9 +188,11 @@ extension Command {
         operands: [.choice(CompletionScripts.all.map(\.shell))],
         takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
-        guard operands.count == 1,
-            let script = CompletionScripts.all.first(where: { $0.shell == operands[0] })
-        else { throw usageError("completions takes bash, zsh or fish") }
+        guard let script = CompletionScripts.all.first(where: { $0.shell == operands[0] }) else {
+            throw usageError(
+                "completions wants bash, zsh or fish",
+                hint: Nearest.question(operands[0], among: CompletionScripts.all.map(\.shell)))
+        }
         try StandardStream.output.write(script.text)
         return 0
     }

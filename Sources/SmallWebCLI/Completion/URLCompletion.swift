@@ -117,7 +117,7 @@ struct URLCompletion {
     private static var known: [String] { bookmarks.map(\.url) + visits(History.entriesMax) }
 
     /// Completion does without what it cannot read.
-    private static var bookmarks: [Bookmarks.Bookmark] { (try? Bookmarks.all()) ?? [] }
+    static var bookmarks: [Bookmarks.Bookmark] { (try? Bookmarks.all()) ?? [] }
 
     private static func visits(_ count: Int) -> [String] { (try? History.latest(count)) ?? [] }
 

@@ -27,21 +27,27 @@ enum Help {
     static func short(of command: Command) -> String {
         let full = text(of: command)
         guard full.count(where: \.isNewline) > linesMax else { return full }
-        var text = "usage: smallweb \(command.synopsis)\n\n"
+        var text = usage(of: command) + "\n" + actions(of: command)
         let examples = command.examples.prefix(2).map { line, use in
             use.count + line.count <= 78 ? "\n\(use): \(line)" : "\n\(use):\n    \(line)"
         }.joined()
-        let room = linesMax - 7 - examples.count(where: \.isNewline)
+        let room = linesMax - 6 - (text + examples).count(where: \.isNewline)
         // A command without URLs has options of its own.
         let own = command.options.filter {
             command.operands.first != .url && [.store, .config].contains($0.group)
+                || command.isAction && !$0.isForAll
         }
         let first = command.mainOptions + own.map(\.long)
         let names = first + mainOptions.filter { !first.contains($0) }
         let options = names.compactMap { name in command.options.first { $0.long == name } }
+        guard command.actions.isEmpty else {
+            return text + examples + "\n\nThe options of an action: "
+                + "smallweb \(command.actions[0].name) --help\n"
+                + "All of them: smallweb help \(command.name)\n"
+        }
         for option in options.prefix(room) { text += row(syntax(option), option.summary) }
         return text + examples + "\n\n"
-            + "These are the main ones of \(command.options.count) options. "
+            + "The main ones of \(command.options.count) options. "
             + "All of them: smallweb help \(command.name)\n"
     }
 
@@ -55,7 +61,8 @@ enum Help {
 
     /// All options of a command.
     static func text(of command: Command) -> String {
-        var text = "usage: smallweb \(command.synopsis)\n\n\(command.summary)\n"
+        var text = usage(of: command) + "\n\(command.summary)\n"
+        if !command.actions.isEmpty { text += "\nActions:\n" + actions(of: command) }
         for group in Option.Group.all {
             let options = command.options.filter { $0.group == group }
             if options.isEmpty { continue }
@@ -64,7 +71,22 @@ enum Help {
         }
         for (line, use) in command.examples { text += "\n\(use):\n    \(line)\n" }
         return text
-            + "\nA switch is turned off by --no-NAME. In full: man smallweb-\(command.name)\n"
+            + "\nA switch is turned off by --no-NAME. "
+            + "In full: man \(Manual.pageName(of: command))\n"
+    }
+
+    private static func actions(of command: Command) -> String {
+        command.actions.map { action in
+            let usage = action.synopsis.prefix { !$0.isNewline }
+            return row(String(usage.dropFirst(command.name.count + 1)), action.summary)
+        }.joined()
+    }
+
+    /// A line for each way to call it.
+    private static func usage(of command: Command) -> String {
+        command.synopsis.split(whereSeparator: \.isNewline).enumerated().map {
+            ($0 == 0 ? "usage: " : "       ") + "smallweb \($1)\n"
+        }.joined()
     }
 
     /// What `help` knows beside the commands.

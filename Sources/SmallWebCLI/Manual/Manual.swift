@@ -89,7 +89,7 @@ enum Manual {
         text += ".Sh SYNOPSIS\n.Nm smallweb \(command.name)\n.Op Ar options\n"
         let operands = command.synopsis.dropFirst(command.name.count).drop { $0 == " " }
         if !operands.isEmpty { text += ".Ar \(escaped(String(operands)))\n" }
-        text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n"
+        text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n" + actions(of: command)
         for group in Option.Group.all {
             let options = command.options.filter { $0.group == group }
             if options.isEmpty { continue }
@@ -104,6 +104,28 @@ enum Manual {
         text += command.examples.map(example).joined(separator: ".Pp\n")
         let others = furtherReading[command.name] ?? []
         return text + seeAlso(["smallweb 1"] + others.map { "smallweb-" + $0 })
+    }
+
+    private static func actions(of command: Command) -> String {
+        if command.actions.isEmpty { return "" }
+        var text = ".Ss Actions\n.Bl -tag -width Ds\n"
+        for action in command.actions {
+            for usage in action.synopsis.split(whereSeparator: \.isNewline) {
+                text += ".It Li \"\(escaped(String(usage.dropFirst(command.name.count + 1))))\"\n"
+            }
+            text += filled(action.manual) + "\n"
+            let own = action.options.filter {
+                !$0.isForAll && !Option.ofConfiguration.contains($0.long)
+            }.map { "--" + $0.long }
+            if !own.isEmpty { text += filled("Options: \(own.joined(separator: ", ")).") + "\n" }
+            for (line, _) in action.examples { text += ".Pp\n.Dl \(escaped(line))\n" }
+        }
+        return text + ".El\n"
+    }
+
+    /// The name of the page with all of a command, or of an action's command.
+    static func pageName(of command: Command) -> String {
+        "smallweb-" + command.name.prefix { $0 != " " }
     }
 
     private static let furtherReading = [
@@ -240,7 +262,7 @@ enum Manual {
         return ".Sh SEE ALSO\n" + lines.joined(separator: "\n") + "\n"
     }
 
-    private static func sentence(_ text: String) -> String {
+    static func sentence(_ text: String) -> String {
         text.prefix(1).uppercased() + text.dropFirst() + "."
     }
 

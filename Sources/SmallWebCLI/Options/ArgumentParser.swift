@@ -44,7 +44,8 @@ struct ArgumentParser {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
             throw usageError(
                 "unknown option --\(name)",
-                hint: Nearest.name(to: String(name), among: names).map { "did you mean --\($0)?" }
+                hint: ForeignOptions.pointer(name)
+                    ?? Nearest.question(String(name), among: names, sign: "--")
                     ?? helpHint)
         }
     }
@@ -60,7 +61,9 @@ struct ArgumentParser {
         var rest = text
         while let letter = rest.popFirst() {
             guard let option = Option.all.first(where: { $0.short == letter }) else {
-                throw usageError("unknown option -\(letter)", hint: helpHint)
+                throw usageError(
+                    "unknown option -\(letter)",
+                    hint: ForeignOptions.pointer(String(letter)) ?? helpHint)
             }
             if case .flag = option.action {
                 try apply(option, "-\(letter)", attached: nil)

@@ -221,7 +221,7 @@ struct Configuration: Sendable {
     private static func unknown(_ kind: String, _ name: String, _ names: [String]) -> FetchError {
         usageError(
             "unknown \(kind) \"\(name)\"",
-            hint: Nearest.name(to: name, among: names).map { "did you mean \($0)?" })
+            hint: Nearest.question(name, among: names))
     }
 
     private static func trimmed(_ text: some StringProtocol) -> String {
@@ -254,13 +254,10 @@ extension Command {
                 || $0.long == "json"
         }
     ) { settings, operands throws(FetchError) in
-        guard operands.count <= 1 else { throw usageError("config takes one name") }
         if let name = operands.first, ArgumentParser.option(long: name[...]) == nil {
             throw usageError(
                 "unknown option \"\(name)\"",
-                hint: Nearest.name(to: name, among: Option.all.map(\.long)).map {
-                    "did you mean \($0)?"
-                })
+                hint: Nearest.question(name, among: Option.all.map(\.long)))
         }
         for entry in try Configuration.load(settings).entries
         where operands.first == nil || operands.first == entry.option.long {

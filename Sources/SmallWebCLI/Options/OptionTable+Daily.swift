@@ -8,7 +8,7 @@ extension Option {
     private static let ofConversations: Set<String> = [
         "verbose", "progress", "progress-bar", "history", "config", "no-config",
     ]
-    static let ofConfiguration: Set<String> = ["config", "no-config"]
+    static let ofConfiguration = ["config", "no-config"]
 
     /// By itself: each run asks whether its command takes it, and need not make all the others.
     static let config = Option(

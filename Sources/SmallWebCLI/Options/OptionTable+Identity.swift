@@ -11,7 +11,7 @@ extension Option {
     /// Of `refs`.
     var isForReferences: Bool { group == .refs || purpose == .references }
 
-    static let ofStores: Set<String> = ["within", "from", "to", "replace", "key-type"]
+    static let ofStores: Set<String> = ["within", "from", "to", "replace", "force", "key-type"]
 
     /// Who we are, and what `put` sends.
     static let identity: [Option] = [

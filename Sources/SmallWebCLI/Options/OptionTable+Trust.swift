@@ -46,7 +46,8 @@ extension Option {
             }),
         Option(
             "from", .store, "import: the client that it comes from",
-            manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). Whose "
+            manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). It need "
+                + "not be said when the store tells it. Whose "
                 + "client certificates 'smallweb identity import' reads: "
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
@@ -65,6 +66,12 @@ extension Option {
             manual: "Lets an import replace keys that are known. Without it they stay.",
             example: "smallweb trust import --replace --from gmni known_hosts",
             .flag { settings, isOn in settings.stores.replacesPins = isOn }),
+        Option(
+            "force", .store, "do what cannot be undone without asking",
+            manual: "Does what cannot be undone without a question: identity remove, which deletes "
+                + "a private key, and trust replace without --pin.",
+            example: "smallweb identity remove --force alice",
+            .flag { settings, isOn in settings.stores.isForced = isOn }),
     ]
 }
 
@@ -72,8 +79,7 @@ extension OptionValue {
     /// The name of a policy.
     static func trust(_ text: String, _ option: String) throws(FetchError) -> String {
         guard TrustPolicy.names.contains(text) else {
-            let names = TrustPolicy.names.joined(separator: ", ")
-            throw usageError("\(option) wants one of \(names), not \"\(text)\"")
+            throw unknown(text, option, among: TrustPolicy.names)
         }
         return text
     }

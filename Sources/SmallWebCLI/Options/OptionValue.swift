@@ -36,7 +36,8 @@ enum OptionValue {
             guard let outcome = Outcome(rawValue: String(word)) else {
                 throw usageError(
                     "\(option): no outcome is called \"\(word)\"",
-                    hint: "'smallweb help exit-status' lists them")
+                    hint: Nearest.question(String(word), among: Outcome.allCases.map(\.rawValue))
+                        ?? "'smallweb help exit-status' lists them")
             }
             outcomes.insert(outcome)
         }
@@ -73,10 +74,15 @@ enum OptionValue {
         _ text: String, _ option: String
     ) throws(FetchError) -> Choice where Choice.RawValue == String {
         guard let choice = Choice(rawValue: text) else {
-            let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw usageError("\(option) wants one of \(names), not \"\(text)\"")
+            throw unknown(text, option, among: Choice.allCases.map(\.rawValue))
         }
         return choice
+    }
+
+    static func unknown(_ text: String, _ option: String, among names: [String]) -> FetchError {
+        usageError(
+            "\(option) wants one of \(names.joined(separator: ", ")), not \"\(text)\"",
+            hint: Nearest.question(text, among: names))
     }
 
     /// `a,b` or `=a,b` is those; `+a` and `-a` add to and take from `start`.
@@ -91,7 +97,8 @@ enum OptionValue {
             guard registry[String(name)] != nil else {
                 throw usageError(
                     "no plugin handles the scheme \"\(name)\"",
-                    hint: "'smallweb schemes' lists those that work")
+                    hint: Nearest.question(String(name), among: registry.schemes.map(\.name))
+                        ?? "'smallweb schemes' lists those that work")
             }
             if sign == "=" && isFirst { schemes = [] }
             if sign == "-" { schemes.remove(String(name)) } else { schemes.insert(String(name)) }

@@ -205,7 +205,7 @@ enum RecordFields {
                 }
                 throw usageError(
                     "unknown field \"\(name)\"",
-                    hint: Nearest.name(to: name, among: all).map { "did you mean \"\($0)\"?" }
+                    hint: Nearest.question(name, among: all)
                         ?? "the fields are \(all.joined(separator: ","))")
             }
             names.insert(name)

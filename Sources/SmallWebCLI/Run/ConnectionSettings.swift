@@ -65,12 +65,7 @@ struct ConnectionSettings: Sendable {
         var store = TrustStore(
             path: policy == .skip ? "" : try knownHosts(), policy: policy)
         if policy == .ask && asker.canAsk {
-            store.asker = { question in
-                asker.messages.ask(question)
-                let answer = asker.ask("trust it? [y/N]")
-                return answer.map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
-                    ?? false
-            }
+            store.asker = { asker.confirms($0) }
         }
         return store
     }

@@ -346,17 +346,22 @@ final class OneURL: @unchecked Sendable {
         switch result {
         case .ended(let ending): return report(ending)
         case .failed(let error):
-            if error.outcome != .interrupted { say(error.message, hint: error.advice, error.phase) }
+            if error.outcome != .interrupted {
+                say(error.message, error.fingerprints, hint: error.advice, error.phase)
+            }
             return error.outcome
         }
     }
 
     /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
-    private func say(_ message: String, hint: String?, _ phase: FetchError.Phase = .header) {
+    private func say(
+        _ message: String, _ details: [String] = [], hint: String?,
+        _ phase: FetchError.Phase = .header
+    ) {
         // A file that cannot be written has nothing to do with that place.
         let target = phase == .output ? nil : log?.redirects.last?.to
         let place = target.map { "redirected to \($0.display): " } ?? ""
-        context.messages.error(order.url, place + message, hint: hint)
+        context.messages.error(order.url, place + message, details: details, hint: hint)
     }
 
     private func report(_ ending: Ending) -> Outcome {

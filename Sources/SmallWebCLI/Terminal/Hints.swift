@@ -56,6 +56,25 @@ extension FetchError {
     /// What the user can do next, as one line.
     var advice: String? { hint ?? remedy?.hint }
 
+    /// The keys that were known and that are there now, a line for each, as a person compares
+    /// them.
+    var fingerprints: [String] {
+        guard outcome == .trustChanged || outcome == .untrusted else { return [] }
+        let isChange = expected?.contains(":") ?? false
+        return [("was", expected), (isChange ? "now" : "key", actual)].compactMap { name, value in
+            guard let value, let colon = value.lastIndex(of: ":") else { return nil }
+            let kind = value.hasPrefix("certificate") ? " (certificate)" : ""
+            return "  \(name) " + Self.grouped(value[colon...].dropFirst()) + kind
+        }
+    }
+
+    /// Eight digits at a time.
+    static func grouped(_ digits: Substring) -> String {
+        stride(from: 0, to: digits.count, by: 8).map {
+            String(digits.dropFirst($0).prefix(8))
+        }.joined(separator: " ")
+    }
+
     /// What was expected: for a limit of time the option that set it.
     var expectation: String? {
         guard let option = remedy?.timeOption else { return expected }

@@ -55,16 +55,17 @@ final class Messages {
     /// another one.
     var transientColumnsMax: Int { max(1, Environment.columns(2) - 3) }
 
-    /// `smallweb: URL: message`, and for a person the hint on a second line.
-    func error(_ url: String?, _ message: String, hint: String?) {
+    /// `smallweb: URL: message`, details on lines of their own, and for a person the hint.
+    func error(_ url: String?, _ message: String, details: [String] = [], hint: String?) {
         guard settings.showsErrors else { return }
         let place = url.map { "\(URI.display($0)): " } ?? ""
         line("smallweb: " + place + message, color: "31")
+        for detail in details { line(detail) }
         if let hint, isTerminal { line("hint: " + hint) }
     }
 
     func error(_ url: String?, _ error: FetchError) {
-        self.error(url, error.message, hint: error.advice)
+        self.error(url, error.message, details: error.fingerprints, hint: error.advice)
     }
 
     /// Help for a person at the terminal.
@@ -102,7 +103,10 @@ final class Messages {
     }
 
     /// What a question is about, on lines before it.
-    func ask(_ text: String) { line("smallweb: " + text) }
+    func ask(_ text: String, details: [String]) {
+        line("smallweb: " + text)
+        for detail in details { line(detail) }
+    }
 
     /// A line of JSON, which escapes what is dangerous by itself.
     func writeRecord(_ line: [UInt8]) {

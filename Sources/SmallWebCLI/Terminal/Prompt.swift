@@ -15,6 +15,31 @@ struct Asker: Sendable {
     func ask(_ question: String, isSensitive: Bool = false) -> [UInt8]? {
         Prompt.read(question, isSensitive: isSensitive, messages: messages)
     }
+
+    /// Whether the answer is yes.
+    func confirms(_ question: String) -> Bool {
+        ask(question + " [y/N]").map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
+            ?? false
+    }
+
+    /// Whether a key is trusted that would otherwise be refused by `error`.
+    func confirms(_ error: FetchError) -> Bool {
+        messages.ask(error.message, details: error.fingerprints)
+        return confirms("trust it?")
+    }
+}
+
+extension Settings {
+    /// Whether to do what cannot be undone: `--force`, or a person's yes.
+    ///
+    /// - Throws: `usage` when there is no person to ask.
+    func confirms(_ question: String) throws(FetchError) -> Bool {
+        if stores.isForced { return true }
+        guard asker.canAsk else {
+            throw usageError("\(question) There is no terminal to ask on: confirm it with --force")
+        }
+        return asker.confirms(question)
+    }
 }
 
 /// Asks the person at the terminal for one line.

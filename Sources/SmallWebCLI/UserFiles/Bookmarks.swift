@@ -39,15 +39,31 @@ enum Bookmarks {
         }
     }
 
+    /// The links of gemtext, and lines of URL, tab and title; what is neither is left out.
+    static func links(in bytes: [UInt8]) -> [(url: String, title: String)] {
+        bytes.split(separator: ASCII.lineFeed).compactMap { line in
+            var words = line
+            if line.starts(with: "=>".utf8) {
+                let rest = String(decoding: line.dropFirst(2), as: UTF8.self)
+                let parts = rest.split(maxSplits: 1, whereSeparator: \.isWhitespace)
+                let title = parts.count > 1 ? parts[1].drop(while: \.isWhitespace) : ""
+                words = Array("\(parts.first ?? "")\t\(title)".utf8)[...]
+            }
+            guard let bookmark = Bookmark(line: words),
+                (try? URI(parsing: bookmark.url))?.host != nil
+            else { return nil }
+            return (bookmark.url, bookmark.title)
+        }
+    }
+
     /// - Parameter text: Its URL as it is listed, or as it was added.
     static func remove(_ text: String) throws(FetchError) {
         try change { bytes throws(FetchError) in
             let urls = bookmarks(in: bytes).map(\.url)
             let url = urls.contains(text) ? text : (try? URI(parsing: text).description) ?? text
             guard urls.contains(url) else {
-                let nearest = Nearest.name(to: url, among: urls)
                 throw usageError(
-                    "\(url) is not bookmarked", hint: nearest.map { "did you mean \($0)?" })
+                    "\(url) is not bookmarked", hint: Nearest.question(url, among: urls))
             }
             remove(url, from: &bytes)
         }
@@ -81,10 +97,9 @@ enum Bookmarks {
 
 extension Command {
     static let bookmarks = Command(
-        "bookmarks [ACTION [URL]]", "URLs that completion offers first",
-        manual: "Lists the bookmarks as URL, tab, title (list); adds one, or gives it another "
-            + "title (add URL TITLE); removes one (remove URL). They are "
-            + "lines of a plain file that can be edited by hand.",
+        "bookmarks [ACTION] …", "URLs that completion offers first",
+        manual: "Lists and changes the bookmarks: lines of a plain file that can be edited by "
+            + "hand.",
         examples: [
             (
                 "smallweb bookmarks add gemini://geminiprotocol.net/ 'Project Gemini'",
@@ -92,20 +107,74 @@ extension Command {
             ),
             ("smallweb bookmarks | cut -f1", "All bookmarked URLs"),
         ],
-        operands: [.choice(["list", "add", "remove"]), .url, .text],
-        takes: { $0.isForAll }
-    ) { _, operands throws(FetchError) in
-        switch (operands.first ?? "list", operands.count) {
-        case ("list", ...1):
-            let lines = try Bookmarks.all().map { "\($0.url)\t\($0.title)\n" }
-            try StandardStream.output.writeForeign(Array(lines.joined().utf8))
-        case ("add", 2...):
-            try Bookmarks.add(operands[1], title: operands.dropFirst(2).joined(separator: " "))
-        case ("remove", 2):
-            try Bookmarks.remove(operands[1])
-        default:
-            throw usageError("bookmarks takes list, add URL [TITLE] or remove URL")
-        }
-        return 0
-    }
+        actions: [
+            .action(
+                "list", "the bookmarks: URL, tab, title",
+                manual: "Lists the bookmarks, one per line: URL, tab, title. 'smallweb get -' "
+                    + "reads such lines.",
+                options: ["json"]
+            ) { settings, _ throws(FetchError) in
+                for bookmark in try Bookmarks.all() {
+                    if settings.records.areWanted {
+                        try writeRecord { writer in
+                            writer.begin("bookmark")
+                            writer.member("url", bookmark.url)
+                            writer.member("title", bookmark.title)
+                        }
+                    } else {
+                        try StandardStream.output.writeForeign(
+                            "\(bookmark.url)\t\(bookmark.title)\n")
+                    }
+                }
+                return 0
+            },
+            .action(
+                "import FILE|-", "add the links of FILE",
+                manual: "Adds the links of gemtext, as other clients write their bookmarks, and "
+                    + "lines of URL, tab and title. What is bookmarked gets the title that is "
+                    + "read.",
+                examples: [
+                    (
+                        "smallweb bookmarks import ~/.config/other/bookmarks.gmi",
+                        "Take over those of another client"
+                    )
+                ],
+                operands: [.file]
+            ) { settings, operands throws(FetchError) in
+                let found = try Bookmarks.links(in: InputSource.read("@" + operands[0]))
+                for (url, title) in found { try Bookmarks.add(url, title: title) }
+                if settings.messages.showsNotes {
+                    try StandardStream.error.write("imported \(found.count)\n")
+                }
+                return 0
+            },
+            .action(
+                "export", "the bookmarks as gemtext",
+                manual: "Writes the bookmarks as a page of gemtext, which most clients read.",
+                examples: [("smallweb bookmarks export > bookmarks.gmi", "Make a page of them")]
+            ) { _, _ throws(FetchError) in
+                for bookmark in try Bookmarks.all() {
+                    try StandardStream.output.writeForeign(
+                        "=> \(bookmark.url) \(bookmark.title)\n")
+                }
+                return 0
+            },
+            .action(
+                "add URL [TITLE…]", "bookmark URL, or give it another title",
+                operands: [.url, .text]
+            ) { _, operands throws(FetchError) in
+                try Bookmarks.add(operands[0], title: operands.dropFirst().joined(separator: " "))
+                return 0
+            },
+            .action(
+                "remove URL", "remove a bookmark",
+                examples: [
+                    ("smallweb bookmarks remove gemini://example.org/", "Remove a bookmark")
+                ],
+                operands: [.bookmark]
+            ) { _, operands throws(FetchError) in
+                try Bookmarks.remove(operands[0])
+                return 0
+            },
+        ])
 }

@@ -90,8 +90,8 @@ enum History {
 
 extension Command {
     static let history = Command(
-        "history [list|clear]", "what was fetched, for completion",
-        manual: "Lists the URLs that were fetched, the latest first, or forgets them all. Only "
+        "history [ACTION]", "what was fetched, for completion",
+        manual: "Lists or forgets the URLs that were fetched. Only "
             + "successful runs with a terminal on standard output or standard error are recorded, "
             + "without query strings and passwords, the last 2000 of them. --no-history, the "
             + "same in the config file and SMALLWEB_NO_HISTORY turn it off.",
@@ -99,17 +99,25 @@ extension Command {
             ("smallweb history | head -n 20", "The last twenty visits"),
             ("smallweb history clear", "Forget them all"),
         ],
-        operands: [.choice(["list", "clear"])], takes: { $0.isForAll }
-    ) { _, operands throws(FetchError) in
-        switch operands {
-        case [], ["list"]:
-            try StandardStream.output.writeForeign(
-                try History.latest().map { $0 + "\n" }.joined())
-        case ["clear"]:
-            try History.clear()
-        default:
-            throw usageError("history takes list or clear, not \"\(operands[0])\"")
-        }
-        return 0
-    }
+        actions: [
+            .action(
+                "list", "the URLs, the latest first", options: ["json"]
+            ) { settings, _ throws(FetchError) in
+                for url in try History.latest() {
+                    if settings.records.areWanted {
+                        try writeRecord { writer in
+                            writer.begin("visit")
+                            writer.member("url", url)
+                        }
+                    } else {
+                        try StandardStream.output.writeForeign(url + "\n")
+                    }
+                }
+                return 0
+            },
+            .action("clear", "forget them all") { _, _ throws(FetchError) in
+                try History.clear()
+                return 0
+            },
+        ])
 }

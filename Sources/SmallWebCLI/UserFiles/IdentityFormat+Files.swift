@@ -18,10 +18,7 @@ extension IdentityFormat {
             var found: [ForeignIdentity] = []
             for host in try UserFiles.names(in: path) {
                 let directory = "\(path)/\(host)"
-                var status = stat()
-                guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-                    continue
-                }
+                guard DirectoryText.isDirectory(directory) else { continue }
                 found += try pairs(in: directory, "cert") { _ in ["//\(host)/"] }
             }
             return found

@@ -10,5 +10,7 @@ struct StoreSettings: Sendable {
     var importClient: String?
     var exportFormat: TrustFormat?
     var replacesPins = false
+    /// Whether what cannot be undone is done without a question.
+    var isForced = false
     var keyType = ClientIdentity.KeyType.ecdsa
 }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+
+/// Options of curl and wget that are called otherwise here, or are not needed: what to use instead.
+enum ForeignOptions {
+    /// - Parameter name: As it was typed, without its dashes. An option of ours never gets here.
+    static func pointer(_ name: some StringProtocol) -> String? {
+        let name = String(name)
+        return pointers.first { $0.names.split(separator: " ").contains { $0 == name } }?.pointer
+    }
+
+    static let pointers: [(names: String, pointer: String)] = [
+        ("timeout", "--max-time SEC is for the whole fetch, --read-timeout SEC for a silence"),
+        ("T", "'smallweb put URL FILE' uploads (curl); --max-time SEC limits the time (wget)"),
+        ("upload-file", "'smallweb put URL FILE' uploads"),
+        ("compressed", "compressed bodies are asked for and unpacked without an option"),
+        ("c", "-C - continues a file that is there"),
+        (
+            "p page-requisites r recursive mirror",
+            "'smallweb links URL | cut -f1 | smallweb get "
+                + "--tree -' fetches what a page links to"
+        ),
+        ("range", "-C OFFSET asks for the rest of a body"),
+        ("t tries", "--retry N tries again"),
+        ("wait", "--per-host-delay SEC waits between requests"),
+        ("spider", "'smallweb head URL' asks for no body"),
+        ("output-document", "-o FILE writes the body to FILE"),
+        ("J remote-header-name content-disposition", "-O takes the name from the URL alone"),
+        ("url", "a URL is an operand"),
+        ("b cookie", "--header 'Cookie: NAME=VALUE' sends a cookie"),
+        ("u user", "write USER:PASSWORD@ before the host, or use --header 'Authorization: ...'"),
+        ("G get F form", "write a query into the URL, or send a body with --data"),
+        (
+            "data-raw data-binary post-data post-file body-data body-file",
+            "--data TEXT or --data @FILE sends the bytes as they are"
+        ),
+        ("data-urlencode", "write the query into the URL"),
+        ("pinnedpubkey", "--pin sha256:HEX"),
+        ("no-check-certificate", "-k accepts any certificate"),
+        ("cacert ca-certificate", "SSL_CERT_FILE names the certificate authorities"),
+        ("no-verbose nv", "-q leaves out notes and progress"),
+        ("g globoff", "URLs have no patterns, so there is nothing to turn off"),
+        ("N no-buffer", "nothing is held back in a buffer"),
+    ]
+}

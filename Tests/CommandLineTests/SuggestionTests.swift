@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWebCLI
+
+/// What a person is told who has mistyped a name, or who is used to another program.
+@Suite(.timeLimit(.minutes(2)))
+struct SuggestionTests {
+    @Test func everyKindOfNameHasANearestOne() throws {
+        let smallweb = Smallweb()
+        #expect(try smallweb.run(["identity", "new", "alice"]).status == 0)
+        for (words, status, hint) in [
+            ("get gemni://example.org/", 1, "gemini://"), ("get gohper://x/", 1, "gopher://"),
+            ("get --proto gemnii gemini://x/", 2, "gemini"),
+            ("get --identity alcie gemini://127.0.0.1:1/", 58, "alice"),
+            ("identity show alise", 58, "alice"),
+            ("get --json --fields url,staus x:/", 2, "status"),
+            ("get --only timout --ledger l x:/", 2, "timeout"),
+            ("get --progress jsno x:/", 2, "json"), ("get --trust tufu x:/", 2, "tofu"),
+            ("identity import --from lagrnge x", 2, "lagrange"), ("trust shwo x", 2, "show"),
+            ("trust export --to gmini", 2, "gmni"), ("get --max-tiem 3 x:/", 2, "--max-time"),
+        ] as [(String, Int32, String)] {
+            let screen = try Screen(isTerminal: true, columns: 200)
+            let arguments = words.split(separator: " ").map(String.init)
+            #expect(try smallweb.run(arguments, on: screen) { _ in } == status, "\(words)")
+            #expect(screen.shown.contains("hint: did you mean \(hint)?"), "\(screen.shown)")
+        }
+    }
+
+    @Test func whatIsNotNearHasNoSuggestion() throws {
+        for words in ["get ftps://example.org/", "get --identity zoe gemini://127.0.0.1:1/"] {
+            let screen = try Screen(isTerminal: true, columns: 200)
+            let arguments = words.split(separator: " ").map(String.init)
+            #expect(try Smallweb().run(arguments, on: screen) { _ in } != 0)
+            #expect(!screen.shown.contains("did you mean"), "\(screen.shown)")
+            #expect(screen.shown.contains("hint: "))
+        }
+    }
+
+    @Test(arguments: [
+        ("--timeout", "--max-time"), ("--compressed", "without an option"), ("-c", "-C -"),
+        ("-p", "smallweb links"), ("-r", "smallweb links"), ("-t", "--retry"),
+        ("-T", "smallweb put"), ("--tries=3", "--retry"), ("--data-binary", "--data"),
+        ("--no-check-certificate", "-k"), ("-u", "USER:PASSWORD@"), ("-G", "--data"),
+    ])
+    func anOptionOfCurlOrWgetLeadsToOurs(option: String, pointer: String) throws {
+        let screen = try Screen(isTerminal: true, columns: 200)
+        #expect(try Smallweb().run(["get", option, "x"], on: screen) { _ in } == 2)
+        #expect(screen.shown.contains("unknown option "), "\(screen.shown)")
+        let hint = screen.shown.split(separator: "hint: ").last ?? ""
+        #expect(hint.contains(pointer), "\(screen.shown)")
+    }
+
+    /// A pointer that an option of ours hides, or that leads to none.
+    @Test func thePointersAreOfUse() throws {
+        let long = Set(Option.all.flatMap { [$0.long] + $0.aliases })
+        let short = Set(Option.all.compactMap { $0.short.map(String.init) })
+        for (names, pointer) in ForeignOptions.pointers {
+            for name in names.split(separator: " ").map(String.init) {
+                #expect(!long.contains(name) && !short.contains(name), "\(name)")
+            }
+            for word in pointer.split(separator: " ") where word.hasPrefix("-") && word.count > 1 {
+                let name = word.drop { $0 == "-" }.prefix { $0.isLetter || $0 == "-" }
+                let isKnown = long.contains(String(name)) || short.contains(String(name))
+                #expect(name.isEmpty || isKnown, "\(word)")
+            }
+        }
+    }
+}
