@@ -72,7 +72,7 @@ final class DaemonConversation: GitConversation {
             // dulwich and JGit say nothing when they refuse.
             return FetchError(
                 .truncated, .body, "the server hung up instead of answering a request",
-                hint: "it may give out only what 'smallweb refs' lists")
+                remedy: .listReferences)
         }
         guard stream.bytesReceived == 0 else {
             return FetchError(

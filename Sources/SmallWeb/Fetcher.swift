@@ -58,16 +58,28 @@ package struct Fetcher: Sendable {
     /// - Parameter url: A URI or IRI in full; an international host becomes its A-labels.
     /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`.
     package func request(_ url: String) throws(FetchError) -> Request {
-        try request(URI(parsing: url))
+        let uri: URI
+        do throws(FetchError) {
+            uri = try URI(parsing: url)
+        } catch {
+            // Such a URL may have another form than ours.
+            guard let scheme = URI.scheme(of: url), registry[scheme] == nil else { throw error }
+            throw Self.unsupported(scheme)
+        }
+        return try request(uri)
+    }
+
+    private static func unsupported(_ scheme: String) -> FetchError {
+        FetchError(
+            .unsupportedScheme, .input, "no plugin handles the scheme \"\(scheme)\"",
+            remedy: .useKnownScheme)
     }
 
     func request(_ uri: URI) throws(FetchError) -> Request {
         guard let entry = registry[uri.scheme] else {
             // HOST:PORT reads like a scheme and a path.
             let isPlace = uri.host == nil && uri.path.utf8.first.map(ASCII.isDigit) ?? false
-            var error = FetchError(
-                .unsupportedScheme, .input, "no plugin handles the scheme \"\(uri.scheme)\"",
-                remedy: isPlace ? nil : .useKnownScheme)
+            var error = Self.unsupported(uri.scheme)
             error.hint =
                 isPlace
                 ? "write it in full, for example gemini://\(uri)"

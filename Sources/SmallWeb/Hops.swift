@@ -86,7 +86,7 @@ struct Hops {
             seconds = limits.idleSeconds
         }
         log.timings.end()
-        let milliseconds = ((log.timings.total ?? 0) * 1000).rounded()
+        let milliseconds = ((log.timings.total?.inSeconds ?? 0) * 1000).rounded()
         result.expected = seconds.shortest
         result.actual = "\((milliseconds / 1000).shortest) s, \(log.traffic?.received ?? 0) bytes"
         return result

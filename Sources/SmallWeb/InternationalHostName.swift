@@ -22,12 +22,15 @@ enum InternationalHostName {
     ///
     /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
     static func toASCII(_ uri: URI) throws(FetchError) -> URI {
-        guard let host = uri.host, host.utf8.contains(where: { $0 >= 0x80 }) else { return uri }
+        guard let host = uri.host, !isASCII(host) else { return uri }
         // The mapping turns look-alikes such as U+FF0F into what ends a host: checked again.
         return try uri.replacingHost(toASCII(host))
     }
 
-    private static func toASCII(_ host: String) throws(FetchError) -> String {
+    private static func isASCII(_ host: String) -> Bool { host.utf8.allSatisfy { $0 < 0x80 } }
+
+    static func toASCII(_ host: String) throws(FetchError) -> String {
+        if isASCII(host) { return host }
         let convert = try loaded.get()
         var output: UnsafeMutablePointer<CChar>?
         let status = convert(host, &output, flags)

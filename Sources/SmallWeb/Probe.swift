@@ -31,4 +31,9 @@ extension Fetcher {
     package static func asciiHost(_ uri: URI) throws(FetchError) -> URI {
         try InternationalHostName.toASCII(uri)
     }
+
+    /// The same for the host alone.
+    package static func asciiHost(_ host: String) throws(FetchError) -> String {
+        try InternationalHostName.toASCII(host)
+    }
 }

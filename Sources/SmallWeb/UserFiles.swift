@@ -11,10 +11,11 @@ package enum UserFiles {
         if let base = Self.variable(variable), base.hasPrefix("/") {
             return "\(base)/smallweb/\(name)"
         }
-        let home =
-            Self.variable("HOME")
-            ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
         return home.map { "\($0)/\(fallback)/smallweb/\(name)" }
+    }
+
+    package static var home: String? {
+        variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
     }
 
     /// Of the environment; `nil` when unset or empty.

@@ -41,7 +41,7 @@ public struct HeaderFields: Sendable, Hashable {
     public init() {}
 
     /// Takes the next line. What is not a field is kept in ``bytes`` alone.
-    mutating func add(line: some Collection<UInt8>, isField: Bool) {
+    mutating func add(line: [UInt8], isField: Bool) {
         let start = bytes.count
         bytes += line
         var end = bytes.count
@@ -93,7 +93,7 @@ public struct HTTPReply: Sendable, Hashable {
     public init() {}
 
     /// Takes the next line of the header, the first of which is the status line.
-    public mutating func add(line bytes: some Collection<UInt8>) {
+    public mutating func add(line bytes: [UInt8]) {
         let isFirst = fields.bytes.isEmpty && bytes.starts(with: "HTTP/".utf8)
         fields.add(line: bytes, isField: !isFirst)
         guard isFirst else { return }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// How far a fetch got when, in seconds from its start, by curl's names.
+/// How far a fetch got when, from its start, by curl's names.
 ///
 /// `redirect` is when the last redirect was followed; what comes after belongs to the hop that
 /// followed it. `nil` is what has not happened, or was not needed.
@@ -8,19 +8,19 @@ public struct Timings: Sendable, Hashable {
     /// Unix time of the start, with its fraction.
     public let startTime: Double
     /// The last redirect was followed.
-    public private(set) var redirect: Double?
+    public private(set) var redirect: Duration?
     /// The host name had its addresses.
-    public private(set) var nameLookup: Double?
+    public private(set) var nameLookup: Duration?
     /// TCP was connected.
-    public private(set) var connect: Double?
+    public private(set) var connect: Duration?
     /// TLS and trust.
-    public private(set) var appConnect: Double?
+    public private(set) var appConnect: Duration?
     /// The request could be sent.
-    public private(set) var preTransfer: Double?
+    public private(set) var preTransfer: Duration?
     /// The reply's head.
-    public private(set) var startTransfer: Double?
+    public private(set) var startTransfer: Duration?
     /// The fetch was over.
-    public private(set) var total: Double?
+    public private(set) var total: Duration?
 
     private let start: Instant
 
@@ -34,26 +34,26 @@ public struct Timings: Sendable, Hashable {
     package mutating func note(_ event: Event) {
         switch event {
         case .redirect:
-            redirect = seconds(.now)
+            redirect = time(.now)
             (nameLookup, connect, appConnect, preTransfer) = (nil, nil, nil, nil)
             startTransfer = nil
         case .connected(let connection):
-            nameLookup = seconds(connection.moments.resolved)
-            connect = seconds(connection.moments.connected)
-            appConnect = seconds(connection.moments.secured)
-            preTransfer = seconds(connection.moments.ready)
+            nameLookup = time(connection.moments.resolved)
+            connect = time(connection.moments.connected)
+            appConnect = time(connection.moments.secured)
+            preTransfer = time(connection.moments.ready)
         case .head:
-            if startTransfer == nil { startTransfer = seconds(.now) }
+            if startTransfer == nil { startTransfer = time(.now) }
         default: break
         }
     }
 
     /// The fetch ends now.
-    package mutating func end() { total = seconds(.now) }
+    package mutating func end() { total = time(.now) }
 
     /// Never negative: a connection that was made for an earlier fetch was there at the start.
-    private func seconds(_ moment: Instant?) -> Double? {
-        moment.map { Double($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) / 1e9 }
+    private func time(_ moment: Instant?) -> Duration? {
+        moment.map { .nanoseconds($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) }
     }
 }
 

@@ -253,7 +253,7 @@ final class CurlTransfer {
         guard !hasReply else { return line.count }
         // Interim replies (1xx) announce another one.
         if isStatus { reply = HTTPReply() }
-        reply.add(line: line)
+        reply.add(line: Array(line))
         if isEnd && (reply.status >= 200 || reply.status == 101) { completeReply() }
         return line.count
     }

@@ -57,12 +57,6 @@ final class TCPSocket {
 
     /// Whether a pending connect has succeeded; false while it is pending.
     func isConnected() throws(SystemError) -> Bool {
-        var number: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        _ = try systemCall {
-            getsockopt(descriptor.borrowed, SOL_SOCKET, SO_ERROR, &number, &size)
-        }
-        if number != 0 { throw SystemError(number: number) }
         var peer = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let status = withUnsafeMutablePointer(to: &peer) {
@@ -70,7 +64,15 @@ final class TCPSocket {
                 getpeername(descriptor.borrowed, $0, &length)
             }
         }
-        return status == 0
+        // Most have succeeded when this is asked.
+        if status == 0 { return true }
+        var number: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        _ = try systemCall {
+            getsockopt(descriptor.borrowed, SOL_SOCKET, SO_ERROR, &number, &size)
+        }
+        if number != 0 { throw SystemError(number: number) }
+        return false
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {

@@ -57,6 +57,9 @@ struct ConfigurationScopeTests {
         ("inline-max", "1", "get --json --fields body gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("stream", "true", "get --json --fields body gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("events", "true", "get --json --fields body http://127.0.0.1:HTTP/moved"),
+        ("no-clobber", "true", "get -o file gopher://127.0.0.1:GOPHER/0/about.txt"),
+        ("skip-existing", "true", "get -v -o file gopher://127.0.0.1:GOPHER/0/about.txt"),
+        ("continue", "true", "get gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("data", "words", "get gopher://127.0.0.1:GOPHER/7/search"),
         ("location", "false", "get http://127.0.0.1:HTTP/moved"),
         ("max-redirs", "0", "get http://127.0.0.1:HTTP/moved"),
@@ -105,6 +108,8 @@ struct ConfigurationScopeTests {
     ]
 
     private static let exceptions: [String: String] = [
+        "overwrite": "its effect needs a file that has the URL's name",
+        "limit-rate": "its effect is time",
         "key": "of use with cert alone, and read where cert is",
         "key-password-file": "of use with cert alone, and read where cert is",
     ]

@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func standardInputIsNotCalledADash() throws {
-        let result = try Smallweb().run(["put", "titan://127.0.0.1:1/a"], stdin: "")
+        let result = try Smallweb().run(["put", "titan://127.0.0.1:1/a", "-"], stdin: "")
         #expect(result.status == 2)
         #expect(
             result.errors

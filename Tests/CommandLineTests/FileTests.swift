@@ -178,4 +178,67 @@ import Testing
         #expect(try Smallweb().run(arguments, on: screen, output: true) { _ in } == 0)
         #expect(screen.shown.hasPrefix("This hole"), "a pipe, which has no path")
     }
+
+    private func put(_ text: String, _ name: String, _ smallweb: Smallweb) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
+    }
+
+    @Test func aFileOfAnOutputBelongsIntoTheDirectory() throws {
+        let hole = try Hole()
+        let smallweb = Smallweb()
+        let url = hole.place + "/0/about.txt"
+        let words = ["--create-dirs", "--output-dir", "out"]
+        #expect(try smallweb.run(words + ["-o", "a", url]).status == 0)
+        let order = "{\"url\":\"\(url)\",\"output\":\"b\"}\n"
+        #expect(try smallweb.run(["get"] + words + ["--json", "-"], stdin: order).status == 0)
+        let absolute = smallweb.home.file("c")
+        #expect(try smallweb.run(words + ["-o", absolute, url]).status == 0)
+        #expect(smallweb.home.names == ["c", "out"])
+        #expect(smallweb.home.files(below: "out").sorted() == ["a", "b"])
+    }
+
+    @Test func whatIsThereIsKeptReplacedOrEnough() throws {
+        let (hole, smallweb) = (try Hole(), Smallweb())
+        let url = hole.place + "/0/about.txt"
+        try put("old", "page", smallweb)
+        let kept = try smallweb.run(["-v", "--no-clobber", "-o", "page", url])
+        #expect(kept.errors.contains("page exists: written to"), "\(kept.errors)")
+        #expect(smallweb.home.names == ["page", "page.1"])
+        #expect(smallweb.home.content("page") == Array("old".utf8))
+        hole.server.stop()
+        // Nothing is sent, so that the server is gone does not matter.
+        let enough = try smallweb.run(["--skip-existing", "-o", "page", url])
+        #expect(enough.status == 0 && enough.output.isEmpty)
+        let record = try smallweb.records(["--skip-existing", "-o", "page", url]).records.terminal[
+            0]
+        #expect(record["ok"]?.bool == true && record["body"]?["sha256"] == .null)
+        #expect(record["body"]?["path"]?.string?.hasSuffix("/page") == true)
+        try put("old", "about.txt", smallweb)
+        #expect(try smallweb.run(["-O", "--skip-existing", url]).status == 0)
+        #expect(try smallweb.run(["-O", url]).status == Outcome.connect.exitStatus)
+        let there = try Hole()
+        let other = there.place + "/0/about.txt"
+        #expect(try smallweb.run(["-O", "--overwrite", other]).status == 0)
+        #expect(smallweb.home.content("about.txt") != Array("old".utf8))
+        #expect(smallweb.home.names == ["about.txt", "page", "page.1"])
+        let word = try smallweb.run(["explain", "-O", "--skip-existing", other]).text
+        #expect(word.contains("about.txt, which exists: nothing is fetched"))
+    }
+
+    /// Half a second for 500 bytes.
+    @Test func aRateIsKept() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write([UInt8](repeating: 0x61, count: 500))
+        }
+        let start = ContinuousClock.now
+        let result = try Smallweb().run([
+            "--limit-rate", "1000", "gopher://127.0.0.1:\(server.port)/9/x",
+        ])
+        #expect(result.output.count == 500 && start.duration(to: .now) >= .milliseconds(500))
+        let slow = try Smallweb().run([
+            "-m", "0.2", "--limit-rate", "1", "gopher://127.0.0.1:\(server.port)/9/x",
+        ])
+        #expect(slow.status == Outcome.timeout.exitStatus)
+    }
 }

@@ -91,7 +91,35 @@ import Testing
         #expect(smallweb.home.content("5000")?.count == 5000)
         let cut = try smallweb.run(["-o", "cut", site.place + "/truncated"])
         #expect(cut.status == Outcome.truncated.exitStatus)
-        #expect(smallweb.home.names == ["5000"])
+        #expect(smallweb.home.names == ["5000", "cut.part"])
+    }
+
+    /// What a cut has left is one file, with which `-C -` goes on.
+    @Test func aCutLeavesOnePartThatIsFinished() throws {
+        let turns = Locked(0)
+        let server = try LoopbackServer { peer in
+            guard let request = WebRequest(from: peer) else { return }
+            let isFirst = turns.withLock { turns in
+                turns += 1
+                return turns <= 2
+            }
+            if isFirst {
+                peer.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabcd")
+            } else {
+                #expect(request.fields.contains { $0.value.contains("bytes=4-") })
+                peer.write("HTTP/1.1 206 Part\r\nContent-Range: bytes 4-9/10\r\n")
+                peer.write("Content-Length: 6\r\n\r\nefghij")
+            }
+        }
+        let url = "http://127.0.0.1:\(server.port)/file"
+        for _ in 1...2 {
+            let cut = try smallweb.run(["-O", url])
+            #expect(cut.status == Outcome.truncated.exitStatus)
+            #expect(smallweb.home.names == ["file.part"])
+        }
+        #expect(try smallweb.run(["--continue", "-O", url]).status == 0)
+        #expect(smallweb.home.names == ["file"])
+        #expect(smallweb.home.content("file") == Array("abcdefghij".utf8))
     }
 
     @Test func rawBytesStayCompressed() throws {

@@ -12,7 +12,39 @@ struct PutTests {
         _ server: LoopbackServer, _ arguments: [String], stdin: String? = nil
     ) throws -> Smallweb.Result {
         let url = "titan://127.0.0.1:\(server.port)/page.gmi"
-        return try smallweb.run(["put", url] + arguments, stdin: stdin)
+        return try smallweb.run(
+            ["put", url] + (stdin == nil ? [] : ["-"]) + arguments, stdin: stdin)
+    }
+
+    /// In a loop that reads a list, standard input is the list.
+    @Test func withoutAFileNothingIsRead() throws {
+        let url = "titan://127.0.0.1:1/a"
+        let missing = try smallweb.run(["put", url], stdin: "the rest of a list\n")
+        #expect(missing.status == 2 && missing.errors.contains("no file to upload"))
+        let both = try smallweb.run(["put", "--delete", url, "/etc/hosts"])
+        #expect(both.status == 2 && both.errors.contains("--delete sends nothing"))
+    }
+
+    @Test func theTypeComesFromTheFileOrElseFromTheURL() throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            let line = peer.readLine() ?? []
+            _ = peer.read(1)
+            peer.write(Array("20 text/plain\r\n".utf8) + line)
+        }
+        let directory = smallweb.home.file("a.dir")
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        for name in ["a.dir/notes", "page.txt"] {
+            try Data("x".utf8).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
+        }
+        for (path, file, type) in [
+            ("x.txt", "-", "text/plain"), ("x", "-", "text/gemini"),
+            ("x.jpg", "page.txt", "text/plain"), ("x.txt", "a.dir/notes", "text/plain"),
+        ] {
+            let url = "titan://127.0.0.1:\(server.port)/\(path)"
+            let result = try smallweb.run(["put", "-k", url, file], stdin: "x")
+            #expect(result.text.contains(";mime=\(type)"), "\(path) \(file): \(result.text)")
+        }
     }
 
     /// The bytes are read once.
@@ -94,7 +126,7 @@ struct PutTests {
 
     @Test func nothingDeletesOnlyWhenAskedTo() throws {
         let server = try Self.accepting(0)
-        #expect(try put(server, ["-"], stdin: "").status == 2)
+        #expect(try put(server, [], stdin: "").status == 2)
         #expect(try put(server, ["--delete"]).status == 0)
         #expect(received(server).count == 1)
     }

@@ -263,6 +263,22 @@ internal import Testing
         #expect(error?.outcome == .usage)
     }
 
+    /// A proxy's, for example: only what the Git server says is a reply.
+    @Test func anErrorLikeARefusalStaysAnError() async {
+        struct Denied: HTTPClient {
+            func exchange(
+                _ request: HTTPRequest,
+                onReply: (HTTPReply) async throws(FetchError) -> Void,
+                onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+            ) async throws(FetchError) -> Completeness {
+                throw FetchError(.permanentFailure, .header, "login denied")
+            }
+        }
+        let played = await playGit("git+http://h.test/r", GitDialer(Denied()))
+        #expect(played.head == nil)
+        #expect(played.error?.message == "login denied")
+    }
+
     @Test(arguments: ["git:/r", "git:r", "git:///r", "git+http:///r"])
     func aURLWithoutAHostIsRefused(_ url: String) async {
         let (played, requests) = await Self.play(url) { _ in FakeHTTP.Reply("", []) }

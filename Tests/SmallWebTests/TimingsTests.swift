@@ -11,7 +11,7 @@ struct TimingsTests {
     init() throws { bench = try Bench() }
 
     /// The steps that were taken, in the order in which they must have been.
-    private func steps(_ timings: Timings) -> [Double] {
+    private func steps(_ timings: Timings) -> [Duration] {
         [
             timings.redirect, timings.nameLookup, timings.connect, timings.appConnect,
             timings.preTransfer, timings.startTransfer, timings.total,
@@ -23,7 +23,7 @@ struct TimingsTests {
         let steps = steps(timings)
         #expect(steps.count == count, "\(timings)")
         #expect(steps == steps.sorted(), "\(timings)")
-        #expect(steps.allSatisfy { $0 >= 0 && $0 < 60 }, "\(timings)")
+        #expect(steps.allSatisfy { $0 >= .zero && $0 < .seconds(60) }, "\(timings)")
         #expect(timings.startTime > 1.7e9)
     }
 

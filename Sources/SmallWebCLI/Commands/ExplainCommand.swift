@@ -97,7 +97,8 @@ struct ExplainCommand: Sendable {
             preconditionFailure("a request is made from a registry entry")
         }
         var explanation = Explanation(
-            url: request.uri.display, scheme: request.scheme, plugin: OneURL.name(entry))
+            order: order, url: request.uri.display, scheme: request.scheme,
+            plugin: OneURL.name(entry))
         explanation.request = rehearsal.request
         explanation.requestBytes = rehearsal.requestBytes
         explanation.endpoint = rehearsal.endpoint
@@ -123,11 +124,12 @@ struct ExplainCommand: Sendable {
 
     /// With the upload of `put`, for a scheme that has no other use.
     private func request(of one: OneURL) throws(FetchError) -> Request {
-        let scheme = try one.request.get().scheme
+        guard let scheme = one.request?.scheme else { return try one.makeRequest() }
         guard scheme.uploads?.isOnlyUse ?? false else { return try one.makeRequest() }
         let settings = one.settings.fetch
         var request = try one.makeRequest(sendsInput: false)
-        request.upload = try PutCommand.upload(bytes: settings.input?.read() ?? [], to: scheme)
+        request.upload = try PutCommand.upload(
+            bytes: settings.input?.read() ?? [], to: scheme, isRehearsal: true)
         let asker = Asker(isAllowed: false, settings: one.context.settings.messages)
         try settings.readSecrets(asker, into: &request.options)
         return request
@@ -141,12 +143,15 @@ struct ExplainCommand: Sendable {
         case .nowhere:
             let isInRecord = settings.records.areWanted && settings.records.bodyForm != .none
             return isInRecord && !settings.fetch.wantsHeadAlone ? "the record" : "nowhere"
-        case .file(let path): return path
-        case .remoteName(let directory):
-            var parts = directory.map { [$0] } ?? []
-            if settings.output.keepsTree { parts += FileName.tree(for: uri) }
-            let path = (parts + [FileName.name(for: uri, head: head)]).joined(separator: "/")
-            return access(path, F_OK) == 0 ? "\(path), with a number: it exists" : path
+        case .file, .remoteName:
+            let output = settings.output
+            let path = BodySink.path(destination, uri, output, head: head) ?? ""
+            guard access(path, F_OK) == 0 else { return path }
+            let takesOtherName =
+                output.existing == .kept || output.existing == .asNamed && destination.takesFreeName
+            return output.existing == .enough
+                ? "\(path), which exists: nothing is fetched"
+                : takesOtherName ? "\(path), with a number: it exists" : path
         }
     }
 

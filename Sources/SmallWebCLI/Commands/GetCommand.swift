@@ -15,6 +15,8 @@ struct GetCommand: Sendable {
     init(_ settings: Settings, _ operands: [String]) {
         self.operands = operands + settings.run.lists
         var settings = settings
+        // What the next run must find in it.
+        if settings.run.ledger != nil { settings.records.fields?.formUnion(["outcome", "url"]) }
         // A prompt would not say which URL it is for.
         if settings.records.areWanted || settings.run.jobs > 1 || Self.hasList(self.operands) {
             settings.fetch.promptsAllowed = false
@@ -43,7 +45,16 @@ struct GetCommand: Sendable {
         try check()
         var settings = settings
         try settings.fetch.readFiles()
+        settings.output.writeOut = try settings.output.format.map { format throws(FetchError) in
+            try WriteOut(String(systemBytes: InputSource.read(format)))
+        }
         return (settings, try settings.fetcher(EventLoop()))
+    }
+
+    /// Whether an option says nothing about bodies.
+    private func onlyOfRecords(_ option: String) -> Bool {
+        if option == "body" { return ![.none, .file].contains(settings.records.bodyForm) }
+        return ["fields", "inline-max", "stream", "events", "ordered", "summary"].contains(option)
     }
 
     private func check() throws(FetchError) {
@@ -64,8 +75,15 @@ struct GetCommand: Sendable {
         }
         if settings.records.areWanted,
             settings.output.files.contains("-") || settings.output.headerFile == "-"
+                || settings.output.format != nil
         {
             throw usageError("with --json standard output carries records alone")
+        }
+        let useless =
+            settings.records.areWanted
+            ? nil : settings.invocation.given.first(where: onlyOfRecords)
+        if let useless {
+            throw usageError("--\(useless) is about JSON records", hint: "add --json")
         }
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
             throw usageError("--only needs a --ledger")

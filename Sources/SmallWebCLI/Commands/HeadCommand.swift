@@ -72,7 +72,7 @@ struct HeadBlock {
         if let type = head?.mediaType { row("type", type.description) }
         rows(head?.facts ?? Facts(), within: "")
         if let connection = ending.connection { rows(connection) }
-        if let seconds = ending.timings.total { row("time", "\(Int(seconds * 1000)) ms") }
+        if let time = ending.timings.total { row("time", "\(Int(time.inSeconds * 1000)) ms") }
         text += "\n"
     }
 

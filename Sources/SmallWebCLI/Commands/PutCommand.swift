@@ -8,10 +8,10 @@ private let useless: Set<String> = Set(
 
 extension Command {
     static let put = Command(
-        "put URL [FILE|-]", "upload a file to titan://",
-        manual: "Uploads FILE, or standard input for - or nothing, to a titan URL and prints the "
-            + "reply. The type comes from the file's name unless --mime gives it. The body is "
-            + "never sent again after a redirect.",
+        "put URL FILE|-", "upload a file to titan://",
+        manual: "Uploads FILE, or standard input for -, to a titan URL and prints the reply. The "
+            + "type comes from the file's name, or where that says nothing from the URL's, unless "
+            + "--mime gives it. The body is never sent again after a redirect.",
         examples: [
             ("smallweb put titan://example.org/notes/a.gmi a.gmi", "Upload a page"),
             ("smallweb put --delete titan://example.org/notes/a.gmi", "Delete a page"),
@@ -25,9 +25,10 @@ extension Command {
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
         }
+        let file = operands.dropFirst().first
         var settings = settings
         do throws(FetchError) {
-            try PutCommand.prepare(&settings, for: url, operands.dropFirst().first ?? "-")
+            try PutCommand.prepare(&settings, for: url, file)
         } catch {
             guard settings.records.areWanted else { throw error }
             Messages(settings.messages).error(url, error)
@@ -46,7 +47,7 @@ extension Command {
 enum PutCommand {
     /// Reads what is uploaded to `url`, and the secrets that go with it.
     static func prepare(
-        _ settings: inout Settings, for url: String, _ name: String
+        _ settings: inout Settings, for url: String, _ file: String?
     ) throws(FetchError) {
         let registry = try settings.registry()
         guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
@@ -58,32 +59,50 @@ enum PutCommand {
         }
         // Sections of the config file, too, say whether there is a secret, and where.
         let own = try settings.configuration.applied(to: settings, for: url)
-        settings.fetch.upload = try upload(name, to: scheme, deletes: own.fetch.deletes)
+        guard own.fetch.deletes != (file != nil) else {
+            throw own.fetch.deletes
+                ? usageError("--delete sends nothing", hint: "leave out \(file ?? "")")
+                : usageError("no file to upload", hint: "name one, or - for standard input")
+        }
+        if file == "-" && Environment.isTerminal(0) {
+            Messages(settings.messages).hint("type what to upload, and Ctrl-D at the end")
+        }
+        settings.fetch.upload = try upload(file, for: url, to: scheme)
         try own.fetch.readSecrets(own.asker, into: &settings.fetch.options)
         // The usual reply is a redirect to the page.
         settings.fetch.redirects.otherSchemes.formUnion(uploads.replySchemes)
     }
 
-    static func upload(
-        _ name: String, to scheme: Scheme, deletes: Bool
+    /// - Parameter file: A name, or `-` for standard input; `nil` for nothing at all.
+    private static func upload(
+        _ file: String?, for url: String, to scheme: Scheme
     ) throws(FetchError) -> Upload {
-        let bytes = try FileHandleBytes(deletes ? "/dev/null" : name)
-        guard bytes.count > 0 || deletes else {
+        let bytes = try FileHandleBytes(file ?? "/dev/null")
+        guard bytes.count > 0 || file == nil else {
             throw usageError(
-                "\(InputSource.name(of: name)) is empty, which would delete the page",
+                "\(InputSource.name(of: file ?? "")) is empty, which would delete the page",
                 hint: "say so with --delete")
         }
+        let path = (try? URI(parsing: url).path) ?? ""
         return Upload(
             byteCount: bytes.count,
-            mediaType: mediaType(of: name) ?? scheme.uploads?.mediaType
-                ?? "application/octet-stream"
+            mediaType: mediaType(of: file ?? "") ?? mediaType(of: path)
+                ?? scheme.uploads?.mediaType ?? "application/octet-stream"
         ) { () throws(FetchError) in try bytes.next() }
     }
 
     /// The same for what is in memory already.
+    ///
+    /// - Throws: `usage` for a scheme without uploads.
     static func upload(
-        bytes: [UInt8], to scheme: Scheme
+        bytes: [UInt8], to scheme: Scheme, isRehearsal: Bool = false
     ) throws(FetchError) -> Upload {
+        guard scheme.uploads != nil else {
+            throw usageError("nothing can be uploaded over \(scheme.name)")
+        }
+        guard !bytes.isEmpty || isRehearsal else {
+            throw usageError("the upload is empty, which would delete the page")
+        }
         let rest = Locked(bytes)
         return Upload(
             byteCount: bytes.count,
@@ -96,10 +115,11 @@ enum PutCommand {
         }
     }
 
-    /// By the end of the name; `nil` when there is none.
-    private static func mediaType(of name: String) -> String? {
-        guard name != "-", name.contains(".") else { return nil }
-        return MediaType(ofFile: name)?.essence ?? "application/octet-stream"
+    /// By the end of the name; `nil` when it has none.
+    private static func mediaType(of path: String) -> String? {
+        let name = path.drop { $0 == "-" }.split(separator: "/").last ?? ""
+        guard name.dropFirst().contains(".") else { return nil }
+        return MediaType(ofFile: String(name))?.essence ?? "application/octet-stream"
     }
 }
 

@@ -193,7 +193,7 @@ struct TrustCommand: Sendable {
                 \(what)  \(pin.digest)
                 expires     \(day(pin.expires))
                 first seen  \(day(pin.first))
-                last seen   \(day(pin.last)), on \(pin.days) days
+                last seen   \(day(pin.last)), on \(pin.days) \(pin.days == 1 ? "day" : "days")
                 known by    \(pin.via)
 
                 """

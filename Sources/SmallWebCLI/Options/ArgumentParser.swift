@@ -46,8 +46,14 @@ struct ArgumentParser {
                 "unknown option --\(name)",
                 hint: ForeignOptions.pointer(name)
                     ?? Nearest.question(String(name), among: names, sign: "--")
-                    ?? "'smallweb --help' lists the options")
+                    ?? helpHint)
         }
+    }
+
+    /// Where the options are that the command has.
+    private var helpHint: String {
+        let command = settings.invocation.operands.first.flatMap(Command.named)?.name ?? "get"
+        return "'smallweb \(command) --help' lists the options of \(command)"
     }
 
     /// `-fsSL`, `-o FILE`, `-oFILE`.
@@ -58,7 +64,7 @@ struct ArgumentParser {
                 throw usageError(
                     "unknown option -\(letter)",
                     hint: ForeignOptions.pointer(String(letter))
-                        ?? "'smallweb --help' lists the options")
+                        ?? helpHint)
             }
             if case .flag = option.action {
                 try apply(option, "-\(letter)", attached: nil)

@@ -148,6 +148,7 @@ struct Configuration: Sendable {
         if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
             value = String(value.dropFirst().dropLast())
         }
+        value = option.inHome(value)
         guard !value.hasSystemEscapes || option.takesAnyBytes(value) else {
             throw usageError("the value of \(name) is not UTF-8")
         }
@@ -185,7 +186,8 @@ struct Configuration: Sendable {
         ["fail", "fail-with-body"], ["progress", "progress-bar"], ["parallel", "jobs"],
         ["ipv4", "ipv6"], ["insecure", "trust", "pin"], ["identity", "cert"],
         ["head", "request"], ["quiet", "verbose"], ["silent", "verbose"],
-        ["proxy", "unix-socket"],
+        ["proxy", "unix-socket"], ["no-clobber", "overwrite", "skip-existing"],
+        ["continue", "continue-at"],
     ]
 
     private func isDecided(_ option: Option, _ settings: Settings) -> Bool {
@@ -249,6 +251,7 @@ extension Command {
         operands: [.optionName],
         takes: {
             $0.isForAll || $0.group == .config || Option.ofConfiguration.contains($0.long)
+                || $0.long == "json"
         }
     ) { settings, operands throws(FetchError) in
         if let name = operands.first, ArgumentParser.option(long: name[...]) == nil {
@@ -258,10 +261,31 @@ extension Command {
         }
         for entry in try Configuration.load(settings).entries
         where operands.first == nil || operands.first == entry.option.long {
+            if settings.records.areWanted {
+                try writeRecord { $0.members(of: entry) }
+                continue
+            }
             let origin = settings.invocation.showsOrigin ? entry.origin + "\t" : ""
             try StandardStream.output.writeForeign(
                 "\(origin)\(entry.scope.text)\(entry.option.long) = \(entry.value)\n")
         }
         return 0
+    }
+}
+
+extension JSONWriter {
+    /// The record `setting`.
+    mutating func members(of entry: Configuration.Entry) {
+        begin("setting")
+        let section: (String, String)? =
+            switch entry.scope {
+            case .all: nil
+            case .scheme(let name): ("scheme", name)
+            case .host(let pattern): ("host", pattern)
+            }
+        member("section", object: section) { $0.member($1.0, $1.1) }
+        member("name", entry.option.long)
+        member("value", entry.value)
+        member("origin", entry.origin)
     }
 }

@@ -112,6 +112,18 @@ struct Option: Sendable {
         }
     }
 
+    /// The value of a config file, whose names of files may begin with `~/`.
+    func inHome(_ value: String) -> String {
+        var name = value[...]
+        var prefix = ""
+        switch values {
+        case .files, .directories: break
+        default: if name.popFirst() == "@" { prefix = "@" } else { return value }
+        }
+        guard name.hasPrefix("~/"), let home = UserFiles.home else { return value }
+        return prefix + home + name.dropFirst()
+    }
+
     /// Where a config file may set an option.
     enum Scope: Sendable {
         /// Nowhere: it asks for one run alone.
@@ -134,7 +146,9 @@ struct Option: Sendable {
     ]
 
     /// Beside those of whole groups: what is opened or decided once, before the first URL.
-    private static let ofRuns: Set<String> = ["dump-header", "input", "json", "ordered", "summary"]
+    private static let ofRuns: Set<String> = [
+        "dump-header", "input", "json", "ordered", "summary", "write-out",
+    ]
 
     /// The value's name in help texts; `nil` for a switch.
     var valueName: String? {

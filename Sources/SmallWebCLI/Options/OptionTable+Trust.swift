@@ -15,12 +15,7 @@ extension Option {
                 + "and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY") { settings, value throws(FetchError) in
-                guard TrustPolicy.names.contains(value) else {
-                    throw OptionValue.unknown(value, "--trust", among: TrustPolicy.names)
-                }
-                settings.connection.trust = value
-                settings.connection.http.refusedPolicy =
-                    value == "ca" ? nil : .init(rawValue: value)
+                settings.connection.setTrust(try OptionValue.trust(value, "--trust"))
             }
         ).offering(.oneOf { TrustPolicy.names }),
         Option(
@@ -81,6 +76,14 @@ extension Option {
 }
 
 extension OptionValue {
+    /// The name of a policy.
+    static func trust(_ text: String, _ option: String) throws(FetchError) -> String {
+        guard TrustPolicy.names.contains(text) else {
+            throw unknown(text, option, among: TrustPolicy.names)
+        }
+        return text
+    }
+
     /// Seconds, from a number with `s`, `m`, `h`, `d` or `w`.
     static func duration(_ text: String, _ option: String) throws(FetchError) -> Double {
         let factors: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]

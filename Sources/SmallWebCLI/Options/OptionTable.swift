@@ -24,8 +24,9 @@ extension Option {
             example: "smallweb get -O gopher://gopher.floodgap.com/0/gopher/welcome",
             .flag { settings, isOn in settings.output.usesRemoteName = isOn }),
         Option(
-            "output-dir", short: "P", .output, "where -O writes",
-            manual: "The directory for the files of --remote-name.",
+            "output-dir", short: "P", .output, "where -o and -O write",
+            manual: "The directory for the files of --output and --remote-name. A name that begins "
+                + "with / stays as it is.",
             example: "smallweb get -O --create-dirs --output-dir new gopher://example.org/0/a.txt",
             .value("DIR") { settings, value in settings.output.directory = value }
         ).or("directory-prefix"),
@@ -38,6 +39,24 @@ extension Option {
                 settings.output.keepsTree = isOn
                 if isOn { settings.output.usesRemoteName = true }
             }),
+        Option(
+            "no-clobber", .output, "keep an existing file, rename the new one",
+            manual: "Keeps a file that is there: the new one gets .1, .2 and so on. --remote-name "
+                + "does so anyway.",
+            example: "smallweb get --no-clobber -o a.gmi gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.output.existing = isOn ? .kept : .asNamed }),
+        Option(
+            "overwrite", .output, "replace an existing file, with -O too",
+            manual: "Replaces a file that is there, as --output does anyway.",
+            example: "smallweb get -O --overwrite gopher://example.org/0/a.txt",
+            .flag { settings, isOn in settings.output.existing = isOn ? .replaced : .asNamed }
+        ).or("clobber"),
+        Option(
+            "skip-existing", .output, "fetch nothing when the file exists",
+            manual: "Sends nothing when the file that the body would go to exists, and counts "
+                + "that as success. Where only the reply tells the name, nothing is written.",
+            example: "smallweb get -O --skip-existing --input-file urls.txt",
+            .flag { settings, isOn in settings.output.existing = isOn ? .enough : .asNamed }),
         Option(
             "create-dirs", .output, "make missing directories",
             manual: "Makes the directories that --output and --output-dir name.",
@@ -76,6 +95,25 @@ extension Option {
                 settings.fetch.resume =
                     value == "-"
                     ? .fromFile : .from(try OptionValue.size(value, "--continue-at"))
+            }),
+        Option(
+            "continue", .output, "the same as -C -",
+            manual: "Goes on with what a file has, or what an interrupted fetch has left of it in "
+                + "FILE.part, as --continue-at - does.",
+            example: "smallweb get --continue -O https://example.org/disk.img",
+            .flag { settings, isOn in settings.fetch.resume = isOn ? .fromFile : .fromStart }),
+        Option(
+            "write-out", short: "w", .output, "print FORMAT after each URL",
+            manual: "Prints FORMAT to standard output when a URL is done, whatever came of it. "
+                + "%{NAME} is a field of its JSON record, such as %{status} or %{tls.version}, or "
+                + "what curl calls it: %{http_code}, %{exitcode}, %{size_download}, "
+                + "%{time_total}, %{url_effective} and more. %{json} is the whole record, "
+                + "%{stderr} sends what follows to standard error; \\n, \\t and %% are a line "
+                + "end, a tab and a per cent sign. @FILE reads the format from a file.",
+            example: "smallweb get -O -w '%{exitcode} %{url}\\n' gemini://geminiprotocol.net/",
+            .value("FORMAT") { settings, value throws(FetchError) in
+                if !value.hasPrefix("@") { _ = try WriteOut(value) }
+                settings.output.format = value
             }),
         Option(
             "raw", .output, "the wire's bytes, without un-stuffing text",
@@ -156,6 +194,14 @@ extension Option {
             example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
                 settings.fetch.readSeconds = try OptionValue.seconds(value, "--read-timeout")
+            }),
+        Option(
+            "limit-rate", .limits, "most bytes a second of a body",
+            manual: "Receives a body no faster than so many bytes a second; k, M and G are powers "
+                + "of 1024. Several URLs at a time have the limit each.",
+            example: "smallweb get --limit-rate 100k -O gopher://example.org/9/disk.img",
+            .value("SIZE") { settings, value throws(FetchError) in
+                settings.fetch.bytesPerSecond = try OptionValue.size(value, "--limit-rate")
             }),
         Option(
             "max-filesize", .limits, "largest body: bytes, or with k, M, G",

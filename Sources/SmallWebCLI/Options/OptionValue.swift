@@ -122,7 +122,8 @@ enum OptionValue {
             String($0.drop { $0 == "[" }.prefix { $0 != "]" })
         }
         guard !addresses.isEmpty else { throw malformedResolve(text) }
-        return ("\(host.lowercased()):\(rest[..<colon])", addresses)
+        let ascii = try Fetcher.asciiHost(String(host))
+        return ("\(ascii.lowercased()):\(rest[..<colon])", addresses)
     }
 
     private static func malformedResolve(_ text: String) -> FetchError {

@@ -4,6 +4,7 @@ internal import SmallWeb
 /// The body as it came, byte for byte.
 struct BodyOutput: Output {
     let sink: BodySink
+    let log: FetchLog
 
     func take(_ event: Event) throws(FetchError) {
         switch event {
@@ -13,7 +14,10 @@ struct BodyOutput: Output {
         }
     }
 
-    func finish(_ ending: Ending) throws(FetchError) { try sink.commit(ending) }
+    func finish(_ ending: Ending) throws(FetchError) {
+        try sink.commit(ending)
+        if let note = sink.note { log.note(.note(note)) }
+    }
 }
 
 /// `--show-headers`: the reply's header before its body, on standard output even when the body goes

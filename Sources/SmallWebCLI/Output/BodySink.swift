@@ -14,6 +14,9 @@ final class BodySink {
         /// The record has it, or it is not wanted.
         case nowhere
 
+        /// Whether a file that is there stays.
+        var takesFreeName: Bool { if case .remoteName = self { true } else { false } }
+
         var isFile: Bool {
             switch self {
             case .standardOutput, .rawStandardOutput, .nowhere: false
@@ -31,6 +34,10 @@ final class BodySink {
     private var file: FileOutput?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
+    /// What a person should know of its name.
+    private(set) var note: Note?
+    /// What is left of a body that was cut off, for `-C -`.
+    private(set) var leftover: String?
 
     /// - Parameter uri: As the user gave it: a redirect does not choose the name of a file.
     init(_ destination: Destination, target: BodyTarget, uri: URI, settings: URLSettings) {
@@ -42,20 +49,40 @@ final class BodySink {
         self.settings = settings
     }
 
+    /// The file that a destination means, as far as that is known before the reply; `nil` for none.
+    static func path(
+        _ destination: Destination, _ uri: URI, _ output: OutputSettings, head: Head? = nil
+    ) -> String? {
+        switch destination {
+        case .standardOutput, .rawStandardOutput, .nowhere: return nil
+        case .file(let path): return path
+        case .remoteName(let directory):
+            let parts =
+                (directory.map { [$0] } ?? []) + (output.keepsTree ? FileName.tree(for: uri) : [])
+            return (parts + [FileName.name(for: uri, head: head)]).joined(separator: "/")
+        }
+    }
+
     func begin(_ head: Head) throws(FetchError) {
         switch destination {
         case .standardOutput, .rawStandardOutput, .nowhere: break
         case .file(let path):
             file = try FileOutput(
-                path, clash: settings.fetch.resume == .fromStart ? .overwrite : .append,
+                path, clash: clash(settings.output.existing == .kept ? .number : .overwrite),
                 createsDirectories: settings.output.createsDirectories, patience: patience)
         case .remoteName(let directory):
             let place =
                 settings.output.keepsTree
                 ? try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".") : directory
             let name = FileName.name(for: uri, head: head)
+            let path = place.map { "\($0)/\(name)" } ?? name
+            if settings.output.existing == .enough && UserFiles.exists(path) {
+                self.path = FileOutput.absolute(path)
+                note = .alreadyThere(path)
+                return
+            }
             file = try FileOutput(
-                place.map { "\($0)/\(name)" } ?? name, clash: .number,
+                path, clash: clash(settings.output.existing == .replaced ? .overwrite : .number),
                 createsDirectories: settings.output.createsDirectories)
         }
     }
@@ -63,7 +90,7 @@ final class BodySink {
     /// After ``begin(_:)``.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         if let file { return try file.write(bytes) }
-        if destination != .nowhere { try target.write(bytes) }
+        if destination != .nowhere && !destination.isFile { try target.write(bytes) }
     }
 
     /// Makes a file permanent, unless it was cut off: that never gets its final name.
@@ -71,8 +98,22 @@ final class BodySink {
         guard let file, ending.outcome != .truncated else { return }
         try file.commit()
         path = FileOutput.absolute(file.path)
+        if file.path != file.wanted {
+            note = Note("renamed", "\(file.wanted) exists: written to \(file.path)")
+        }
     }
 
-    /// Leaves nothing of a file behind that was not made permanent.
-    func discard() { file?.discard() }
+    private func clash(_ usual: FileOutput.Clash) -> FileOutput.Clash {
+        settings.fetch.resume == .fromStart ? usual : .append
+    }
+
+    /// Leaves nothing of a file behind that was not made permanent, unless another fetch can go on
+    /// with it.
+    func discard(keepsPart: Bool) { leftover = file?.discard(keepsPart: keepsPart) }
+}
+
+extension Note {
+    static func alreadyThere(_ path: String) -> Note {
+        Note("exists", "\(path) exists: nothing was fetched")
+    }
 }

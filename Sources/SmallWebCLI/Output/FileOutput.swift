@@ -19,6 +19,9 @@ final class FileOutput {
 
     /// Where the body ends up; known for sure after ``commit()``.
     private(set) var path: String
+    /// As it was asked for, links resolved.
+    let wanted: String
+    private var bytesWritten = 0
     private let clash: Clash
     private var part: String?
     private var file: Int32
@@ -32,6 +35,7 @@ final class FileOutput {
         self.patience = patience
         let target = clash == .number ? path : resolvingLinks(path)
         self.path = target
+        wanted = target
         self.clash = clash
         var status = stat()
         let exists = stat(target, &status) == 0
@@ -82,6 +86,7 @@ final class FileOutput {
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
             try patience.writeAll(bytes, to: file)
+            bytesWritten += bytes.count
         } catch {
             throw Patience.failure(error, "the program that reads \(path) is too slow")
                 ?? failure("cannot write", error)
@@ -108,12 +113,21 @@ final class FileOutput {
         }
     }
 
-    /// Leaves nothing behind. Harmless after ``commit()``.
-    func discard() {
+    /// Leaves nothing behind, or what has come as `NAME.part`, which ``Clash/append`` goes on with.
+    /// Harmless after ``commit()``.
+    ///
+    /// - Returns: The name of what is left.
+    @discardableResult
+    func discard(keepsPart: Bool = false) -> String? {
         if file >= 0 { close(file) }
         file = -1
-        if let part, clash != .append { unlink(part) }
-        part = nil
+        guard let part else { return nil }
+        self.part = nil
+        if clash == .append { return bytesWritten > 0 ? part : nil }
+        let name = Self.partName(wanted)
+        if keepsPart, bytesWritten > 0, rename(part, name) == 0 { return name }
+        unlink(part)
+        return nil
     }
 
     /// How many bytes of `path` an earlier attempt has left.

@@ -10,7 +10,19 @@ struct OutputSettings: Sendable {
     var createsDirectories = false
     /// With -O: `host/path` below the directory.
     var keepsTree = false
+    /// What becomes of a file that is there already.
+    enum Existing: Sendable {
+        /// `-o` replaces it, `-O` takes another name.
+        case asNamed
+        case replaced, kept
+        /// Nothing is fetched.
+        case enough
+    }
+    var existing = Existing.asNamed
     var showsHeader = false
+    /// What is written after each URL; `@FILE` until that is read.
+    var format: String?
+    var writeOut: WriteOut?
     var headerFile: String?
 
     /// What a command lists instead of delivering bodies, one record for each.
@@ -32,6 +44,11 @@ struct OutputSettings: Sendable {
     var hyperlinks = Settings.When.auto
     /// `open`: pages are laid out for reading, in a pager.
     var isReading = false
+
+    /// The name of a file, which belongs into the directory if there is one.
+    func place(of name: String) -> String {
+        name.hasPrefix("/") ? name : directory.map { "\($0)/\(name)" } ?? name
+    }
 
     /// Whether standard output gets pages as a person reads them.
     var laysPagesOut: Bool {
@@ -56,10 +73,10 @@ extension BodySink.Destination {
     init(_ order: Order, _ settings: URLSettings) {
         let (output, records) = (settings.output, settings.records)
         if let path = order.output {
-            self = .file(path)
+            self = .file(output.place(of: path))
         } else if order.n < output.files.count {
             let name = output.files[order.n]
-            self = name == "-" ? .rawStandardOutput : .file(name)
+            self = name == "-" ? .rawStandardOutput : .file(output.place(of: name))
         } else if output.usesRemoteName || records.bodyForm == .file {
             self = .remoteName(directory: output.directory)
         } else {

@@ -15,6 +15,7 @@ struct Explanation {
         var expires: Int?
     }
 
+    let order: Order
     let url: String
     let scheme: Scheme
     let plugin: String
@@ -127,7 +128,7 @@ extension Explanation {
 extension JSONWriter {
     /// The record `explanation`.
     mutating func members(of explanation: Explanation) {
-        begin("explanation")
+        begin("explanation", explanation.order)
         member("url", explanation.url)
         member("scheme", explanation.scheme.name)
         member("plugin", explanation.plugin)

@@ -70,6 +70,10 @@ struct JSONWriter {
         member(name) { $0.value(seconds: seconds) }
     }
 
+    mutating func member(_ name: String, seconds duration: Duration?) {
+        member(name, seconds: duration?.inSeconds)
+    }
+
     /// An object about `value`; null when there is none.
     mutating func member<Value>(
         _ name: String, object value: Value?, _ body: (inout JSONWriter, Value) -> Void

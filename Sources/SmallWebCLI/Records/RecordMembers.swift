@@ -42,6 +42,7 @@ extension JSONWriter {
     /// What the record `link` has beside its place in the page.
     mutating func members(of link: Link, base: URI) {
         member("url", url: link.uri)
+        member("page", url: base)
         member("raw", bytes: link.raw)
         member("text", bytes: link.text)
         member("scheme", link.uri?.scheme)
@@ -185,6 +186,10 @@ enum RecordFields {
         "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
         "tls", "trust", "url", "url_input", "warnings",
     ]
+    private static let ofOtherRecords: Set<String> = [
+        "base64", "i", "kind", "line", "name", "offset", "oid", "page", "peeled", "raw",
+        "same_host", "seq", "text",
+    ]
     /// Always there: what a reader tells records apart by.
     private static let common = ["type", "v", "n", "id", "tag"]
 
@@ -193,6 +198,11 @@ enum RecordFields {
         var names = Set(common)
         for name in list.split(separator: ",").map(String.init) {
             guard all.contains(name) || common.contains(name) else {
+                guard !ofOtherRecords.contains(name) else {
+                    throw usageError(
+                        "\"\(name)\" is no field of a URL's own record",
+                        hint: "records of links, references and chunks have all of theirs")
+                }
                 throw usageError(
                     "unknown field \"\(name)\"",
                     hint: Nearest.question(name, among: all)

@@ -15,6 +15,7 @@ final class RecordedBody: Output {
     private var charset: String?
     /// Why the body is not in the record, when it is not.
     private var omission: String?
+    private var hasBegun = false
 
     init(_ records: RecordStream, settings: URLSettings) {
         self.records = records
@@ -32,6 +33,7 @@ final class RecordedBody: Output {
     }
 
     private func begin(_ head: Head) {
+        hasBegun = true
         if settings.fetch.wantsHeadAlone {
             omission = "head"
         } else if !settings.fetch.wantsBody(of: head) {
@@ -142,7 +144,7 @@ final class RecordedBody: Output {
             case .omitted(let reason): writer.member("omitted", reason)
             }
             // Without libcrypto there is none, nor when no body was asked for.
-            writer.member("sha256", omission == "head" ? nil : digest?.finish().hex)
+            writer.member("sha256", hasBegun && omission != "head" ? digest?.finish().hex : nil)
             writer.member("complete", isComplete)
             if let source { writer.member("transcoded", source) }
         }

@@ -76,14 +76,14 @@ final class Recorder {
     /// - Returns: The line, and why the body could not be kept, if it could not.
     /// - Throws: `write` when the last chunk cannot be written.
     func finish(
-        _ result: Result<Ending, FetchError>, _ outcome: Outcome, path: String?
+        _ result: Attempt, _ outcome: Outcome, path: String?
     ) async throws(FetchError) -> ([UInt8], FetchError?) {
         try body.writeChunks(of: [], isLast: true)
         try await links?.drain()
         do throws(FetchError) {
             return (line(result, outcome, try await body.form(path: path, log)), nil)
         } catch {
-            return (line(.failure(error), error.outcome, .omitted("not-written")), error)
+            return (line(.failed(error), error.outcome, .omitted("not-written")), error)
         }
     }
 
@@ -91,15 +91,14 @@ final class Recorder {
     static func refusal(
         _ order: Order, _ error: FetchError, _ settings: URLSettings
     ) -> [UInt8] {
-        Recorder(order, nil, settings).line(.failure(error), error.outcome, .null)
+        Recorder(order, nil, settings).line(.failed(error), error.outcome, .null)
     }
 
     private func line(
-        _ result: Result<Ending, FetchError>, _ outcome: Outcome, _ form: RecordedBody.Form
+        _ result: Attempt, _ outcome: Outcome, _ form: RecordedBody.Form
     ) -> [UInt8] {
         JSONWriter.line(wanted: settings.records.fields) { writer in
-            let ending = try? result.get()
-            let error: FetchError? = if case .failure(let error) = result { error } else { nil }
+            let (ending, error) = (result.ending, result.error)
             writer.begin(error == nil ? "response" : "error", order)
             writer.member("ok", outcome == .ok)
             writer.member("exit", Int(outcome.exitStatus))
@@ -127,7 +126,7 @@ final class Recorder {
                 change: isRefusal ? error : nil)
             write(ending?.timings, &writer)
             if ending != nil, let head = log?.head { writer.members(of: head.facts) }
-            writer.member("retry_after", seconds: log?.head?.retryAfter?.inSeconds)
+            writer.member("retry_after", seconds: log?.head?.retryAfter)
             writer.members(of: (log?.notes ?? []) + (ending?.warnings ?? []))
         }
     }

@@ -26,6 +26,18 @@ struct ConnectionSettings: Sendable {
     var keyFile: String?
     var keyPasswordFile: String?
 
+    /// - Parameter policy: Its name.
+    mutating func setTrust(_ policy: String) {
+        trust = policy
+        http.refusedPolicy = policy == "ca" ? nil : .init(rawValue: policy)
+    }
+
+    /// What is said of one URL counts more than `--insecure` for all.
+    mutating func insists() {
+        skipsTrust = false
+        http.skipsTrust = false
+    }
+
     /// The trust store's file.
     ///
     /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.

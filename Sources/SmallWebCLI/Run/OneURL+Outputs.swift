@@ -29,7 +29,7 @@ extension OneURL {
                 TerminalBody(
                     to: sink.target, log: log, style: style,
                     isLaidOut: !settings.fetch.wantsRawBody))
-        default: outputs.append(BodyOutput(sink: sink))
+        default: outputs.append(BodyOutput(sink: sink, log: log))
         }
         if output.listing == .refs, History.isOn(context.settings.messages),
             let cache = RefCache(url, settings.fetch)

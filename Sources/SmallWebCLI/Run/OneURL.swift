@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
+internal import Glibc
 internal import SmallWeb
 internal import SmallWebTransport
+
+/// What came of one attempt.
+enum Attempt: Sendable {
+    case ended(Ending)
+    case failed(FetchError)
+
+    var ending: Ending? { if case .ended(let ending) = self { ending } else { nil } }
+    var error: FetchError? { if case .failed(let error) = self { error } else { nil } }
+    var outcome: Outcome {
+        switch self {
+        case .ended(let ending): ending.outcome
+        case .failed(let error): error.outcome
+        }
+    }
+}
 
 /// One URL of a run, with its attempts and the prompts that its server asks for.
 //
@@ -15,8 +31,10 @@ final class OneURL: @unchecked Sendable {
     private(set) var outcome = Outcome.ok
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
-    /// Why there is none, for an order that makes no sense.
-    let request: Result<Request, FetchError>
+    /// `nil` for an order that makes no sense.
+    let request: Request?
+    /// Why it cannot be tried at all.
+    let problem: FetchError?
     private(set) var destination: BodySink.Destination
     let context: RunContext
     let settings: URLSettings
@@ -28,17 +46,26 @@ final class OneURL: @unchecked Sendable {
     private(set) var recorder: Recorder?
     /// The file that holds the body.
     private var path: String?
+    /// The file that holds the beginning of one, for `-C -`.
+    private var leftover: String?
 
     init(_ order: Order, _ context: RunContext) {
         self.order = order
         self.context = context
         var settings = context.common
         var fetcher = context.fetcher
-        request = Result { () throws(FetchError) in
-            if let problem = order.problem { throw problem }
-            (settings, fetcher) = try context.settings(for: order)
-            return try fetcher.request(order.url ?? "")
+        var request: Request?
+        var problem = order.problem
+        if problem == nil {
+            do throws(FetchError) {
+                (settings, fetcher) = try context.settings(for: order)
+                request = try fetcher.request(order.url ?? "")
+            } catch {
+                problem = error
+            }
         }
+        self.request = request
+        self.problem = problem
         self.settings = settings
         self.fetcher = fetcher
         destination = BodySink.Destination(order, settings)
@@ -46,22 +73,20 @@ final class OneURL: @unchecked Sendable {
 
     var url: String { order.url ?? "" }
 
-    /// Why it cannot be tried at all.
-    var problem: FetchError? {
-        if case .failure(let error) = request { error } else { nil }
-    }
-
     // MARK: An attempt
 
     /// Fetches and delivers.
-    func attempt() async -> Result<Ending, FetchError> {
+    func attempt() async -> Attempt {
         attempts += 1
         started = started ?? .now
-        (log, recorder, path) = (nil, nil, nil)
+        // This attempt begins anew.
+        if let leftover, settings.fetch.resume == .fromStart { unlink(leftover) }
+        (log, recorder, path, leftover) = (nil, nil, nil, nil)
         openTarget()
         do throws(FetchError) {
             openRecord()
             var request = try makeRequest()
+            if let ending = skipped(request) { return .ended(ending) }
             var hidesInput = false
             while true {
                 let ending = try await exchange(request, hidesInput: hidesInput)
@@ -69,7 +94,7 @@ final class OneURL: @unchecked Sendable {
                     let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
                     // That it asks is what `head` has to say.
                     !settings.fetch.wantsHeadAlone
-                else { return .success(ending) }
+                else { return .ended(ending) }
                 let asker = ending.uri.hostAndPort ?? url
                 let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"
                 guard
@@ -77,7 +102,7 @@ final class OneURL: @unchecked Sendable {
                         question, isSensitive: head.wantsSensitiveInput,
                         messages: context.messages)
                 else {
-                    return swposix_pending_signal() != 0 ? .failure(.cancelled) : .success(ending)
+                    return swposix_pending_signal() != 0 ? .failed(.cancelled) : .ended(ending)
                 }
                 request = try fetcher.request(ending.uri.description)
                 try configure(&request)
@@ -85,8 +110,22 @@ final class OneURL: @unchecked Sendable {
                 hidesInput = head.wantsSensitiveInput
             }
         } catch {
-            return .failure(error)
+            return .failed(error)
         }
+    }
+
+    /// With `--skip-existing`, why there is nothing to fetch.
+    private func skipped(_ request: Request) -> Ending? {
+        guard settings.output.existing == .enough,
+            let path = BodySink.path(destination, request.uri, settings.output),
+            UserFiles.exists(path)
+        else { return nil }
+        self.path = FileOutput.absolute(path)
+        let note = Note.alreadyThere(path)
+        log?.note(.note(note))
+        context.messages.note(url, note)
+        return Ending(
+            outcome: .ok, completeness: .unverified, uri: request.uri, head: nil, bodyBytes: 0)
     }
 
     /// A place for the output, with nothing of an earlier attempt in it.
@@ -102,9 +141,10 @@ final class OneURL: @unchecked Sendable {
 
     /// A record to be, if one is wanted.
     private func openRecord() {
-        log = log ?? (try? request.get()).map { FetchLog($0.uri) }
+        log = log ?? request.map { FetchLog($0.uri) }
         let target = settings.records.areWanted ? target : nil
-        guard target != nil || context.ledger != nil else { return }
+        guard target != nil || context.ledger != nil || settings.output.writeOut != nil
+        else { return }
         let recorder = Recorder(order, log, settings, registry: fetcher.registry, target: target)
         recorder.attempts = attempts
         recorder.queueSeconds = (started ?? .now).seconds(since: arrived)
@@ -118,7 +158,7 @@ final class OneURL: @unchecked Sendable {
     ///
     /// - Parameter sendsInput: Whether the data of the settings answers a prompt.
     func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
-        var request = try request.get()
+        guard var request else { throw problem ?? .cancelled }
         try refuseForeignOptions(of: request.scheme)
         if settings.connection.identityName != nil || settings.connection.certificateFile != nil,
             request.scheme.identityScheme == nil
@@ -135,6 +175,9 @@ final class OneURL: @unchecked Sendable {
                     + "repository")
         }
         try configure(&request)
+        if let upload = order.upload {
+            request.upload = try PutCommand.upload(bytes: upload.read(), to: request.scheme)
+        }
         if sendsInput, let input = try settings.fetch.input?.read() {
             switch request.scheme.input {
             case .line: request.input = InputSource.withoutLineEnd(input)
@@ -219,20 +262,32 @@ final class OneURL: @unchecked Sendable {
         let delivery = Delivery(
             settings.fetch, log: log, watchers: watchers,
             outputs: outputs(to: sink, log: log))
-        let request = Self.measured(request, by: meter)
+        let request = request.upload == nil ? request : Self.measured(request, by: meter)
         meter.start(context.progress, on: context.loop)
+        var canGoOn = false
         defer {
             meter.stop()
-            sink.discard()
+            sink.discard(keepsPart: canGoOn)
+            leftover = sink.leftover
         }
-        let ending = try await fetcher.runHere(request, log: log) {
-            event throws(FetchError) in
-            try delivery.take(event)
+        let pace = Pace(settings.fetch, context.loop)
+        do throws(FetchError) {
+            let ending = try await fetcher.runHere(request, log: log) {
+                event async throws(FetchError) in
+                try delivery.take(event)
+                if let pace, case .body(let bytes) = event { try await pace.pass(bytes.count) }
+            }
+            meter.stop()
+            try delivery.finish(ending)
+            path = sink.path
+            canGoOn = ending.outcome == .truncated && request.scheme.canResume
+            return ending
+        } catch {
+            canGoOn =
+                request.scheme.canResume
+                && [.interrupted, .truncated, .timeout, .connect].contains(error.outcome)
+            throw error
         }
-        meter.stop()
-        try delivery.finish(ending)
-        path = sink.path
-        return ending
     }
 
     /// The request, whose upload the meter sees pass.
@@ -253,7 +308,7 @@ final class OneURL: @unchecked Sendable {
     // MARK: The end
 
     /// Whether another attempt may find the place as it was before this one.
-    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) }
+    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) && order.upload == nil }
 
     /// A remark in the records of `--events`.
     func note(_ note: Note) throws(FetchError) {
@@ -263,15 +318,19 @@ final class OneURL: @unchecked Sendable {
     /// Says what went wrong, if anything did, and writes the terminal record.
     ///
     /// - Throws: `write` when standard output fails.
-    func finish(_ result: Result<Ending, FetchError>) async throws(FetchError) -> Outcome {
+    func finish(_ result: Attempt) async throws(FetchError) -> Outcome {
         // Nothing has been written for an order that was never tried.
         if attempts == 0 { openTarget() }
         if recorder == nil { openRecord() }
         var outcome = report(result)
+        if let leftover {
+            context.messages.hint("\(leftover) has what came: -C - goes on from there")
+        }
         if let recorder {
             let (line, problem) = try await recorder.finish(result, outcome, path: path)
-            if let problem { outcome = report(.failure(problem)) }
+            if let problem { outcome = report(.failed(problem)) }
             try recorder.records.target?.writeRecord(line)
+            try context.settings.output.writeOut?.write(line, to: target)
             // What was given up is not done: the ledger keeps what it knows.
             if context.ledger != nil && outcome != .interrupted {
                 let spool = Spool(memoryMax: Run.heldBytesMax)
@@ -283,10 +342,10 @@ final class OneURL: @unchecked Sendable {
         return outcome
     }
 
-    private func report(_ result: Result<Ending, FetchError>) -> Outcome {
+    private func report(_ result: Attempt) -> Outcome {
         switch result {
-        case .success(let ending): return report(ending)
-        case .failure(let error):
+        case .ended(let ending): return report(ending)
+        case .failed(let error):
             if error.outcome != .interrupted {
                 say(error.message, error.fingerprints, hint: error.advice, error.phase)
             }
@@ -316,7 +375,7 @@ final class OneURL: @unchecked Sendable {
         var hint = ending.remedy?.hint
         switch ending.outcome {
         case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
-        case .truncated where destination.isFile && settings.fetch.resume == .fromStart:
+        case .truncated where destination.isFile && leftover == nil:
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }

@@ -13,15 +13,13 @@ struct Order: Sendable {
     /// JSON text, echoed untouched.
     var id: [UInt8] = Array("null".utf8)
     var tag: [UInt8]?
-    var input: InputSource.Origin?
-    /// Lines `NAME: VALUE`.
-    var fields: [String] = []
-    var method: String?
-    /// The name of the client certificate to show.
-    var identity: String?
     var output: String?
-    var secondsMax: Double?
-    var bodyBytesMax: Int?
+    /// What is sent instead of asked for.
+    private(set) var upload: InputSource.Origin?
+    /// What else it says, as changes of the run's settings.
+    private(set) var changes: [@Sendable (inout Settings) -> Void] = []
+    /// Whether they are about connections and redirects.
+    private(set) var changesFetcher = false
     /// Of the list, from 1; `nil` for an operand.
     var line: Int?
     /// Why nothing can be fetched.
@@ -39,27 +37,6 @@ struct Order: Sendable {
 
     private static let notUTF8 = FetchError(
         .badURL, .input, "the URL is not UTF-8", hint: "write its bytes as %XX")
-
-    /// Whether anything but its URL and the place for the body is its own.
-    var changesSettings: Bool {
-        input != nil || !fields.isEmpty || method != nil || identity != nil || secondsMax != nil
-            || bodyBytesMax != nil
-    }
-
-    /// Changes what the order says something else of.
-    func apply(to settings: inout Settings) {
-        if let input { settings.fetch.input = input }
-        for line in fields { settings.fetch.options.append(line, to: "header") }
-        if let method { settings.fetch.options["request"] = .text(method) }
-        if !fields.isEmpty { settings.invocation.given.append("header") }
-        if method != nil { settings.invocation.given.append("request") }
-        if let identity {
-            settings.connection.identityName = identity
-            settings.connection.certificateFile = nil
-        }
-        if let secondsMax { settings.fetch.totalSeconds = secondsMax }
-        if let bodyBytesMax { settings.fetch.bodyBytesMax = bodyBytesMax }
-    }
 }
 
 extension Order {
@@ -69,8 +46,11 @@ extension Order {
         self.init(url: nil)
         line = number
         do throws(FetchError) {
+            // What follows a tab is a title, in the output of links, history and bookmarks.
+            let bytes =
+                bytes.first == UInt8(ascii: "{") ? bytes : bytes.prefix { $0 != ASCII.tab }
             if bytes.first == UInt8(ascii: "{") {
-                try read(JSONValue.parse(bytes))
+                try read(Self.parsed(bytes))
             } else if let text = String(validating: bytes, as: UTF8.self) {
                 url = text
             } else {
@@ -85,9 +65,10 @@ extension Order {
     }
 
     private static let names = [
-        "data", "headers", "id", "identity", "max_filesize", "max_time", "method", "output", "tag",
-        "type", "url",
+        "body", "data", "headers", "id", "identity", "max_filesize", "max_redirs", "max_time",
+        "method", "output", "pin", "put", "tag", "trust", "type", "url",
     ]
+    private static let namesOfFetcher: Set<String> = ["identity", "max_redirs", "pin", "trust"]
 
     private mutating func read(_ request: JSONValue) throws(FetchError) {
         guard case .object(let members) = request else { return }
@@ -108,15 +89,9 @@ extension Order {
         for member in members {
             switch member.name {
             case "id", "tag", "type", "url": break
-            case "data": input = try Self.input(member.value)
-            case "headers": fields = try Self.fields(member.value)
-            case "method": method = try Self.checked(try Self.string(member), as: "request")
+            case "put": upload = try Self.data(member)
             case "output": output = try Self.output(member)
-            case "max_time":
-                secondsMax = try OptionValue.seconds(try Self.number(member), "\"max_time\"")
-            case "max_filesize":
-                bodyBytesMax = try OptionValue.size(try Self.number(member), "\"max_filesize\"")
-            case "identity": identity = try Self.string(member)
+            case let name where Self.names.contains(name): changes.append(try change(member))
             case let name where name.hasPrefix("x-"): break
             case let name:
                 let nearest = Nearest.name(to: name, among: Self.names)
@@ -125,6 +100,71 @@ extension Order {
             }
         }
         guard url != nil else { throw usageError("a request needs a \"url\", a string") }
+    }
+
+    private mutating func change(
+        _ member: JSONValue.Member
+    ) throws(FetchError) -> @Sendable (inout Settings) -> Void {
+        let name = "\"\(member.name)\""
+        changesFetcher = changesFetcher || Self.namesOfFetcher.contains(member.name)
+        switch member.name {
+        case "data":
+            let input = try Self.data(member)
+            return { $0.fetch.input = input }
+        case "headers":
+            let fields = try Self.fields(member.value)
+            return { settings in
+                for line in fields { settings.fetch.options.append(line, to: "header") }
+                if !fields.isEmpty { settings.invocation.given.append("header") }
+            }
+        case "method":
+            let method = try Self.checked(try Self.string(member), as: "request")
+            return { settings in
+                settings.fetch.options["request"] = .text(method)
+                settings.invocation.given.append("request")
+            }
+        case "max_time":
+            let seconds = try OptionValue.seconds(try Self.number(member), name)
+            return { $0.fetch.totalSeconds = seconds }
+        case "max_filesize":
+            let size = try OptionValue.size(try Self.number(member), name)
+            return { $0.fetch.bodyBytesMax = size }
+        case "max_redirs":
+            let limit = try OptionValue.count(try Self.number(member), name)
+            return { $0.fetch.redirects.limit = limit }
+        case "body":
+            let form: RecordSettings.BodyForm = try OptionValue.choice(
+                try Self.string(member), name)
+            return { $0.records.bodyForm = form }
+        case "identity":
+            let identity = try Self.string(member)
+            return { settings in
+                settings.connection.identityName = identity
+                settings.connection.certificateFile = nil
+            }
+        case "trust":
+            let policy = try OptionValue.trust(try Self.string(member), name)
+            return { settings in
+                settings.connection.setTrust(policy)
+                settings.connection.insists()
+            }
+        default:
+            let pin = try OptionValue.sha256(try Self.string(member), name)
+            return { settings in
+                settings.connection.http.pin = pin
+                settings.connection.insists()
+            }
+        }
+    }
+
+    private static func parsed(_ line: ArraySlice<UInt8>) throws(FetchError) -> JSONValue {
+        do throws(FetchError) {
+            return try JSONValue.parse(line)
+        } catch {
+            let start = String(decoding: line.prefix(40), as: UTF8.self)
+            throw FetchError(
+                error.outcome, .input, "\(error.message), in \(start)\(line.count > 40 ? "…" : "")")
+        }
     }
 
     /// A value of an option that a plugin declares.
@@ -158,20 +198,25 @@ extension Order {
     }
 
     /// A string, or an object with one of `text`, `base64` and `path`.
-    private static func input(_ value: JSONValue) throws(FetchError) -> InputSource.Origin {
-        if let text = value.string { return .bytes(Array(text.utf8)) }
-        guard case .object(let members) = value, members.count == 1, let member = members.first
-        else { throw usageError("\"data\" must be a string, or have one of text, base64, path") }
+    private static func data(
+        _ member: JSONValue.Member
+    ) throws(FetchError) -> InputSource.Origin {
+        if let text = member.value.string { return .bytes(Array(text.utf8)) }
+        let problem = usageError(
+            "\"\(member.name)\" must be a string, or have one of text, base64, path")
+        guard case .object(let members) = member.value, members.count == 1,
+            let member = members.first
+        else { throw problem }
         let text = try string(member)
         switch member.name {
         case "text": return .bytes(Array(text.utf8))
         case "path": return .file(text)
         case "base64":
             guard let bytes = Base64.decode(text) else {
-                throw usageError("bad base64 in \"data\"")
+                throw usageError("bad base64")
             }
             return .bytes(bytes)
-        default: throw usageError("\"data\" must have one of text, base64, path")
+        default: throw problem
         }
     }
 

@@ -19,7 +19,7 @@ final class Run: @unchecked Sendable {
     private static let waitingMax = 1024
 
     private enum Happening: Sendable {
-        case attempted(StartQueue<OneURL>.Entry, Result<Ending, FetchError>)
+        case attempted(StartQueue<OneURL>.Entry, Attempt)
         /// There may be more to read.
         case readable
         /// Another URL may start now.
@@ -39,8 +39,13 @@ final class Run: @unchecked Sendable {
     private var alarm = Instant.never
     /// Read so far.
     private var taken = 0
-    /// Done, and waiting for those before them; `nil` for what the ledger had.
-    private var finished: [Int: OneURL?] = [:]
+    /// From ``next`` on, what is done and waits for those before it.
+    private var finished: ArraySlice<Finished> = []
+    private enum Finished {
+        case no
+        /// `nil` for what the ledger had.
+        case yes(OneURL?)
+    }
     /// The first that has not been delivered.
     private var next = 0
     /// Whether standard output has got all that it shall get.
@@ -145,11 +150,11 @@ final class Run: @unchecked Sendable {
             return
         }
         // What cannot be fetched has no host to wait for.
-        waiting.add(one, host: try? one.request.get().endpoint.description, now: .now)
+        waiting.add(one, host: try? one.request?.endpoint.description, now: .now)
     }
 
     private func isDone(_ one: OneURL, in ledger: Ledger) -> Bool {
-        guard let url = (try? one.request.get().uri.display) ?? one.order.url.map(URI.display)
+        guard let url = one.request?.uri.display ?? one.order.url.map(URI.display)
         else { return false }
         let last = ledger.outcome(url)
         if let wanted = settings.ledgerOutcomes { return !(last.map(wanted.contains) ?? false) }
@@ -163,7 +168,7 @@ final class Run: @unchecked Sendable {
                 active += 1
                 group.addTask { .attempted(entry, await entry.item.attempt()) }
             case .refuse(let one, let pauseSeconds):
-                await complete(one, .failure(one.problem ?? Self.refusal(pauseSeconds)))
+                await complete(one, .failed(one.problem ?? Self.refusal(pauseSeconds)))
             case .wait(let soonest):
                 if soonest < alarm {
                     alarm = soonest
@@ -188,10 +193,10 @@ final class Run: @unchecked Sendable {
     // MARK: After an attempt
 
     private func settle(
-        _ entry: StartQueue<OneURL>.Entry, _ result: Result<Ending, FetchError>
+        _ entry: StartQueue<OneURL>.Entry, _ result: Attempt
     ) async {
         let one = entry.item
-        if let pause = (try? result.get())?.head?.retryAfter, pause > .zero {
+        if let pause = result.ending?.head?.retryAfter, pause > .zero {
             waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
         if !isStopping, failure == nil, let delay = retryDelay(entry, result) {
@@ -210,15 +215,10 @@ final class Run: @unchecked Sendable {
 
     /// Seconds until the next attempt; `nil` when there is none.
     private func retryDelay(
-        _ entry: StartQueue<OneURL>.Entry, _ result: Result<Ending, FetchError>
+        _ entry: StartQueue<OneURL>.Entry, _ result: Attempt
     ) -> Double? {
         let one = entry.item
-        let isRetryable =
-            switch result {
-            case .success(let ending): ending.outcome.isRetryable
-            case .failure(let error): error.isRetryable
-            }
-        guard isRetryable, one.attempts <= settings.retriesMax, one.canBeRepeated,
+        guard result.outcome.isRetryable, one.attempts <= settings.retriesMax, one.canBeRepeated,
             let opening = waiting.opening(for: entry, now: .now)
         else { return nil }
         // Half of the growing wait is chance, so that many clients do not come back at once.
@@ -233,10 +233,10 @@ final class Run: @unchecked Sendable {
         return delay
     }
 
-    private func complete(_ one: OneURL, _ result: Result<Ending, FetchError>) async {
+    private func complete(_ one: OneURL, _ result: Attempt) async {
         do throws(FetchError) {
             let outcome = try await one.finish(result)
-            self.tally.count(outcome, one.order.n, bytes: (try? result.get())?.bodyBytes ?? 0)
+            self.tally.count(outcome, one.order.n, bytes: result.ending?.bodyBytes ?? 0)
             if settings.failsEarly && outcome != .ok { stop() }
             if outcome == .interrupted && !isStopping { stop() }
         } catch {
@@ -254,10 +254,13 @@ final class Run: @unchecked Sendable {
                 if let one { try await hand(out: one) }
                 return
             }
-            finished[n] = .some(one)
-            while let entry = finished.removeValue(forKey: next) {
+            let missing = n - next - finished.count + 1
+            if missing > 0 { finished += repeatElement(.no, count: missing) }
+            finished[finished.startIndex + n - next] = .yes(one)
+            while case .yes(let one)? = finished.first {
+                finished.removeFirst()
                 next += 1
-                if let one = entry { try await hand(out: one) }
+                if let one { try await hand(out: one) }
             }
         } catch {
             failure = failure ?? error
@@ -298,7 +301,7 @@ final class Run: @unchecked Sendable {
             return OneURL(order, context)
         }
         for one in waiting.removeAll() + rest {
-            await complete(one, .failure(.cancelled))
+            await complete(one, .failed(.cancelled))
         }
     }
 }

@@ -38,6 +38,7 @@ final class RunContext: @unchecked Sendable {
             output.usesRemoteName || records.bodyForm == .file || records.bodyForm == .none
         let writesBodies =
             !savesAll || output.showsHeader || output.files.contains("-")
+            || output.writeOut != nil
             || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
         keepsOrder = records.areWanted ? records.keepsInputOrder : writesBodies
         // A second attempt must find nothing of the first one there.
@@ -52,15 +53,20 @@ final class RunContext: @unchecked Sendable {
     /// - Throws: `usage` for a section or an order that makes no sense, `identity-unusable`.
     func settings(for order: Order) throws(FetchError) -> (URLSettings, Fetcher) {
         let hasSections = settings.configuration.hasSections
-        guard hasSections || order.changesSettings else { return (common, fetcher) }
+        guard hasSections || !order.changes.isEmpty || order.upload != nil else {
+            return (common, fetcher)
+        }
         let base = settings
         var settings = base
         if hasSections {
             settings = try base.configuration.applied(to: base, for: order.url ?? "")
             try settings.fetch.readLists()
         }
-        order.apply(to: &settings)
-        guard hasSections || order.identity != nil else {
+        for change in order.changes { change(&settings) }
+        let scheme =
+            order.upload == nil ? nil : fetcher.registry[URI.scheme(of: order.url ?? "") ?? ""]
+        settings.fetch.redirects.otherSchemes.formUnion(scheme?.scheme.uploads?.replySchemes ?? [])
+        guard hasSections || order.changesFetcher || order.upload != nil else {
             return (URLSettings(settings), fetcher)
         }
         var fetcher = try settings.fetcher(loop)

@@ -8,14 +8,15 @@ struct Tally {
     var skipped = 0
     private var ok = 0
     private var bytes = 0
-    private var exits: [Int32: Int] = [:]
+    /// How often each exit status came.
+    private var exits = [Int](repeating: 0, count: 256)
     private var firstFailure: (n: Int, exit: Int32)?
     private let started = Instant.now
 
     mutating func count(_ outcome: Outcome, _ n: Int, bytes: Int) {
         requests += 1
         self.bytes += bytes
-        exits[outcome.exitStatus, default: 0] += 1
+        exits[Int(outcome.exitStatus)] += 1
         if outcome == .ok {
             ok += 1
         } else if outcome != .interrupted, n < firstFailure?.n ?? .max {
@@ -40,8 +41,10 @@ struct Tally {
                 $0.member("total", seconds: $1)
             }
             writer.member("exit", Int(exit))
-            writer.member("by_exit", object: exits.sorted { $0.key < $1.key }) { writer, exits in
-                for (exit, count) in exits { writer.member("\(exit)", count) }
+            writer.member("by_exit", object: exits) { writer, exits in
+                for (exit, count) in exits.enumerated() where count > 0 {
+                    writer.member("\(exit)", count)
+                }
             }
         }
     }

@@ -70,6 +70,8 @@ struct FetchSettings: Sendable {
     var totalSeconds = 0.0
     /// `nil` for the default, which depends on where the body goes.
     var bodyBytesMax: Int?
+    /// Of the body, in a second; 0 for no limit.
+    var bytesPerSecond = 0
 
     /// Whether a reply that begins like this is delivered.
     func wantsBody(of head: Head) -> Bool {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+/// Holds a body to a number of bytes a second: while its consumer waits, nothing more is read.
+//
+// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
+final class Pace: @unchecked Sendable {
+    private let bytesPerSecond: Int
+    private let loop: EventLoop
+    /// Of the fetch.
+    private let end: Instant
+    private let start = Instant.now
+    private var bytes = 0
+
+    /// - Returns: `nil` when there is no limit.
+    init?(_ settings: FetchSettings, _ loop: EventLoop) {
+        guard settings.bytesPerSecond > 0 else { return nil }
+        bytesPerSecond = settings.bytesPerSecond
+        self.loop = loop
+        end = .after(seconds: settings.totalSeconds)
+    }
+
+    /// Returns when so many bytes more may have come.
+    ///
+    /// - Throws: `timeout` when the time of the fetch is over before.
+    func pass(_ count: Int) async throws(FetchError) {
+        bytes += count
+        let due = start.advanced(seconds: Double(bytes) / Double(bytesPerSecond))
+        guard due > .now else { return }
+        await loop.sleep(until: min(due, end))
+        guard end > .now else {
+            throw FetchError(
+                .timeout, .body, "the fetch took too long", remedy: .raise(.totalTime))
+        }
+    }
+}
