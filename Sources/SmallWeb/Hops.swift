@@ -60,9 +60,10 @@ struct Hops {
                 ending.refuse(error)
                 return ending
             }
-            let redirect = Redirect(
+            var redirect = Redirect(
                 status: head.status, from: request.uri, to: next.uri,
                 isPermanent: head.isPermanentRedirect)
+            redirect.header = head.header
             try await emit(.redirect(redirect))
             if let note { try await emit(.note(note)) }
             request = next

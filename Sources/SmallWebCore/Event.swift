@@ -132,6 +132,8 @@ public struct Redirect: Sendable, Hashable {
     public let to: URI
     /// Whether the old URI shall not be used again.
     public let isPermanent: Bool
+    /// The header of the reply, as received.
+    public var header: [UInt8] = []
 
     /// A redirect from one URI to another.
     public init(status: Int?, from: URI, to: URI, isPermanent: Bool) {

@@ -58,8 +58,10 @@ public struct FetchError: Error, Sendable, Hashable {
 
     /// The body is beyond its limit, in bytes.
     public static func tooLarge(_ limit: Int) -> FetchError {
-        FetchError(
-            .tooLarge, .body, "the body is larger than \(limit) bytes",
+        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")]
+        let unit = units.first { limit > 0 && limit % $0.0 == 0 } ?? (1, "bytes")
+        return FetchError(
+            .tooLarge, .body, "the body is larger than \(limit / unit.0) \(unit.1)",
             remedy: .raise(.bodyBytes), expected: String(limit))
     }
 

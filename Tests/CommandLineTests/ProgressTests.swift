@@ -125,6 +125,27 @@ struct ProgressTests {
         #expect(screen.shown.contains(" of 8.0 MiB, "))
     }
 
+    @Test func severalAtATimeShareOneLineThatIsErased() throws {
+        let server = try server()
+        let screen = try Screen(isTerminal: true)
+        let url = "http://127.0.0.1:\(server.port)/"
+        let urls = ["nope://x/", url + "a", url + "b"]
+        let words = ["get", "-j", "3", "-O", "--per-host", "3"] + urls
+        let status = try run(words, on: screen) {
+            $0.waitFor("1 of 3 done, 1 failed, 1.0 MiB, ", "/s")
+            gate.signal()
+        }
+        #expect(status == 1)
+        #expect(screen.shown.contains("1 of 3 done, 1 failed, 1.0 MiB, "), "\(screen.shown)")
+        #expect(screen.shown.hasSuffix("\r\u{1B}[K"), "the last is erased: \(screen.shown)")
+        #expect(smallweb.home.content("b")?.count == 1_048_576)
+        // What goes to the same terminal is not drawn over.
+        gate.signal()
+        let both = try Screen(isTerminal: true)
+        #expect(try smallweb.run(["get", "-j", "2", url], on: both, output: true) { _ in } == 0)
+        #expect(!both.shown.contains(" done"))
+    }
+
     @Test func recordsGoToStandardErrorOnceASecond() throws {
         let server = try server()
         let screen = try Screen(isTerminal: false)

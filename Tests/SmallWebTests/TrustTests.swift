@@ -88,8 +88,6 @@ struct TrustTests {
         #expect(error.outcome == .trustChanged)
         #expect(error.expected == "spki-sha256:" + other)
         #expect(error.actual == "spki-sha256:" + certificate.spkiSHA256.hex)
-        #expect(error.expected == "spki-sha256:" + other)
-        #expect(error.actual == "spki-sha256:" + certificate.spkiSHA256.hex)
         #expect(read() == line + "\n")
         server.stop()
         #expect(server.connections.map(\.received) == [[]])

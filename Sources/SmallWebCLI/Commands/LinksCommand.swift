@@ -7,12 +7,12 @@ extension Command {
         manual: "Lists where a page leads, a line for each link: the absolute URL, a tab, the "
             + "text. It reads gemtext, gopher menus and directories of Git repositories; pages of "
             + "other kinds have none. A target that is no URL is shown with --json "
-            + "alone. A terminal gets columns, cut to its width. ls is another name for links.",
+            + "alone. A terminal gets columns, with the text below a long "
+            + "URL. ls is another name for links.",
         examples: [
             ("smallweb links gemini://geminiprotocol.net/ | cut -f1", "The URLs of a page's links"),
             (
-                "smallweb links --json gopher://gopher.floodgap.com/ | "
-                    + "jq -r 'select(.type == \"link\" and .url).url'",
+                "smallweb links --json gopher://example.org/ | jq 'select(.type == \"link\")'",
                 "A record for each of them"
             ),
         ],

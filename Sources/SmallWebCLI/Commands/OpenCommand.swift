@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import SmallWeb
 
 extension Command {
     static let open = Command(
-        "open URL", "read a page, with a pager",
+        "open URL [N]", "read pages with a pager, follow links",
         manual: "Lays a page out for reading and shows it with a pager: gemtext and plain text "
             + "wrapped to the width of the terminal, links, gopher menus and directories of Git "
-            + "repositories numbered, their URLs at the end. The pager is that of PAGER, by "
+            + "repositories numbered, their URLs at the end. With N it opens the page that this "
+            + "link leads to. After a page it asks on a terminal which link to open next: a "
+            + "number, b for the page before, q or an empty line to end; --no-input asks nothing. "
+            + "The pager is that of PAGER, by "
             + "default less; there is none when PAGER is empty or cat, and none when standard "
             + "output is not a terminal. Other than text is refused: save it with smallweb get -O.",
         examples: [
             ("smallweb open gemini://geminiprotocol.net/", "Read a page"),
+            ("smallweb open gemini://geminiprotocol.net/ 1", "Read what its first link leads to"),
             ("PAGER= smallweb open gopher://gopher.floodgap.com/", "The same without a pager"),
         ],
+        operands: [.url, .text],
         takes: { option in
             let groups: [Option.Group] = [.requests, .limits, .connection, .messages]
             let others = [
@@ -23,12 +29,101 @@ extension Command {
                 || others.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
-        guard operands.count == 1, !OrderSource.isList(operands[0]) else {
+        guard 1...2 ~= operands.count, !OrderSource.isList(operands[0]) else {
             throw usageError("open wants one URL", hint: "smallweb open gemini://example.org/")
         }
+        let number = operands.count > 1 ? ASCII.decimal(operands[1].utf8, max: 1_000_000) : nil
+        guard operands.count == 1 || number ?? 0 > 0 else {
+            throw usageError("open wants the number of a link, not \"\(operands[1])\"")
+        }
+        var command = OpenCommand(settings)
+        return try command.run(operands[0], link: number)
+    }
+}
+
+/// What is known of a page when it has been laid out.
+final class OpenedPage: Sendable {
+    let isShown: Bool
+    private let links = Locked<[String]>([])
+
+    init(isShown: Bool = true) { self.isShown = isShown }
+
+    /// The URLs of its numbers, from 1.
+    var targets: [String] {
+        get { links.withLock { $0 } }
+        set { links.withLock { $0 = newValue } }
+    }
+}
+
+/// `smallweb open`: a page, and those that its links lead to.
+private struct OpenCommand {
+    private var settings: Settings
+    /// Those that were shown, the present one last.
+    private var pages: [(url: String, targets: [String])] = []
+
+    init(_ settings: Settings) {
+        self.settings = settings
+        self.settings.output.isReading = true
+    }
+
+    /// - Parameter link: Which link of the page is opened instead.
+    /// - Returns: The exit status of the last page.
+    mutating func run(_ url: String, link: Int?) throws(FetchError) -> Int32 {
+        var next = url
+        if let link {
+            let (status, targets) = try open(url, isShown: false)
+            guard status == 0 else { return status }
+            guard let target = targets.dropFirst(link - 1).first else {
+                throw usageError("\(URI.display(url)) has \(targets.count) links")
+            }
+            next = target
+        }
+        while true {
+            let (status, targets) = try open(next, isShown: true)
+            if status == 0 {
+                // The first operand is recorded as those of other commands are.
+                if next != url { History.record([next], settings.messages) }
+                pages.append((next, targets))
+            }
+            guard let choice = chooseNext() else { return status }
+            next = choice
+        }
+    }
+
+    private func open(_ url: String, isShown: Bool) throws(FetchError) -> (Int32, [String]) {
+        let page = OpenedPage(isShown: isShown)
         var settings = settings
-        settings.output.isReading = true
-        return try GetCommand(settings, operands).run()
+        settings.output.page = page
+        let status = try GetCommand(settings, [url]).run()
+        return (status, page.targets)
+    }
+
+    /// What a person wants to see next; `nil` to end.
+    private mutating func chooseNext() -> String? {
+        let asker = settings.asker
+        guard asker.canAsk, Environment.isTerminal(1), let page = pages.last,
+            !page.targets.isEmpty || pages.count > 1
+        else { return nil }
+        let numbers = page.targets.isEmpty ? "" : "link 1-\(page.targets.count), "
+        let back = pages.count > 1 ? "b back, " : ""
+        while true {
+            guard let line = asker.ask("\(numbers)\(back)q quit:") else {
+                asker.messages.endPromptLine()
+                let signal = swposix_pending_signal()
+                if signal != 0 { swposix_die_of(signal) }
+                return nil
+            }
+            let answer = String(decoding: line, as: UTF8.self)
+            if answer == "" || answer == "q" { return nil }
+            if answer == "b", pages.count > 1 {
+                pages.removeLast()
+                return pages.removeLast().url
+            }
+            if let number = ASCII.decimal(answer.utf8, max: page.targets.count), number > 0 {
+                return page.targets[number - 1]
+            }
+            asker.messages.hint("the links have the numbers in brackets")
+        }
     }
 }
 

@@ -204,7 +204,7 @@ extension Option {
                 settings.fetch.bytesPerSecond = try OptionValue.size(value, "--limit-rate")
             }),
         Option(
-            "max-filesize", .limits, "largest body: bytes, or with k, M, G",
+            "max-filesize", .limits, "largest body: 10k, 5M (stdout: 256M)",
             manual: "The largest body. Beyond it the transfer stops and the file is removed. "
                 + "k, M and G are powers of 1024. The default is 256M for standard output and no "
                 + "limit for a file; 0 is no limit.",

@@ -77,15 +77,19 @@ final class LinkList: Output {
         if !hasHeader { rows.insert(("URL", "TEXT"), at: 0) }
         let longest = rows.reduce(0) { max($0, DisplayWidth.of($1.url)) }
         let width = min(longest, style.columns * 3 / 5)
+        let indent = String(repeating: " ", count: width + 2)
         var lines = ""
         for (index, row) in rows.enumerated() {
             let isHeader = index == 0 && !hasHeader
-            let shown = DisplayWidth.truncated(row.url, to: width)
-            let url = isHeader ? shown : style.hyperlink(shown, to: row.url)
-            let space = String(repeating: " ", count: width - DisplayWidth.of(shown) + 2)
-            lines += url + space
+            lines += isHeader ? row.url : style.hyperlink(row.url, to: row.url)
+            // A URL is there to be copied: what has no room beside it goes below.
+            let columns = DisplayWidth.of(row.url)
             let text = TerminalText.escapeLine(row.text)
-            lines += DisplayWidth.truncated(text, to: max(0, style.columns - width - 2)) + "\n"
+            if !text.isEmpty {
+                lines += columns > width ? "\n" + indent : String(indent.dropFirst(columns))
+                lines += DisplayWidth.truncated(text, to: max(0, style.columns - width - 2))
+            }
+            lines += "\n"
         }
         hasHeader = true
         return lines

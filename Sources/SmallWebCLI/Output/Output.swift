@@ -44,6 +44,8 @@ struct OutputSettings: Sendable {
     var hyperlinks = Settings.When.auto
     /// `open`: pages are laid out for reading, in a pager.
     var isReading = false
+    /// For `open`: the page that is being opened.
+    var page: OpenedPage?
 
     /// The name of a file, which belongs into the directory if there is one.
     func place(of name: String) -> String {

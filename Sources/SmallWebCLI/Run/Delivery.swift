@@ -62,10 +62,21 @@ struct Trace: Output {
         case .sent(let bytes, _):
             lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", $0) }
         case .redirect(let redirect):
-            [("*", "\(redirect.status.map { "\($0) " } ?? "")redirect to \(redirect.to.display)")]
-        case .head(let head): lines(SecretFields.masked(head.header)).map { ("<", $0) }
+            received(redirect.header)
+                + [
+                    (
+                        "*",
+                        "\(redirect.status.map { "\($0) " } ?? "")redirect to "
+                            + redirect.to.display
+                    )
+                ]
+        case .head(let head): received(head.header)
         case .body, .facts, .item, .note, .end: []
         }
+    }
+
+    private static func received(_ header: [UInt8]) -> [(Character, String)] {
+        lines(SecretFields.masked(header)).map { ("<", $0) }
     }
 
     private static func lines(_ bytes: [UInt8]) -> [String] {

@@ -28,7 +28,7 @@ extension OneURL {
             outputs.append(
                 TerminalBody(
                     to: sink.target, log: log, style: style,
-                    isLaidOut: !settings.fetch.wantsRawBody))
+                    isLaidOut: !settings.fetch.wantsRawBody, page: output.page))
         default: outputs.append(BodyOutput(sink: sink, log: log))
         }
         if output.listing == .refs, History.isOn(context.settings.messages),

@@ -251,7 +251,8 @@ final class OneURL: @unchecked Sendable {
         let goesToTerminal =
             !destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
         let meter = ProgressMeter(
-            order: order, messages: messages, drawsTransfer: !goesToTerminal)
+            order: order, messages: messages, drawsTransfer: !goesToTerminal,
+            run: context.meter)
         let trace = Trace(
             url: url, messages: messages, isVerbose: context.settings.messages.isVerbose,
             hidesInput: hidesInput)

@@ -70,6 +70,11 @@ final class Run: @unchecked Sendable {
     /// - Returns: The exit status: the first failing URL's, in the order given.
     /// - Throws: `write` when standard output or the ledger fails; `interrupted`.
     func run() async throws(FetchError) -> Int32 {
+        context.meter?.start(on: context.loop) { [unowned self] in
+            let done = tally.requests + tally.skipped
+            return (done, tally.requests - tally.ok, isAtEnd ? taken : nil)
+        }
+        defer { context.meter?.stop() }
         await withTaskGroup(of: Happening.self) { group in
             while true {
                 await advance(&group)
@@ -272,7 +277,7 @@ final class Run: @unchecked Sendable {
         if !writesRecords && one.outcome == .interrupted { isClosed = true }
         if failure == nil, !isClosed, case .held(let spool) = one.target {
             if context.settings.output.isReading {
-                try await Pager.show(spool)
+                if context.settings.output.page?.isShown ?? true { try await Pager.show(spool) }
             } else {
                 // Records come in whole lines; half of one must not stay behind at a signal.
                 let isWhole = writesRecords

@@ -20,6 +20,8 @@ final class RunContext: @unchecked Sendable {
     let common: URLSettings
     let fetcher: Fetcher
     let progress: MessageSettings.Progress
+    /// Where several URLs at a time share one line.
+    let meter: RunMeter?
 
     init(
         _ settings: Settings, _ fetcher: Fetcher, headers: HeaderFile? = nil,
@@ -31,8 +33,7 @@ final class RunContext: @unchecked Sendable {
         self.ledger = ledger
         messages = Messages(settings.messages)
         common = URLSettings(settings)
-        progress = messages.progress(
-            settings.run, writesRecords: settings.records.areWanted)
+        progress = messages.progress(writesRecords: settings.records.areWanted)
         let (output, records) = (settings.output, settings.records)
         let savesAll =
             output.usesRemoteName || records.bodyForm == .file || records.bodyForm == .none
@@ -41,6 +42,9 @@ final class RunContext: @unchecked Sendable {
             || output.writeOut != nil
             || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
         keepsOrder = records.areWanted ? records.keepsInputOrder : writesBodies
+        let showsBodies = Environment.isTerminal(1) && (records.areWanted || writesBodies)
+        meter =
+            progress == .bar && settings.run.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
         // A second attempt must find nothing of the first one there.
         holdsOutput =
             keepsOrder

@@ -6,7 +6,7 @@ struct Tally {
     private(set) var requests = 0
     /// Done already, as the ledger said.
     var skipped = 0
-    private var ok = 0
+    private(set) var ok = 0
     private var bytes = 0
     /// How often each exit status came.
     private var exits = [Int](repeating: 0, count: 256)

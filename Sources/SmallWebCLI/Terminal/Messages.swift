@@ -36,18 +36,16 @@ final class Messages {
         usesColor = Environment.usesColor(settings.color, on: 2)
     }
 
-    /// How progress is shown: `bar`, `json` or `none`. Several lines cannot be drawn over each
-    /// other.
-    func progress(_ run: RunSettings, writesRecords: Bool) -> MessageSettings.Progress {
+    /// How progress is shown: `bar`, `json` or `none`. Several URLs at a time share one line.
+    func progress(writesRecords: Bool) -> MessageSettings.Progress {
         switch settings.progress {
         case .auto:
             // A terminal that cannot erase a line would show one after the other.
             let isWatched =
                 isTerminal && settings.showsNotes && !settings.isVerbose
                 && Environment.variable("TERM") != "dumb"
-            return isWatched && run.jobs == 1 && !writesRecords ? .bar : .none
-        case .bar: return run.jobs == 1 ? .bar : .none
-        case .json, .none: return settings.progress
+            return isWatched && !writesRecords ? .bar : .none
+        case .bar, .json, .none: return settings.progress
         }
     }
 

@@ -7,7 +7,10 @@ internal import SmallWebFormats
 struct PageView {
     private let style: PageStyle
     private let base: URI
-    private var targets: [String] = []
+    /// The URLs of the numbers, from 1.
+    private(set) var targets: [String] = []
+    /// Whether the lines are a table, with the protocol's own type of each.
+    private var isTable = false
     /// What the URLs of links may still take. A page of `=> a` below a long address is small, and
     /// all that it leads to is not.
     private var urlBytesLeft: Int
@@ -62,14 +65,22 @@ struct PageView {
 
     // MARK: Menus and listings
 
+    /// - Returns: The header of the lines that follow.
+    mutating func beginTable() -> String {
+        isTable = true
+        return style.bold("      TYPE    NAME") + "\n"
+    }
+
     /// Neither wrapped nor cut: menus have drawings in them.
     mutating func line(of item: Item) -> String {
         linesCount += 1
         let link = Link(item, line: linesCount)
         let text = TerminalText.escapeLine(item.text)
+        let type =
+            isTable ? Help.padded(TerminalText.escapeLine(item.type ?? ""), 6) + "  " : ""
         guard let url = link.uri?.description, let label = number(url) else {
             let mark = item.kind == .error ? "error: " : link.isLink ? "(no URL) " : ""
-            return "      \(mark)\(text)\n"
+            return "      \(type)\(mark)\(text)\n"
         }
         let gutter = String(repeating: " ", count: max(0, 5 - label.count)) + label
         let mark =
@@ -79,7 +90,8 @@ struct PageView {
             case .search, .input: " (search)"
             default: " (\(item.kind.rawValue))"
             }
-        return "\(gutter) " + style.hyperlink(style.accent(text), to: url) + style.dim(mark) + "\n"
+        return "\(gutter) \(type)" + style.hyperlink(style.accent(text), to: url) + style.dim(mark)
+            + "\n"
     }
 
     // MARK: The end

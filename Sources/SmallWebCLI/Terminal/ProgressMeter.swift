@@ -11,6 +11,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
     private let order: Order
     /// False when the body itself goes to the terminal.
     private let drawsTransfer: Bool
+    private let run: RunMeter?
     private let started = Instant.now
     private var address: String?
     private var isConnected = false
@@ -19,7 +20,9 @@ final class ProgressMeter: Output, @unchecked Sendable {
     /// What draws, while there is something to draw.
     private var task: Task<Void, Never>?
 
-    init(order: Order, messages: Messages, drawsTransfer: Bool) {
+    /// - Parameter run: The meter of all URLs, which draws instead.
+    init(order: Order, messages: Messages, drawsTransfer: Bool, run: RunMeter?) {
+        self.run = run
         self.order = order
         self.messages = messages
         self.drawsTransfer = drawsTransfer
@@ -40,11 +43,14 @@ final class ProgressMeter: Output, @unchecked Sendable {
     /// The upload begins.
     func upload(of total: Int) { transfer = Transfer(total: total, isUpload: true) }
 
-    func move(_ count: Int) { transfer.bytes += count }
+    func move(_ count: Int) {
+        transfer.bytes += count
+        run?.move(count)
+    }
 
     func start(_ form: MessageSettings.Progress, on loop: EventLoop) {
-        if form == .none { return }
-        task = Task(executorPreference: loop) { await self.run(form, on: loop) }
+        if form == .none || run != nil { return }
+        task = Task(executorPreference: loop) { await self.watch(form, on: loop) }
     }
 
     /// Leaves no line behind. The task may see too late, or never, that it has ended.
@@ -55,7 +61,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
         self.task = nil
     }
 
-    private func run(_ form: MessageSettings.Progress, on loop: EventLoop) async {
+    private func watch(_ form: MessageSettings.Progress, on loop: EventLoop) async {
         let seconds = form == .json ? 1 : 0.2
         await loop.sleep(until: .after(seconds: form == .json ? 1 : 0.3))
         while !Task.isCancelled {
@@ -71,7 +77,9 @@ final class ProgressMeter: Output, @unchecked Sendable {
         return "\(isConnected ? "waiting for" : "connecting to") \(address) …"
     }
 
-    private func erase() { messages.showTransient("") }
+    private func erase() {
+        if task != nil { messages.showTransient("") }
+    }
 
     private func draw() {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }

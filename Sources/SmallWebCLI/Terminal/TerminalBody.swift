@@ -23,6 +23,7 @@ final class TerminalBody: Output {
     private var view: PageView
     private let target: BodyTarget
     private let log: FetchLog
+    private let page: OpenedPage?
     private var charset: CharsetConverter?
     private var filter = TerminalText.Filter()
     /// Of a text that is wrapped: the line that is not at its end.
@@ -32,9 +33,13 @@ final class TerminalBody: Output {
     private static let lineBytesMax = 65_536
 
     /// - Parameter isLaidOut: False for text as it is, but for its control characters.
-    init(to target: BodyTarget, log: FetchLog, style: PageStyle, isLaidOut: Bool) {
+    init(
+        to target: BodyTarget, log: FetchLog, style: PageStyle, isLaidOut: Bool,
+        page: OpenedPage? = nil
+    ) {
         self.target = target
         self.log = log
+        self.page = page
         self.style = style
         self.isLaidOut = isLaidOut
         view = PageView(style: style, base: log.uri)
@@ -94,13 +99,17 @@ final class TerminalBody: Output {
 
     private func write(_ item: Item) throws(FetchError) {
         // A listing that is text as well, such as a directory of a Git repository.
-        if case .reading = form { form = .menu }
+        if case .reading = form {
+            form = .menu
+            try target.write(view.beginTable())
+        }
         guard case .menu = form else { return }
         try target.write(view.line(of: item))
     }
 
     /// Delivers what was held back, and a line end if the text has none.
     func finish(_ ending: Ending) throws(FetchError) {
+        defer { page?.targets = view.targets }
         switch form {
         case .gemtext(var reader):
             if let line = reader.finish() { try target.write(view.lines(of: line)) }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+/// What a person sees of a run with several URLs at a time: one line that sums up.
+//
+// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
+final class RunMeter: @unchecked Sendable {
+    private let messages: Messages
+    private var transfer = Transfer()
+    private var task: Task<Void, Never>?
+
+    init(_ messages: Messages) { self.messages = messages }
+
+    /// Bytes have come or gone, for any of the URLs.
+    func move(_ count: Int) { transfer.bytes += count }
+
+    /// - Parameter state: How many URLs are done, how many of these have failed, and how many there
+    ///   are, if that is known.
+    func start(
+        on loop: EventLoop, _ state: @escaping () -> (done: Int, failed: Int, total: Int?)
+    ) {
+        // @unchecked: called on the event loop alone.
+        nonisolated(unsafe) let state = state
+        task = Task(executorPreference: loop) {
+            await loop.sleep(until: .after(seconds: 1))
+            while !Task.isCancelled {
+                self.draw(state())
+                await loop.sleep(until: .after(seconds: 0.2))
+            }
+        }
+    }
+
+    /// Leaves no line behind.
+    func stop() {
+        task?.cancel()
+        if task != nil { messages.showTransient("") }
+        task = nil
+    }
+
+    private func draw(_ state: (done: Int, failed: Int, total: Int?)) {
+        transfer.sample()
+        let total = state.total.map { " of \($0)" } ?? ""
+        let failed = state.failed > 0 ? ", \(state.failed) failed" : ""
+        messages.showTransient(
+            "\(state.done)\(total) done\(failed), \(Transfer.size(transfer.bytes)), "
+                + "\(Transfer.size(Int(transfer.rate ?? 0)))/s")
+    }
+}
