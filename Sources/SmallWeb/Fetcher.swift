@@ -64,28 +64,27 @@ package struct Fetcher: Sendable {
         } catch {
             // Such a URL may have another form than ours.
             guard let scheme = URI.scheme(of: url), registry[scheme] == nil else { throw error }
-            throw Self.unsupported(scheme)
+            throw unsupported(scheme)
         }
         return try request(uri)
     }
 
-    private static func unsupported(_ scheme: String) -> FetchError {
-        FetchError(
+    private func unsupported(_ scheme: String) -> FetchError {
+        var error = FetchError(
             .unsupportedScheme, .input, "no plugin handles the scheme \"\(scheme)\"",
             remedy: .useKnownScheme)
+        error.hint = Nearest.name(to: scheme, among: registry.schemes.map(\.name)).map {
+            "did you mean \($0)://?"
+        }
+        return error
     }
 
     func request(_ uri: URI) throws(FetchError) -> Request {
         guard let entry = registry[uri.scheme] else {
             // HOST:PORT reads like a scheme and a path.
             let isPlace = uri.host == nil && uri.path.utf8.first.map(ASCII.isDigit) ?? false
-            var error = Self.unsupported(uri.scheme)
-            error.hint =
-                isPlace
-                ? "write it in full, for example gemini://\(uri)"
-                : Nearest.name(to: uri.scheme, among: registry.schemes.map(\.name)).map {
-                    "did you mean \($0)://?"
-                }
+            var error = unsupported(uri.scheme)
+            if isPlace { error.hint = "write it in full, for example gemini://\(uri)" }
             throw error
         }
         if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {

@@ -100,4 +100,25 @@ import Testing
         let result = try smallweb.run(["get", "file:///etc/passwd"])
         #expect(result.errors.contains("no plugin handles the scheme \"file\""))
     }
+
+    @Test func bookmarksComeGoAndAreRecords() throws {
+        let page = """
+            # Links
+            => gemini://example.org/a   One page\r
+            =>gopher://example.org/
+            => /relative no
+            gemini://example.org/b\tAnother
+            text
+            """
+        let read = try smallweb.run(["bookmarks", "import", "-"], stdin: page)
+        #expect(read.status == 0 && read.errors == "imported 3\n", "\(read.errors)")
+        let exported = try smallweb.run(["bookmarks", "export"]).text
+        #expect(exported.contains("=> gemini://example.org/a One page\n"))
+        let records = try Records(smallweb.run(["bookmarks", "--json"]).output)["bookmark"]
+        #expect(records.map { $0["title"]?.string } == ["One page", "", "Another"])
+        let hole = try Hole()
+        #expect(try smallweb.run(["get", "--history", hole.place + "/0/about.txt"]).status == 0)
+        let visits = try Records(smallweb.run(["history", "--json"]).output)["visit"]
+        #expect(visits.map { $0["url"]?.string } == [hole.place + "/0/about.txt"])
+    }
 }

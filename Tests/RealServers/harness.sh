@@ -93,6 +93,9 @@ has_no_controls() {
 sha256() { sha256sum "$1" | cut -d' ' -f1; }
 is_big() { [ "$(sha256 "$1")" = "$big_sha256" ] || problem "$1 has the sha256 of what is served"; }
 names_in() { (cd "$1" && find . -mindepth 1 | sort | tr '\n' ' '); }
+# grouped HEX: as a person is shown it.
+grouped() { sed 's/......../& /g; s/ $//' <<<"$1"; }
+
 holds_only() {
     local names
     names=$(names_in "$1")

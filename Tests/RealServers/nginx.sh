@@ -499,13 +499,13 @@ nginx_broken() {
 /dated 75
 END
     for path in /short /short-chunk /no-last-chunk; do
-        check "nginx: broken: no file of $path"
+        check "nginx: broken: a part alone of $path"
         mkdir "$work/broken"
         sw get -o "$work/broken/file" "$place$path"
         status_is 18
         err_is_one_line
-        holds_only "$work/broken" ''
-        rmdir "$work/broken"
+        holds_only "$work/broken" './file.part '
+        rm -r "$work/broken"
     done
 
     for path in /short /short-chunk /no-last-chunk; do
@@ -517,8 +517,8 @@ END
         mkdir "$work/broken"
         sw get -o "$work/broken/file" "$secure/proxied$path"
         status_is 18
-        holds_only "$work/broken" ''
-        rmdir "$work/broken"
+        holds_only "$work/broken" './file.part '
+        rm -r "$work/broken"
     done
 
     check "nginx: broken: repeated fields keep their order"

@@ -72,12 +72,14 @@ END_OF_SCRIPT
     must test "$(wc -c <"$files/slow")" -eq 1048576
     rm "$files/slow" "$work/gate"
 
-    check "progress: Ctrl-C in the middle leaves no file and a clean terminal"
+    check "progress: Ctrl-C in the middle leaves a part and a clean terminal"
     guarded get -o "$files/slow" "$site/slow"
     until_true has_bar
     keys C-c
+    screen_says 'slow.part has what came: -C - goes on from there'
     ends_with_clean_screen 130
-    holds_only "$files" ''
+    holds_only "$files" './slow.part '
+    rm "$files/slow.part"
 
     check "progress: a shell knows that Ctrl-C ended it"
     run_there get -o "$files/slow" "$site/slow"
@@ -88,7 +90,8 @@ END_OF_SCRIPT
     on_screen 'it was 130'
     screen_lacks 'status='
     screen_lacks 'KiB'
-    holds_only "$files" ''
+    holds_only "$files" './slow.part '
+    rm "$files/slow.part"
 
     check "progress: a window that becomes narrower keeps no part of the old bar"
     command=(get -o "$files/slow" "$site/slow")

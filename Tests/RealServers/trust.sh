@@ -8,8 +8,6 @@ ask() {
     SMALLWEB_KNOWN_HOSTS=$work/asked prompt='trust it? \[y/N\] ' on_terminal "$@"
 }
 
-# grouped HEX: as a person is shown it.
-grouped() { sed 's/......../& /g; s/ $//' <<<"$1"; }
 
 stores_nothing() { [ ! -e "$work/asked" ] || problem "nothing is stored"; }
 

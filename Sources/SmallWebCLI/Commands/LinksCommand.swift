@@ -12,7 +12,8 @@ extension Command {
         examples: [
             ("smallweb links gemini://geminiprotocol.net/ | cut -f1", "The URLs of a page's links"),
             (
-                "smallweb links --json gopher://gopher.floodgap.com/ | jq -r .url",
+                "smallweb links --json gopher://gopher.floodgap.com/ | "
+                    + "jq -r 'select(.type == \"link\" and .url).url'",
                 "A record for each of them"
             ),
         ],

@@ -114,7 +114,7 @@ enum Help {
 
         with url, id, tag, data, headers, method, output, max_time, max_filesize.
 
-          smallweb get --json - < urls.txt | jq -r 'select(.ok | not) | .url'
+          smallweb get --json - < urls.txt | jq -r 'select(.ok == false).url'
 
         In full: man smallweb-json. The schema: share/smallweb/schema/v1.json.
 

@@ -63,8 +63,7 @@ struct ArgumentParser {
             guard let option = Option.all.first(where: { $0.short == letter }) else {
                 throw usageError(
                     "unknown option -\(letter)",
-                    hint: ForeignOptions.pointer(String(letter))
-                        ?? helpHint)
+                    hint: ForeignOptions.pointer(String(letter)) ?? helpHint)
             }
             if case .flag = option.action {
                 try apply(option, "-\(letter)", attached: nil)

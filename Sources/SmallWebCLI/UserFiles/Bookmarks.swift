@@ -39,6 +39,23 @@ enum Bookmarks {
         }
     }
 
+    /// The links of gemtext, and lines of URL, tab and title; what is neither is left out.
+    static func links(in bytes: [UInt8]) -> [(url: String, title: String)] {
+        bytes.split(separator: ASCII.lineFeed).compactMap { line in
+            var words = line
+            if line.starts(with: "=>".utf8) {
+                let rest = String(decoding: line.dropFirst(2), as: UTF8.self)
+                let parts = rest.split(maxSplits: 1, whereSeparator: \.isWhitespace)
+                let title = parts.count > 1 ? parts[1].drop(while: \.isWhitespace) : ""
+                words = Array("\(parts.first ?? "")\t\(title)".utf8)[...]
+            }
+            guard let bookmark = Bookmark(line: words),
+                (try? URI(parsing: bookmark.url))?.host != nil
+            else { return nil }
+            return (bookmark.url, bookmark.title)
+        }
+    }
+
     /// - Parameter text: Its URL as it is listed, or as it was added.
     static func remove(_ text: String) throws(FetchError) {
         try change { bytes throws(FetchError) in
@@ -91,9 +108,55 @@ extension Command {
             ("smallweb bookmarks | cut -f1", "All bookmarked URLs"),
         ],
         actions: [
-            .action("list", "the bookmarks: URL, tab, title") { _, _ throws(FetchError) in
-                let lines = try Bookmarks.all().map { "\($0.url)\t\($0.title)\n" }
-                try StandardStream.output.writeForeign(Array(lines.joined().utf8))
+            .action(
+                "list", "the bookmarks: URL, tab, title",
+                manual: "Lists the bookmarks, one per line: URL, tab, title. 'smallweb get -' "
+                    + "reads such lines.",
+                options: ["json"]
+            ) { settings, _ throws(FetchError) in
+                for bookmark in try Bookmarks.all() {
+                    if settings.records.areWanted {
+                        try writeRecord { writer in
+                            writer.begin("bookmark")
+                            writer.member("url", bookmark.url)
+                            writer.member("title", bookmark.title)
+                        }
+                    } else {
+                        try StandardStream.output.writeForeign(
+                            "\(bookmark.url)\t\(bookmark.title)\n")
+                    }
+                }
+                return 0
+            },
+            .action(
+                "import FILE|-", "add the links of FILE",
+                manual: "Adds the links of gemtext, as other clients write their bookmarks, and "
+                    + "lines of URL, tab and title. What is bookmarked gets the title that is "
+                    + "read.",
+                examples: [
+                    (
+                        "smallweb bookmarks import ~/.config/other/bookmarks.gmi",
+                        "Take over those of another client"
+                    )
+                ],
+                operands: [.file]
+            ) { settings, operands throws(FetchError) in
+                let found = try Bookmarks.links(in: InputSource.read("@" + operands[0]))
+                for (url, title) in found { try Bookmarks.add(url, title: title) }
+                if settings.messages.showsNotes {
+                    try StandardStream.error.write("imported \(found.count)\n")
+                }
+                return 0
+            },
+            .action(
+                "export", "the bookmarks as gemtext",
+                manual: "Writes the bookmarks as a page of gemtext, which most clients read.",
+                examples: [("smallweb bookmarks export > bookmarks.gmi", "Make a page of them")]
+            ) { _, _ throws(FetchError) in
+                for bookmark in try Bookmarks.all() {
+                    try StandardStream.output.writeForeign(
+                        "=> \(bookmark.url) \(bookmark.title)\n")
+                }
                 return 0
             },
             .action(

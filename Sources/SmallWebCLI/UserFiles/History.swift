@@ -100,9 +100,19 @@ extension Command {
             ("smallweb history clear", "Forget them all"),
         ],
         actions: [
-            .action("list", "the URLs, the latest first") { _, _ throws(FetchError) in
-                try StandardStream.output.writeForeign(
-                    try History.latest().map { $0 + "\n" }.joined())
+            .action(
+                "list", "the URLs, the latest first", options: ["json"]
+            ) { settings, _ throws(FetchError) in
+                for url in try History.latest() {
+                    if settings.records.areWanted {
+                        try writeRecord { writer in
+                            writer.begin("visit")
+                            writer.member("url", url)
+                        }
+                    } else {
+                        try StandardStream.output.writeForeign(url + "\n")
+                    }
+                }
                 return 0
             },
             .action("clear", "forget them all") { _, _ throws(FetchError) in
