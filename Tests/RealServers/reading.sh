@@ -2,6 +2,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between the files
 # `smallweb open` and the pager, in a terminal that tmux plays: keys go in, the screen comes out.
 
+# quits: answers what is asked after a page.
+quits() {
+    screen_says 'q quit:'
+    keys q Enter
+    on_screen 'status=0'
+}
+
 reading_checks() {
     local socket=smallweb-$$ site line number
     script reading.run <<'END'
@@ -50,20 +57,40 @@ END
     on_screen '# A page'
     screen_lacks 'status='
     keys q
-    on_screen 'status=0'
+    quits
 
     check "reading: the next page has the width of a resized window"
     screen resize-window -t 0 -x 64 -y 16
     run_there open "$site/"
     on_screen 'These words are meant to be longer than a line of forty.'
     keys q
-    on_screen 'status=0'
+    quits
 
     check "reading: a page that fits needs no key"
     run_there open "$site/short"
     on_screen 'Short enough.'
     on_screen "[1] $site/a"
-    on_screen 'status=0'
+    quits
+
+    check "reading: a number opens that link, b goes back"
+    run_there open "$site/short"
+    screen_says 'link 1-1, q quit:'
+    keys 1 Enter
+    on_screen '# A page'
+    keys q
+    screen_says 'link 1-2, b back, q quit:'
+    keys b Enter
+    on_screen 'Short enough.'
+    quits
+
+    check "reading: Ctrl-C after a page"
+    run_there open "$site/short"
+    screen_says 'q quit:'
+    keys C-c
+    # The shell gives up the rest of its line when a program dies of SIGINT.
+    keys -l 'echo status=$?'
+    keys Enter
+    on_screen 'status=130'
 
     check "reading: the pager may leave before the page is at its end"
     run_there open "$site/endless"
@@ -82,8 +109,8 @@ END
     keys -l 'export PAGER='
     keys Enter
     run_there open "$site/short"
-    on_screen 'status=0'
     screen_says 'Short enough.'
+    quits
     keys -l 'unset PAGER'
     keys Enter
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Tests the binary as a user would: against real servers, on loopback only.
 # usage: run.sh SMALLWEB
-# JETFORCE=FILE names jetforce's executable. With CI=true a missing server is a failure.
+# PARTS='tls streams trust' runs some of the files beside it only. JETFORCE=FILE names jetforce's executable. With CI=true a missing server is a failure.
 set -u
 export LC_ALL=C.UTF-8
 
@@ -53,7 +53,9 @@ mkdir "$work/files/a b"
 printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
-for part in gophernicus pygopherd gopher-python efingerd nex jetforce molly-brown tls streams files terminal reading progress trust nginx git; do
+parts='gophernicus pygopherd gopher-python efingerd nex jetforce molly-brown tls streams files terminal'
+parts+=' reading progress trust nginx git'
+for part in ${PARTS:-$parts}; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
+internal import Glibc
 internal import SmallWeb
 
 extension Command {
@@ -104,13 +105,13 @@ private struct OpenCommand {
         guard asker.canAsk, Environment.isTerminal(1), let page = pages.last,
             !page.targets.isEmpty || pages.count > 1
         else { return nil }
+        // The page is there: Ctrl-C ends the program at once, as it does outside of a fetch.
+        for signal in [SIGINT, SIGTERM, SIGHUP] { swposix_forget_signal(signal) }
         let numbers = page.targets.isEmpty ? "" : "link 1-\(page.targets.count), "
         let back = pages.count > 1 ? "b back, " : ""
         while true {
             guard let line = asker.ask("\(numbers)\(back)q quit:") else {
                 asker.messages.endPromptLine()
-                let signal = swposix_pending_signal()
-                if signal != 0 { swposix_die_of(signal) }
                 return nil
             }
             let answer = String(decoding: line, as: UTF8.self)
