@@ -246,6 +246,11 @@ import Testing
                 atPath: path, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
         }
+        let data = smallweb.home.file(".local/share/smallweb")
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: true)
+        let pin = "above.test:1965 k sha256:\(String(repeating: "ab", count: 32))\n"
+        try Data(pin.utf8).write(to: URL(fileURLWithPath: data + "/known_hosts"))
         return smallweb
     }
 
@@ -258,6 +263,14 @@ import Testing
             "gemini://a.example/x/1\ngemini://a.example/x/2\n:\n"
         ),
         (["get", "b.ex"], "gemini://b.example/\n:nospace,replace\n"),
+        // Of a host that begins so each, and of no other that has it after a dot.
+        (["get", "a"], "gemini://a.example/\ngemini://above.test/\n:nospace,replace\n"),
+        (["get", "abov"], "gemini://above.test/\n:nospace,replace\n"),
+        (["get", "tit"], ":\n"), (["open", "titan:"], ":\n"), (["put", "gemi"], ":\n"),
+        (["put", "ti"], "titan://\tTitan (uploads for Gemini)\n:nospace\n"),
+        (["put", "abo"], "titan://above.test/\n:nospace,replace\n"),
+        (["put", "titan://ab"], "titan://above.test/\n:nospace\n"),
+        (["refs", "gem"], ":\n"), (["refs", "https"], "https://\tHTTP over TLS\n:nospace\n"),
         (["get", "--color="], "--color=auto\n--color=always\n--color=never\n:\n"),
         (["get", "--body=t"], "--body=text\n:\n"),
         (["get", "--fields", "url,st"], "url,status\n:\n"),
