@@ -256,7 +256,10 @@ import Testing
 
     @Test(arguments: [
         (["get", "gem"], "gemini://\tGemini (specification 0.24.1)\n:nospace\n"),
-        (["get", "gemini://"], "gemini://a.example/\ngemini://b.example/\n:nospace\n"),
+        (
+            ["get", "gemini://"],
+            "gemini://a.example/\ngemini://above.test/\ngemini://b.example/\n:nospace\n"
+        ),
         (["get", "gemini://a.example/"], "gemini://a.example/x/\n:nospace\n"),
         (
             ["get", "gemini://a.example/x/"],
@@ -267,10 +270,11 @@ import Testing
         (["get", "a"], "gemini://a.example/\ngemini://above.test/\n:nospace,replace\n"),
         (["get", "abov"], "gemini://above.test/\n:nospace,replace\n"),
         (["get", "tit"], ":\n"), (["open", "titan:"], ":\n"), (["put", "gemi"], ":\n"),
-        (["put", "ti"], "titan://\tTitan (uploads for Gemini)\n:nospace\n"),
+        (["put", "ti"], "titan://\tTitan uploads, for 'smallweb put'\n:nospace\n"),
         (["put", "abo"], "titan://above.test/\n:nospace,replace\n"),
         (["put", "titan://ab"], "titan://above.test/\n:nospace\n"),
-        (["refs", "gem"], ":\n"), (["refs", "https"], "https://\tHTTP over TLS\n:nospace\n"),
+        (["refs", "gem"], ":\n"),
+        (["refs", "https"], "https://\tHTTP over TLS through libcurl (RFC 9110)\n:nospace\n"),
         (["get", "--color="], "--color=auto\n--color=always\n--color=never\n:\n"),
         (["get", "--body=t"], "--body=text\n:\n"),
         (["get", "--fields", "url,st"], "url,status\n:\n"),
@@ -281,7 +285,7 @@ import Testing
         (["get", "--identity", ""], ":\n"),
         (["trust", "import", "--from", "gm"], "gmni\n:\n"),
         (["trust", "import", ""], ":files\n"),
-        (["trust", "show", ""], ":\n"),
+        (["trust", "show", ""], "above.test\n:\n"),
         (["get", "-o", ""], ":files\n"),
         (["get", "-P", ""], ":dirs\n"),
         (["get", "-d", "@x"], ":files\n"),

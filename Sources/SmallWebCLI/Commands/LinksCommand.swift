@@ -12,8 +12,7 @@ extension Command {
         examples: [
             ("smallweb links gemini://geminiprotocol.net/ | cut -f1", "The URLs of a page's links"),
             (
-                "smallweb links --json gopher://gopher.floodgap.com/ | "
-                    + "jq -r 'select(.type == \"link\" and .url).url'",
+                "smallweb links --json gopher://example.org/ | jq 'select(.type == \"link\")'",
                 "A record for each of them"
             ),
         ],

@@ -102,7 +102,8 @@ enum Help {
         """
         With --json each URL gives one line of JSON, its record, of the type response
         or error. Lines of other types may come before: chunk (--stream), request,
-        redirect and notice (--events), ref (refs); a summary ends a run of several.
+        redirect and notice (--events), ref (refs), link (links); a summary ends a run
+        of several.
 
         Fields, which --fields chooses from:
 
@@ -112,7 +113,8 @@ enum Help {
 
           {"url":"gemini://example.org/search","data":"small web","id":7}
 
-        with url, id, tag, data, headers, method, output, max_time, max_filesize.
+        with url, id, tag, data, headers, method, output, max_time, max_filesize,
+        max_redirs, identity, trust, pin, body, put.
 
           smallweb get --json - < urls.txt | jq -r 'select(.ok == false).url'
 
