@@ -61,6 +61,8 @@ _smallweb() {
             return
             ;;
     esac
+    # Of several that do not begin with what was typed, readline inserts what they share.
+    case $flags in *,replace,*) [ ${#found[@]} -eq 1 ] || return ;; esac
     for line in "${found[@]}"; do
         # Readline compares by letters; what it cannot insert, it need not see.
         line=${line#"$kept"}

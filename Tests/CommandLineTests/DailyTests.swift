@@ -246,18 +246,35 @@ import Testing
                 atPath: path, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
         }
+        let data = smallweb.home.file(".local/share/smallweb")
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: true)
+        let pin = "above.test:1965 k sha256:\(String(repeating: "ab", count: 32))\n"
+        try Data(pin.utf8).write(to: URL(fileURLWithPath: data + "/known_hosts"))
         return smallweb
     }
 
     @Test(arguments: [
         (["get", "gem"], "gemini://\tGemini (specification 0.24.1)\n:nospace\n"),
-        (["get", "gemini://"], "gemini://a.example/\ngemini://b.example/\n:nospace\n"),
+        (
+            ["get", "gemini://"],
+            "gemini://a.example/\ngemini://above.test/\ngemini://b.example/\n:nospace\n"
+        ),
         (["get", "gemini://a.example/"], "gemini://a.example/x/\n:nospace\n"),
         (
             ["get", "gemini://a.example/x/"],
             "gemini://a.example/x/1\ngemini://a.example/x/2\n:\n"
         ),
         (["get", "b.ex"], "gemini://b.example/\n:nospace,replace\n"),
+        // Of a host that begins so each, and of no other that has it after a dot.
+        (["get", "a"], "gemini://a.example/\ngemini://above.test/\n:nospace,replace\n"),
+        (["get", "abov"], "gemini://above.test/\n:nospace,replace\n"),
+        (["get", "tit"], ":\n"), (["open", "titan:"], ":\n"), (["put", "gemi"], ":\n"),
+        (["put", "ti"], "titan://\tTitan uploads, for 'smallweb put'\n:nospace\n"),
+        (["put", "abo"], "titan://above.test/\n:nospace,replace\n"),
+        (["put", "titan://ab"], "titan://above.test/\n:nospace\n"),
+        (["refs", "gem"], ":\n"),
+        (["refs", "https"], "https://\tHTTP over TLS through libcurl (RFC 9110)\n:nospace\n"),
         (["get", "--color="], "--color=auto\n--color=always\n--color=never\n:\n"),
         (["get", "--body=t"], "--body=text\n:\n"),
         (["get", "--fields", "url,st"], "url,status\n:\n"),
@@ -268,7 +285,7 @@ import Testing
         (["get", "--identity", ""], ":\n"),
         (["trust", "import", "--from", "gm"], "gmni\n:\n"),
         (["trust", "import", ""], ":files\n"),
-        (["trust", "show", ""], ":\n"),
+        (["trust", "show", ""], "above.test\n:\n"),
         (["get", "-o", ""], ":files\n"),
         (["get", "-P", ""], ":dirs\n"),
         (["get", "-d", "@x"], ":files\n"),

@@ -33,6 +33,8 @@ struct Command: Sendable {
     private(set) var aliases: [String] = []
     /// Those of its options that come first in its help, before those of all commands.
     private(set) var mainOptions: [String] = []
+    /// Whether its URLs can be of that scheme, for completion.
+    private(set) var canUse: @Sendable (Scheme) -> Bool = { !($0.uploads?.isOnlyUse ?? false) }
     /// Whether its URLs belong into the history.
     private(set) var visits: Bool
     /// What it does by the word after its name; without one the first. Each is a command of its
@@ -99,6 +101,13 @@ struct Command: Sendable {
     func featuring(_ options: [String]) -> Command {
         var command = self
         command.mainOptions = options
+        return command
+    }
+
+    /// The same for URLs of other schemes.
+    func using(_ canUse: @escaping @Sendable (Scheme) -> Bool) -> Command {
+        var command = self
+        command.canUse = canUse
         return command
     }
 
@@ -238,7 +247,10 @@ struct Command: Sendable {
         let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
         let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
         return try GetCommand(settings, [repository]).run()
-    }.featuring(["heads", "tags", "symref", "exit-code"])
+    }.featuring(["heads", "tags", "symref", "exit-code"]).using { scheme in
+        scheme.hasReferences
+            || Settings.plugins.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
+    }
 
     static let schemes = Command(
         "schemes", "list the schemes that can be fetched",

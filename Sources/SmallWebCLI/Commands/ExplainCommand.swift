@@ -27,7 +27,7 @@ extension Command {
         // Never prompts.
         settings.fetch.promptsAllowed = false
         return try ExplainCommand(settings, operands).run()
-    }.leavingNoHistory()
+    }.leavingNoHistory().using { _ in true }
 }
 
 /// `smallweb explain URL…`.

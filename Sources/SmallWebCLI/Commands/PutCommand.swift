@@ -40,7 +40,7 @@ extension Command {
         settings.fetch.promptsAllowed = false
         settings.run.retriesMax = 0
         return try GetCommand(settings, [url]).run()
-    }.featuring(["mime", "token-file", "delete", "identity"])
+    }.featuring(["mime", "token-file", "delete", "identity"]).using { $0.uploads != nil }
 }
 
 /// `smallweb put`: what is sent.

@@ -86,7 +86,7 @@ struct Completion {
                 }
             }
             let commands = candidates
-            if !word.isEmpty { offerURLs(word) }
+            if !word.isEmpty { offerURLs(word, of: .get) }
             if !commands.isEmpty && candidates.count > commands.count { flags = [] }
             return
         }
@@ -98,7 +98,7 @@ struct Completion {
         let kinds = command.operands
         guard !kinds.isEmpty else { return }
         switch kinds[min(line.operands, kinds.count - 1)] {
-        case .url: offerURLs(word)
+        case .url: offerURLs(word, of: command)
         case .file: flags = [.files]
         case .directory: flags = [.dirs]
         case .bookmark:
@@ -160,8 +160,8 @@ struct Completion {
         return (done, word.dropFirst(done.count))
     }
 
-    private mutating func offerURLs(_ word: String) {
-        let offer = URLCompletion(word)
+    private mutating func offerURLs(_ word: String, of command: Command) {
+        let offer = URLCompletion(word, canUse: command.canUse)
         for candidate in offer.candidates { add(candidate.text, candidate.description) }
         flags.formUnion(offer.flags)
     }

@@ -71,6 +71,8 @@ enum CompletionScripts {
                     return
                     ;;
             esac
+            # Of several that do not begin with what was typed, readline inserts what they share.
+            case $flags in *,replace,*) [ ${#found[@]} -eq 1 ] || return ;; esac
             for line in "${found[@]}"; do
                 # Readline compares by letters; what it cannot insert, it need not see.
                 line=${line#"$kept"}
@@ -95,7 +97,8 @@ enum CompletionScripts {
 
         _smallweb() {
             local line flags program=${(Q)words[1]/#\~/$HOME}
-            local -a lines before candidates displays options
+            local -i i width=0
+            local -a lines before candidates descriptions displays options
             before=("${(@Q)words[2,CURRENT-1]}")
             # The quote that is still open is in IPREFIX or not there at all, so the word is this.
             before+=("${IPREFIX}${(Q)PREFIX}")
@@ -103,15 +106,22 @@ enum CompletionScripts {
             for line in "${lines[@]}"; do
                 case $line in
                     :*) flags=,${line#:}, ;;
-                    *$'\t'*)
-                        candidates+=("${line%%$'\t'*}")
-                        displays+=("${line%%$'\t'*}  -- ${line#*$'\t'}")
-                        ;;
                     ?*)
-                        candidates+=("$line")
-                        displays+=("$line")
+                        candidates+=("${line%%$'\t'*}")
+                        descriptions+=("${${line#"$candidates[-1]"}#$'\t'}")
+                        (( width = $#candidates[-1] > width ? $#candidates[-1] : width ))
                         ;;
                 esac
+            done
+            # Beside a very long one there is no room.
+            (( width = width > COLUMNS / 2 ? COLUMNS / 2 : width ))
+            for (( i = 1; i <= $#candidates; i++ )); do
+                line=$candidates[i]
+                if [[ -n $descriptions[i] ]]; then
+                    (( $#line < width )) && line=${(r:width:)line}
+                    line+="  -- $descriptions[i]"
+                fi
+                displays+=("$line")
             done
             if [[ $flags == *,(files|dirs),* ]]; then
                 if [[ $PREFIX == --*=* ]]; then compset -P '*='; fi
@@ -121,7 +131,11 @@ enum CompletionScripts {
             fi
             if [[ $flags == *,nospace,* ]]; then options+=(-S ''); fi
             if [[ $flags == *,keep-order,* ]]; then options+=(-V smallweb); fi
-            if [[ $flags == *,replace,* ]]; then options+=(-U); fi
+            if [[ $flags == *,replace,* ]]; then
+                options+=(-U)
+                # What several share is not what was typed.
+                if (( $#candidates > 1 )); then compstate[insert]=menu; fi
+            fi
             # Quoted: an unquoted "$options" would drop the empty suffix.
             if (( $#candidates )); then
                 compadd "${options[@]}" -l -d displays -a candidates

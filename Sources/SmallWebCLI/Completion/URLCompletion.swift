@@ -10,7 +10,11 @@ struct URLCompletion {
     /// Visits that are offered before anything is typed.
     private static let latestMax = 20
 
-    init(_ word: String) {
+    private let schemes: [Scheme]
+
+    /// - Parameter canUse: Which schemes the command has a use for.
+    init(_ word: String, canUse: (Scheme) -> Bool) {
+        schemes = Settings.plugins.schemes.filter(canUse)
         if word.isEmpty {
             offerLatest()
         } else if let place = word.range(of: "://") {
@@ -29,32 +33,46 @@ struct URLCompletion {
 
     private mutating func offerLatest() {
         var seen: Set<String> = []
-        for bookmark in Self.bookmarks where seen.insert(bookmark.url).inserted {
+        for bookmark in Self.bookmarks
+        where isOfUse(bookmark.url) && seen.insert(bookmark.url).inserted {
             candidates.append(.init(text: bookmark.url, description: bookmark.title))
         }
-        for url in Self.visits(Self.latestMax) where seen.insert(url).inserted {
+        for url in Self.visits(Self.latestMax)
+        where isOfUse(url) && seen.insert(url).inserted {
             candidates.append(.init(text: url, description: ""))
         }
         flags = [.keepOrder]
     }
 
-    /// Schemes; and when none begins with the text, the one known host that does, or that has it
-    /// after a dot.
+    private func isOfUse(_ url: String) -> Bool {
+        URI.scheme(of: url).map { name in schemes.contains { $0.name == name } } ?? false
+    }
+
+    /// Schemes; and when none begins with the text, the known hosts that do, or that have it after
+    /// a dot: each with the scheme that it was visited with last.
     private mutating func offerSchemes(_ word: String) {
         let text = word.lowercased()
-        for scheme in Settings.plugins.schemes where (scheme.name + "://").hasPrefix(text) {
+        for scheme in schemes where (scheme.name + "://").hasPrefix(text) {
             candidates.append(.init(text: scheme.name + "://", description: scheme.summary))
         }
         if !candidates.isEmpty { return flags = [.nospace] }
-        var seen: Set<Substring> = []
-        for url in Self.known {
-            guard let (scheme, host, _) = Self.parts(url), !seen.contains(host) else { continue }
-            guard host.hasPrefix(text) || host.contains(word: "." + text) else { continue }
-            seen.insert(host)
-            candidates.append(.init(text: "\(scheme)://\(host)/", description: ""))
+        let home = schemes.first { $0.isDefaultForHosts } ?? schemes.first { $0.trust == .tofu }
+        let trusted = home.map { home in
+            Self.trustedHosts(defaultPort: home.defaultPort).map { "\(home.name)://\($0)/" }
         }
-        // A shell cannot insert a common beginning that is not what was typed.
-        if candidates.count == 1 { flags = [.nospace, .replace] } else { candidates = [] }
+        var found: [(url: String, begins: Bool)] = []
+        var seen: Set<Substring> = []
+        for url in known + (trusted ?? []) {
+            guard let (scheme, host, _) = Self.parts(url), !seen.contains(host) else { continue }
+            let begins = host.hasPrefix(text)
+            guard begins || host.contains(word: "." + text) else { continue }
+            seen.insert(host)
+            found.append(("\(scheme)://\(host)/", begins))
+        }
+        // What is typed is most often the beginning.
+        if found.contains(where: \.begins) { found.removeAll { !$0.begins } }
+        candidates = found.map { .init(text: $0.url, description: "") }
+        if !candidates.isEmpty { flags = [.nospace, .replace] }
     }
 
     /// Branches and tags, of repositories that were listed.
@@ -69,7 +87,7 @@ struct URLCompletion {
 
     private mutating func offerHosts(_ word: String, scheme: String) {
         var hosts: [String: Bool] = [:]
-        for url in Self.known {
+        for url in known {
             guard let (name, host, path) = Self.parts(url), name == scheme else { continue }
             let text = "\(name)://\(host)"
             guard text.hasPrefix(word) else { continue }
@@ -97,7 +115,7 @@ struct URLCompletion {
         var titles: [String: String] = [:]
         for bookmark in Self.bookmarks { titles[bookmark.url] = bookmark.title }
         var seen: Set<String> = []
-        for url in Self.known where url.hasPrefix(word) {
+        for url in known where url.hasPrefix(word) {
             let rest = url.dropFirst(start.count)
             let segment = rest.prefix { $0 != "/" }
             let isDirectory = rest.count > segment.count
@@ -114,7 +132,9 @@ struct URLCompletion {
     }
 
     /// Bookmarks, and visits from the latest to the first.
-    private static var known: [String] { bookmarks.map(\.url) + visits(History.entriesMax) }
+    private var known: [String] {
+        (Self.bookmarks.map(\.url) + Self.visits(History.entriesMax)).filter(isOfUse)
+    }
 
     /// Completion does without what it cannot read.
     static var bookmarks: [Bookmarks.Bookmark] { (try? Bookmarks.all()) ?? [] }
