@@ -285,6 +285,7 @@ key = subprocess.run(["openssl", "pkey", "-in", work + "/key.pem", "-pubout", "-
 FILES = {
     "key.sha256": hashlib.sha256(key).hexdigest() + "\n",
     "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
+    "bookmarks.gmi": "=> gemini://example.org/a A\n",
     "notes": "Notes\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
     "password.txt": "secret\n", "work.conf": "max-time = 30\n",
     "known_hosts": "example.org SHA-512 " + ":".join(["AB"] * 64) + " 1900000000\n",

@@ -135,7 +135,7 @@ extension Command {
                     + "read.",
                 examples: [
                     (
-                        "smallweb bookmarks import ~/.config/other/bookmarks.gmi",
+                        "smallweb bookmarks import bookmarks.gmi",
                         "Take over those of another client"
                     )
                 ],
