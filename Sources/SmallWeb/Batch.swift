@@ -193,16 +193,13 @@ final class Batch {
             case .success(let page): page.outcome.isRetryable
             case .failure(let error): error.isRetryable
             }
-        let (job, now) = (entry.item, Instant.now)
-        guard isRetryable, job.attempts <= options.retries,
-            let opening = waiting.opening(for: entry, now: now)
-        else { return nil }
-        let delay = options.retryDelaySeconds(after: job.attempts)
-        let start = max(now.advanced(seconds: delay), opening)
-        if let total = options.retryTotal, start.seconds(since: job.started) > total.inSeconds {
-            return nil
-        }
-        return delay
+        guard isRetryable, let opening = waiting.opening(for: entry, now: .now) else { return nil }
+        var policy = RetryPolicy()
+        policy.retries = options.retries
+        policy.delaySeconds = options.retryDelay?.inSeconds
+        policy.totalSeconds = options.retryTotal?.inSeconds
+        let job = entry.item
+        return policy.delay(after: job.attempts, since: job.started, opening: opening)
     }
 
     /// Hands out what has its turn; returns when there is room for the next result.
@@ -229,13 +226,5 @@ extension SmallWeb {
         } catch {
             return .failure(error)
         }
-    }
-}
-
-extension RunOptions {
-    /// Half of the growing wait is chance, so that many clients do not come back at once.
-    package func retryDelaySeconds(after attempts: Int) -> Double {
-        let grown = min(600, Double(1 << min(attempts - 1, 20)))
-        return retryDelay?.inSeconds ?? grown * .random(in: 0.5...1)
     }
 }

@@ -111,14 +111,14 @@ extension Option {
                 + "long. A server that names the wait is obeyed, for all requests to its host.",
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
             .value("N") { settings, value throws(FetchError) in
-                settings.run.retriesMax = try OptionValue.count(value, "--retry")
+                settings.run.retry.retries = try OptionValue.count(value, "--retry")
             }),
         Option(
             "retry-delay", .bulk, "wait so many seconds before each retry",
             manual: "The wait before each retry, instead of one that grows.",
             example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.run.retryDelaySeconds = try OptionValue.seconds(value, "--retry-delay")
+                settings.run.retry.delaySeconds = try OptionValue.seconds(value, "--retry-delay")
             }),
         Option(
             "retry-max-time", .bulk, "no retry later than so many seconds",
@@ -127,7 +127,8 @@ extension Option {
                 + "without it.",
             example: "smallweb get --retry 9 --retry-max-time 60 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.run.retrySecondsMax = try OptionValue.seconds(value, "--retry-max-time")
+                let seconds = try OptionValue.seconds(value, "--retry-max-time")
+                settings.run.retry.totalSeconds = seconds > 0 ? seconds : nil
             }),
         Option(
             "fail-early", .bulk, "stop after the first URL that fails",

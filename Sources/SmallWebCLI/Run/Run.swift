@@ -63,8 +63,7 @@ final class Run: @unchecked Sendable {
             .init(
                 perHost: settings.jobsPerHost, hostSeconds: settings.hostSeconds,
                 startSeconds: settings.startSeconds,
-                pauseSecondsMax: settings.retrySecondsMax > 0
-                    ? settings.retrySecondsMax : Self.pauseSecondsMax))
+                pauseSecondsMax: settings.retry.totalSeconds ?? Self.pauseSecondsMax))
     }
 
     /// - Returns: The exit status: the first failing URL's, in the order given.
@@ -223,19 +222,10 @@ final class Run: @unchecked Sendable {
         _ entry: StartQueue<OneURL>.Entry, _ result: Attempt
     ) -> Double? {
         let one = entry.item
-        guard result.outcome.isRetryable, one.attempts <= settings.retriesMax, one.canBeRepeated,
+        guard result.outcome.isRetryable, one.canBeRepeated, let started = one.started,
             let opening = waiting.opening(for: entry, now: .now)
         else { return nil }
-        // Half of the growing wait is chance, so that many clients do not come back at once.
-        let grown = min(600, Double(1 << min(one.attempts - 1, 20)))
-        let delay = settings.retryDelaySeconds ?? grown * .random(in: 0.5...1)
-        let end = max(Instant.now.advanced(seconds: delay), opening)
-        if settings.retrySecondsMax > 0, let started = one.started,
-            end.seconds(since: started) > settings.retrySecondsMax
-        {
-            return nil
-        }
-        return delay
+        return settings.retry.delay(after: one.attempts, since: started, opening: opening)
     }
 
     private func complete(_ one: OneURL, _ result: Attempt) async {

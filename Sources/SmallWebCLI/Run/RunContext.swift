@@ -48,7 +48,7 @@ final class RunContext: @unchecked Sendable {
         // A second attempt must find nothing of the first one there.
         holdsOutput =
             keepsOrder
-            && (records.areWanted || settings.run.jobs > 1 || settings.run.retriesMax > 0
+            && (records.areWanted || settings.run.jobs > 1 || settings.run.retry.retries > 0
                 || output.isReading)
     }
 

@@ -112,12 +112,7 @@ struct RunSettings: Sendable {
     var hostSeconds = 0.0
     var failsEarly = false
 
-    /// Further attempts after the first.
-    var retriesMax = 0
-    /// `nil` to begin with one second and double it.
-    var retryDelaySeconds: Double?
-    /// From the first attempt to the start of the last one; 0 for no limit.
-    var retrySecondsMax = 0.0
+    var retry = RetryPolicy()
 
     var ledger: String?
     /// The outcomes that are fetched again; `nil` for all but `ok`.
