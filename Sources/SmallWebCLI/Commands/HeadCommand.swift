@@ -17,7 +17,7 @@ extension Command {
         takes: { option in
             let useless = [
                 "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head",
-                "render", "hyperlink", "body", "inline-max", "stream", "continue-at",
+                "render", "hyperlink", "body", "inline-max", "stream", "continue-at", "continue",
                 "fail-with-body", "max-filesize",
             ]
             return option.group != .links && option.isForFetches && !option.isForReferences

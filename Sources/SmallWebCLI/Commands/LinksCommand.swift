@@ -19,7 +19,8 @@ extension Command {
         takes: { option in
             let useless = [
                 "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head",
-                "render", "body", "inline-max", "stream", "continue-at", "fail-with-body",
+                "render", "body", "inline-max", "stream", "continue-at", "continue",
+                "fail-with-body",
             ]
             return option.isForFetches && !option.isForReferences && !option.isForUploads
                 && !useless.contains(option.long)

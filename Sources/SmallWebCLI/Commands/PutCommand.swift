@@ -4,7 +4,7 @@ internal import SmallWeb
 
 /// What has no meaning for an upload.
 private let useless: Set<String> = Set(
-    ["head", "data", "continue-at"] + Option.engine.map(\.long))
+    ["head", "data", "continue-at", "continue"] + Option.engine.map(\.long))
 
 extension Command {
     static let put = Command(
