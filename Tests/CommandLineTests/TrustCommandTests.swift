@@ -57,8 +57,8 @@ struct TrustCommandTests {
         let hint = try #require(screen.shown.split(whereSeparator: \.isNewline).last)
         let command = try #require(hint.split(separator: "genuine: smallweb ").last)
         let words = command.split(separator: " ").map(String.init)
-        #expect(words.contains("--pin") && hint.hasPrefix("hint: if the change is genuine"))
-        #expect(try smallweb.run(words).status == 0)
+        #expect(words == ["trust", "replace", place] && hint.count <= 80, "\(hint)")
+        #expect(try answer("y\n", to: words).0 == 0)
         #expect(try smallweb.run(["get", old.place + "/about"]).status == 0)
     }
 

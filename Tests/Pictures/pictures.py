@@ -258,7 +258,7 @@ def shown(name, line, pattern):
 os.makedirs(target, exist_ok=True)
 try:
     known("this year")
-    shown("open", "smallweb open gemini://garden.example/", "mailto:me@garden.example")
+    shown("open", "smallweb open gemini://garden.example/", "q quit:")
 
     known("this year")
     shown("explain", "smallweb explain -O gemini://garden.example/log/2026-11-20.gmi", DONE)

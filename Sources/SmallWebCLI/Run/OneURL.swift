@@ -348,7 +348,7 @@ final class OneURL: @unchecked Sendable {
         case .ended(let ending): return report(ending)
         case .failed(let error):
             if error.outcome != .interrupted {
-                say(error.message, error.fingerprints, hint: error.advice, error.phase)
+                say(error.message, error.fingerprints, hint: error.adviceForPerson, error.phase)
             }
             return error.outcome
         }

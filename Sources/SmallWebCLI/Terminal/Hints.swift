@@ -56,6 +56,13 @@ extension FetchError {
     /// What the user can do next, as one line.
     var advice: String? { hint ?? remedy?.hint }
 
+    /// The same for a person at a terminal, who is shown both keys and asked before one replaces
+    /// the other: so short that it can be copied whole.
+    var adviceForPerson: String? {
+        guard hint == nil, case .replaceKey(let place, _)? = remedy else { return advice }
+        return "if the change is genuine: smallweb trust replace \(place)"
+    }
+
     /// The keys that were known and that are there now, a line for each, as a person compares
     /// them.
     var fingerprints: [String] {

@@ -63,7 +63,7 @@ final class Messages {
     }
 
     func error(_ url: String?, _ error: FetchError) {
-        self.error(url, error.message, details: error.fingerprints, hint: error.advice)
+        self.error(url, error.message, details: error.fingerprints, hint: error.adviceForPerson)
     }
 
     /// Help for a person at the terminal.
