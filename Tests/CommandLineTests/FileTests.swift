@@ -225,6 +225,48 @@ import Testing
         #expect(word.contains("about.txt, which exists: nothing is fetched"))
     }
 
+    /// Who chose the name of a link did not choose where it leads.
+    @Test func aNameOfTheURLReplacesALinkAndNotItsTarget() throws {
+        let (hole, smallweb) = (try Hole(), Smallweb())
+        let url = hole.place + "/0/about.txt"
+        try put("mine", "target", smallweb)
+        let link = smallweb.home.file("about.txt")
+        symlink("target", link)
+        #expect(try smallweb.run(["-O", "--overwrite", url]).status == 0)
+        #expect(smallweb.home.content("target") == Array("mine".utf8))
+        for words in [["--no-clobber"], ["--skip-existing"], ["--overwrite"]] {
+            #expect(try smallweb.run(words + ["-o", "/dev/null", url]).status == 0)
+            #expect(smallweb.home.names == ["about.txt", "target"])
+        }
+        #expect(access("/dev/null.1", F_OK) != 0)
+    }
+
+    /// A part that another process writes must not become its file.
+    @Test func aCutLeavesThePartOfAnotherProcessAlone() throws {
+        let server = try LoopbackServer { peer in
+            guard let request = WebRequest(from: peer) else { return }
+            if request.fields.contains(where: { $0.name.lowercased() == "range" }) {
+                peer.write("HTTP/1.1 206 Part\r\nContent-Range: bytes 12-13/14\r\n")
+                peer.write("Content-Length: 2\r\n\r\nab")
+            } else {
+                peer.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabcd")
+            }
+        }
+        let smallweb = Smallweb()
+        try put("of the other", "file.part", smallweb)
+        let other = open(smallweb.home.file("file.part"), O_WRONLY)
+        flock(other, LOCK_EX)
+        let url = "http://127.0.0.1:\(server.port)/file"
+        #expect(try smallweb.run(["-o", "file", url]).status == Outcome.truncated.exitStatus)
+        #expect(smallweb.home.content("file.part") == Array("of the other".utf8))
+        let busy = try smallweb.run(["-C", "-", "-o", "file", url])
+        #expect(busy.status == Outcome.write.exitStatus, "\(busy.errors)")
+        close(other)
+        #expect(try smallweb.run(["-o", "file", url]).status == Outcome.truncated.exitStatus)
+        #expect(smallweb.home.content("file.part") == Array("abcd".utf8))
+        #expect(smallweb.home.names == ["file.part"])
+    }
+
     /// Half a second for 500 bytes.
     @Test func aRateIsKept() throws {
         let server = try LoopbackServer { peer in

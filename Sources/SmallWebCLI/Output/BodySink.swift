@@ -68,7 +68,10 @@ final class BodySink {
         case .standardOutput, .rawStandardOutput, .nowhere: break
         case .file(let path):
             file = try FileOutput(
-                path, clash: clash(settings.output.existing == .kept ? .number : .overwrite),
+                path,
+                clash: clash(
+                    settings.output.existing == .kept && FileOutput.isTaken(path)
+                        ? .number : .overwrite),
                 createsDirectories: settings.output.createsDirectories, patience: patience)
         case .remoteName(let directory):
             let place =
@@ -76,13 +79,13 @@ final class BodySink {
                 ? try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".") : directory
             let name = FileName.name(for: uri, head: head)
             let path = place.map { "\($0)/\(name)" } ?? name
-            if settings.output.existing == .enough && UserFiles.exists(path) {
+            if settings.output.existing == .enough && FileOutput.isTaken(path) {
                 self.path = FileOutput.absolute(path)
                 note = .alreadyThere(path)
                 return
             }
             file = try FileOutput(
-                path, clash: clash(settings.output.existing == .replaced ? .overwrite : .number),
+                path, clash: clash(settings.output.existing == .replaced ? .replace : .number),
                 createsDirectories: settings.output.createsDirectories)
         }
     }

@@ -10,6 +10,9 @@ final class FileOutput {
     enum Clash {
         /// Replace the file, keeping its permissions; through a symbolic link.
         case overwrite
+        /// Replace what has the name, be it a link: who chose the name may not choose where it
+        /// leads.
+        case replace
         /// Take the first free of `NAME`, `NAME.1`, `NAME.2` ….
         case number
         /// Add to the file, or to what an earlier attempt left in `NAME.part`; a failure leaves
@@ -33,7 +36,8 @@ final class FileOutput {
         _ path: String, clash: Clash, createsDirectories: Bool, patience: Patience = Patience()
     ) throws(FetchError) {
         self.patience = patience
-        let target = clash == .number ? path : resolvingLinks(path)
+        let followsLinks = clash == .overwrite || clash == .append
+        let target = followsLinks ? resolvingLinks(path) : path
         self.path = target
         wanted = target
         self.clash = clash
@@ -44,7 +48,7 @@ final class FileOutput {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
-        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && clash != .number
+        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
         do throws(SystemError) {
             // What cannot be looked at may be there.
             if !exists && number != ENOENT { throw SystemError(number: number) }
@@ -56,6 +60,10 @@ final class FileOutput {
                 part = exists ? nil : name
                 file = try systemCall {
                     open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o666)
+                }
+                guard Self.lock(file) else {
+                    close(file)
+                    throw SystemError(number: EBUSY)
                 }
             } else {
                 if exists && clash == .overwrite {
@@ -104,7 +112,7 @@ final class FileOutput {
         guard let part else { return }
         do throws(SystemError) {
             switch clash {
-            case .overwrite, .append: _ = try systemCall { rename(part, path) }
+            case .overwrite, .replace, .append: _ = try systemCall { rename(part, path) }
             case .number: try linkToFreeName(part)
             }
             self.part = nil
@@ -125,9 +133,34 @@ final class FileOutput {
         self.part = nil
         if clash == .append { return bytesWritten > 0 ? part : nil }
         let name = Self.partName(wanted)
-        if keepsPart, bytesWritten > 0, rename(part, name) == 0 { return name }
+        if keepsPart, bytesWritten > 0, part == name || Self.isLeftover(name),
+            rename(part, name) == 0
+        {
+            return name
+        }
         unlink(part)
         return nil
+    }
+
+    /// Whether no process writes the part of that name any more.
+    private static func isLeftover(_ name: String) -> Bool {
+        let file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+        guard file >= 0 else { return errno == ENOENT }
+        defer { close(file) }
+        return lock(file)
+    }
+
+    /// Tells other processes that this one writes the file.
+    ///
+    /// - Returns: False when another one does.
+    private static func lock(_ file: Int32) -> Bool {
+        flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+    }
+
+    /// Whether the name is that of a file, and not of a device or a pipe, which take whatever comes.
+    static func isTaken(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
     }
 
     /// How many bytes of `path` an earlier attempt has left.
@@ -176,7 +209,9 @@ final class FileOutput {
             let name = partName(target, number == 0 ? ".part" : ".\(getpid())-\(number).part")
             do throws(SystemError) {
                 let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
-                return (try systemCall { open(name, flags, mode) }, name)
+                let file = try systemCall { open(name, flags, mode) }
+                _ = lock(file)
+                return (file, name)
             } catch {
                 // Another process writes the same file, or left this behind.
                 if error.number != EEXIST { throw error }

@@ -118,7 +118,7 @@ final class OneURL: @unchecked Sendable {
     private func skipped(_ request: Request) -> Ending? {
         guard settings.output.existing == .enough,
             let path = BodySink.path(destination, request.uri, settings.output),
-            UserFiles.exists(path)
+            FileOutput.isTaken(path)
         else { return nil }
         self.path = FileOutput.absolute(path)
         let note = Note.alreadyThere(path)

@@ -210,7 +210,8 @@ extension Order {
         let text = try string(member)
         switch member.name {
         case "text": return .bytes(Array(text.utf8))
-        case "path": return .file(text)
+        // Standard input has the list.
+        case "path": return .file(text == "-" ? "./-" : text)
         case "base64":
             guard let bytes = Base64.decode(text) else {
                 throw usageError("bad base64")
