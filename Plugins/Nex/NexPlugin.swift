@@ -27,8 +27,9 @@ public struct NexPlugin: ProtocolHandler {
         try await emit(.head(head))
         var listing = NexListing(request, isDirectory: isDirectory)
         let ending = try await stream.readToEnd { bytes async throws(FetchError) in
-            try await emit(.body(bytes))
+            // First the lines as they are understood: who shows those has no use for the text.
             for item in try listing.add(bytes) { try await emit(.item(item)) }
+            try await emit(.body(bytes))
         }
         return ending.completenessOfClose
     }

@@ -227,7 +227,8 @@ struct Hops {
         guard hops <= limit else {
             throw FetchError(
                 .tooManyRedirects, .header,
-                "more than \(limit) redirects, the next to \(uri.display)",
+                "more than \(limit) \(limit == 1 ? "redirect" : "redirects"), the next to "
+                    + uri.display,
                 remedy: .raise(.redirects), expected: String(limit))
         }
         seen.insert(request.uri.withoutFragment)

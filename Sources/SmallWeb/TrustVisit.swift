@@ -84,7 +84,7 @@ struct TrustVisit {
                 throw FetchError(
                     .trustChanged, .tls,
                     "the key of \(endpoint) is not the one that must be there",
-                    expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
+                    remedy: .correctPin, expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
             }
             return facts(.pinned)
         case .ca, .both:

@@ -267,6 +267,56 @@ import Testing
         #expect(smallweb.home.names == ["file.part"])
     }
 
+    /// What a script writes before and after stays.
+    @Test func aNameOfStandardOutputIsStandardOutput() throws {
+        let (hole, smallweb) = (try Hole(), Smallweb())
+        let url = hole.place + "/0/about.txt"
+        let body = try smallweb.run([url]).text
+        for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+            let shell = Process()
+            shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+            let file = smallweb.home.file("all")
+            shell.arguments = [
+                "-c", "{ echo a; \"$0\" get -o \(name) \(url); echo b; } >\(file)",
+                Smallweb.binary,
+            ]
+            try shell.run()
+            shell.waitUntilExit()
+            #expect(smallweb.home.content("all") == Array("a\n\(body)b\n".utf8), "\(name)")
+        }
+    }
+
+    /// What came of a body is not all of it because its rest need not be waited for.
+    @Test func aSignalEndsABodyThatIsHeldBack() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write([UInt8](repeating: 0x61, count: 100_000))
+        }
+        let smallweb = Smallweb()
+        let part = smallweb.home.file("x.part")
+        let url = "gopher://127.0.0.1:\(server.port)/9/x"
+        let result = try smallweb.run(["--limit-rate", "1000", "-o", "x", url]) { pid in
+            while !FileManager.default.fileExists(atPath: part) { usleep(1000) }
+            kill(pid, SIGTERM)
+        }
+        #expect(result.status == -SIGTERM && smallweb.home.names.isEmpty)
+    }
+
+    /// What was hashed is not what the file has.
+    @Test func aRestHasNoHash() throws {
+        let server = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            peer.write("HTTP/1.1 206 Part\r\nContent-Range: bytes 3-4/5\r\n")
+            peer.write("Content-Length: 2\r\n\r\nde")
+        }
+        let smallweb = Smallweb()
+        try put("abc", "file", smallweb)
+        let url = "http://127.0.0.1:\(server.port)/file"
+        let record = try smallweb.records(["-C", "-", "-O", url]).records.terminal[0]
+        #expect(record["ok"]?.bool == true && record["body"]?["sha256"] == .null)
+        #expect(smallweb.home.content("file") == Array("abcde".utf8))
+    }
+
     /// Half a second for 500 bytes.
     @Test func aRateIsKept() throws {
         let server = try LoopbackServer { peer in

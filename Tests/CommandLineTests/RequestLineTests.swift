@@ -121,4 +121,29 @@ import Testing
         let visits = try Records(smallweb.run(["history", "--json"]).output)["visit"]
         #expect(visits.map { $0["url"]?.string } == [hole.place + "/0/about.txt"])
     }
+
+    @Test(arguments: ["gemini:foo", "http:/host/", "gopher:foo", "finger:alice", "gemini:"])
+    func aURLWithoutAHostIsNoURL(_ url: String) throws {
+        let result = try smallweb.run(["get", url])
+        #expect(result.status == Outcome.badURL.exitStatus, "\(result.errors)")
+    }
+
+    @Test func whatCannotBeKeptIsRefused() throws {
+        let pin = "sha256:" + String(repeating: "0", count: 64)
+        for (words, message) in [
+            (["--resolve", "h:70:256.1.1.1", "gopher://h/"], "not an IP address"),
+            (["--pin", pin, "gopher://127.0.0.1:1/"], "no use for --pin"),
+            (["--pin", pin, "http://127.0.0.1:1/"], "no use for --pin"),
+            (["--key", "k", "gemini://127.0.0.1:1/"], "--key is the key of a --cert"),
+            (["-qO-", "gopher://127.0.0.1:1/"], "unknown option - in -qO-"),
+            (["@"], "names no file"),
+        ] {
+            let result = try smallweb.run(["get"] + words)
+            #expect(result.status == 2 && result.errors.contains(message), "\(result.errors)")
+        }
+        let line = "{\"url\":\"gopher://127.0.0.1:1/\",\"pin\":\"\(pin)\",\"id\":1}\n"
+        #expect(try answers(line)[0]["outcome"]?.string == "usage")
+        let bad = try answers("{\"url\":\"gopher://h/\",\"id\":[1]}\n")[0]
+        #expect(bad["url"]?.string == "gopher://h/")
+    }
 }

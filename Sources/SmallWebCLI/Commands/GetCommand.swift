@@ -59,11 +59,12 @@ struct GetCommand: Sendable {
 
     private func check() throws(FetchError) {
         guard !operands.isEmpty else {
-            throw usageError("no URL", hint: "smallweb get gemini://geminiprotocol.net/")
+            throw usageError("no URL", hint: "name one, such as gemini://geminiprotocol.net/")
         }
         guard !operands.contains("") else {
             throw usageError("an empty word instead of a URL", hint: "look for an unset variable")
         }
+        guard !operands.contains("@") else { throw usageError("@ names no file") }
         guard settings.output.files.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")
         }
@@ -84,6 +85,9 @@ struct GetCommand: Sendable {
             ? nil : settings.invocation.given.first(where: onlyOfRecords)
         if let useless {
             throw usageError("--\(useless) is about JSON records", hint: "add --json")
+        }
+        if settings.connection.keyFile != nil && settings.connection.certificateFile == nil {
+            throw usageError("--key is the key of a --cert", hint: "name that as well")
         }
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
             throw usageError("--only needs a --ledger")

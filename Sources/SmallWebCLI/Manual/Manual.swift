@@ -142,8 +142,11 @@ enum Manual {
         text += """
             .Sh DESCRIPTION
             A text file with an option per line, by its long name, then = and its value.
-            Switches are true or false.
+            Switches are true or false; the name of one alone is true.
             A line that begins with # is a comment, and a value may be put in quotes.
+            The name of a file may begin with
+            .Li ~/ ,
+            which is the home directory.
             .Pp
             Options after a line
             .Li "[scheme NAME]"

@@ -62,8 +62,11 @@ struct ArgumentParser {
         while let letter = rest.popFirst() {
             guard let option = Option.all.first(where: { $0.short == letter }) else {
                 throw usageError(
-                    "unknown option -\(letter)",
-                    hint: ForeignOptions.pointer(String(letter)) ?? helpHint)
+                    letter == "-" ? "unknown option - in -\(text)" : "unknown option -\(letter)",
+                    hint: letter == "-"
+                        ? "without -o and -O a body goes to standard output"
+                        : ForeignOptions.pointer(text) ?? ForeignOptions.pointer(String(letter))
+                            ?? helpHint)
             }
             if case .flag = option.action {
                 try apply(option, "-\(letter)", attached: nil)

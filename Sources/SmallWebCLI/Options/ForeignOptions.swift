@@ -37,6 +37,7 @@ enum ForeignOptions {
         ("pinnedpubkey", "--pin sha256:HEX"),
         ("no-check-certificate", "-k accepts any certificate"),
         ("cacert ca-certificate", "SSL_CERT_FILE names the certificate authorities"),
+        ("nc", "--no-clobber keeps a file that is there, --skip-existing fetches nothing then"),
         ("no-verbose nv", "-q leaves out notes and progress"),
         ("g globoff", "URLs have no patterns, so there is nothing to turn off"),
         ("N no-buffer", "nothing is held back in a buffer"),

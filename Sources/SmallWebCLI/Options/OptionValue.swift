@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import Glibc
 internal import SmallWeb
 
 /// Values of options, from text. Each throws `usage` with the option's name.
@@ -122,8 +123,18 @@ enum OptionValue {
             String($0.drop { $0 == "[" }.prefix { $0 != "]" })
         }
         guard !addresses.isEmpty else { throw malformedResolve(text) }
+        if let bad = addresses.first(where: { !isAddress($0) }) {
+            throw usageError("--resolve: \"\(bad)\" is not an IP address")
+        }
         let ascii = try Fetcher.asciiHost(String(host))
         return ("\(ascii.lowercased()):\(rest[..<colon])", addresses)
+    }
+
+    private static func isAddress(_ text: String) -> Bool {
+        var address = in6_addr()
+        // With the name of an interface behind it, an IPv6 address is still one.
+        let bare = String(text.prefix { $0 != "%" })
+        return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, bare, &address) == 1
     }
 
     private static func malformedResolve(_ text: String) -> FetchError {

@@ -36,6 +36,17 @@ final class FileOutput {
         _ path: String, clash: Clash, createsDirectories: Bool, patience: Patience = Patience()
     ) throws(FetchError) {
         self.patience = patience
+        if let descriptor = Self.descriptor(path) {
+            (self.path, wanted, self.clash) = (path, path, clash)
+            do throws(SystemError) {
+                file = try systemCall { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
+            } catch {
+                throw FetchError(
+                    .write, .output, "cannot write \(path): \(error.sentence)",
+                    errnoName: error.name)
+            }
+            return
+        }
         let followsLinks = clash == .overwrite || clash == .append
         let target = followsLinks ? resolvingLinks(path) : path
         self.path = target
@@ -157,7 +168,21 @@ final class FileOutput {
         flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
     }
 
-    /// Whether the name is that of a file, and not of a device or a pipe, which take whatever comes.
+    /// Of the names that stand for what this process has open: behind them may be a file, which
+    /// must go on where others have written.
+    private static func descriptor(_ path: String) -> Int32? {
+        switch path {
+        case "/dev/stdin": return 0
+        case "/dev/stdout": return 1
+        case "/dev/stderr": return 2
+        default:
+            let places = ["/dev/fd/", "/proc/self/fd/"]
+            guard let place = places.first(where: path.hasPrefix) else { return nil }
+            return Int32(path.dropFirst(place.count))
+        }
+    }
+
+    /// Whether a file has the name, and not a device or a pipe, which take all that comes.
     static func isTaken(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)

@@ -47,6 +47,10 @@ final class RecordedBody: Output {
         converter = charset.flatMap(CharsetConverter.init(from:))
     }
 
+    /// Whether the digest is that of the body, and not of a rest, or of nothing.
+    private var isWhole: Bool {
+        hasBegun && omission != "head" && settings.fetch.resume == .fromStart
+    }
     private var isStreamed: Bool { settings.records.streamsBodies && omission == nil }
     /// Whether a part of it has been written.
     var hasWritten: Bool { chunks.count > 0 }
@@ -144,7 +148,7 @@ final class RecordedBody: Output {
             case .omitted(let reason): writer.member("omitted", reason)
             }
             // Without libcrypto there is none, nor when no body was asked for.
-            writer.member("sha256", hasBegun && omission != "head" ? digest?.finish().hex : nil)
+            writer.member("sha256", isWhole ? digest?.finish().hex : nil)
             writer.member("complete", isComplete)
             if let source { writer.member("transcoded", source) }
         }

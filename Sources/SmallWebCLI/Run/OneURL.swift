@@ -60,6 +60,8 @@ final class OneURL: @unchecked Sendable {
             do throws(FetchError) {
                 (settings, fetcher) = try context.settings(for: order)
                 request = try fetcher.request(order.url ?? "")
+                // Without a host there is nothing to wait for.
+                _ = try request?.endpoint
             } catch {
                 problem = error
             }
@@ -199,7 +201,13 @@ final class OneURL: @unchecked Sendable {
             let foreign = settings.fetch.options.keys.subtracting(known.map(\.key))
             name = settings.given.first { foreign.contains($0) }
         }
-        if settings.fetch.resume != .fromStart && !scheme.canResume { name = "continue-at" }
+        if settings.fetch.resume != .fromStart && !scheme.canResume {
+            name = settings.given.contains("continue") ? "continue" : "continue-at"
+        }
+        // A key that must be the server's must not be passed over.
+        if settings.given.contains("pin"), (try? request?.endpoint.security) != .tls {
+            name = "pin"
+        }
         if !scheme.dialsForItself && settings.connection.http.isSpecial {
             name = settings.given.first { option in Option.engine.contains { $0.long == option } }
         }
@@ -275,8 +283,15 @@ final class OneURL: @unchecked Sendable {
         do throws(FetchError) {
             let ending = try await fetcher.runHere(request, log: log) {
                 event async throws(FetchError) in
-                try delivery.take(event)
-                if let pace, case .body(let bytes) = event { try await pace.pass(bytes.count) }
+                guard let pace, case .body(var bytes) = event else {
+                    return try delivery.take(event)
+                }
+                while !bytes.isEmpty {
+                    let piece = bytes.prefix(pace.pieceBytes)
+                    try delivery.take(.body(piece))
+                    bytes = bytes.dropFirst(piece.count)
+                    try await pace.pass(piece.count)
+                }
             }
             meter.stop()
             try delivery.finish(ending)

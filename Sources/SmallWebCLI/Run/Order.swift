@@ -73,14 +73,14 @@ extension Order {
     private mutating func read(_ request: JSONValue) throws(FetchError) {
         guard case .object(let members) = request else { return }
         // First what an answer must carry, so that even a refusal has it.
+        url = request["url"]?.string
         if let member = members.first(where: { $0.name == "id" }) {
             switch member.value {
-            case .array, .object: throw usageError("\"id\" must be a string or a number")
+            case .array, .object: throw usageError("\"id\" must be a string, a number or a boolean")
             default: id = member.text
             }
         }
         tag = members.first { $0.name == "tag" }?.text
-        url = request["url"]?.string
         if let type = request["type"], type.string != "request" {
             throw usageError(
                 "this is a record, not a request",
@@ -152,6 +152,7 @@ extension Order {
             let pin = try OptionValue.sha256(try Self.string(member), name)
             return { settings in
                 settings.connection.http.pin = pin
+                settings.invocation.given.append("pin")
                 settings.connection.insists()
             }
         }

@@ -12,11 +12,14 @@ final class Pace: @unchecked Sendable {
     private let end: Instant
     private let start = Instant.now
     private var bytes = 0
+    /// What is passed on at a time: an eighth of a second's.
+    let pieceBytes: Int
 
     /// - Returns: `nil` when there is no limit.
     init?(_ settings: FetchSettings, _ loop: EventLoop) {
         guard settings.bytesPerSecond > 0 else { return nil }
         bytesPerSecond = settings.bytesPerSecond
+        pieceBytes = max(1, bytesPerSecond / 8)
         self.loop = loop
         end = .after(seconds: settings.totalSeconds)
     }
@@ -29,6 +32,8 @@ final class Pace: @unchecked Sendable {
         let due = start.advanced(seconds: Double(bytes) / Double(bytesPerSecond))
         guard due > .now else { return }
         await loop.sleep(until: min(due, end))
+        // A sleep ends early when its task is cancelled.
+        if Task.isCancelled { throw .cancelled }
         guard end > .now else {
             throw FetchError(
                 .timeout, .body, "the fetch took too long", remedy: .raise(.totalTime))

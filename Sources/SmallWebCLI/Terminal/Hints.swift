@@ -24,7 +24,7 @@ extension Remedy {
             "if the change is genuine: smallweb trust replace \(place) --pin \(key)"
         case .removeKey(let place):
             "correct the line, or delete it: smallweb trust remove \(place)"
-        case .correctPin: "the server's key is not the one that --pin names"
+        case .correctPin: "if the key is right, name it with --pin"
         case .nameTrustStore: "name another with --known-hosts or SMALLWEB_KNOWN_HOSTS"
         case .makeIdentity: "'smallweb identity new' makes one"
         case .listIdentities: "'smallweb identity list' shows those that there are"
@@ -68,11 +68,13 @@ extension FetchError {
     var fingerprints: [String] {
         guard outcome == .trustChanged || outcome == .untrusted else { return [] }
         let isChange = expected?.contains(":") ?? false
-        return [("was", expected), (isChange ? "now" : "key", actual)].compactMap { name, value in
-            guard let value, let colon = value.lastIndex(of: ":") else { return nil }
-            let kind = value.hasPrefix("certificate") ? " (certificate)" : ""
-            return "  \(name) " + Self.grouped(value[colon...].dropFirst()) + kind
-        }
+        let isPinned = remedy == .correctPin
+        return [(isPinned ? "want" : "was", expected), (isChange ? "now" : "key", actual)]
+            .compactMap { name, value in
+                guard let value, let colon = value.lastIndex(of: ":") else { return nil }
+                let kind = value.hasPrefix("certificate") ? " (certificate)" : ""
+                return "  \(name) " + Self.grouped(value[colon...].dropFirst()) + kind
+            }
     }
 
     /// Eight digits at a time.

@@ -64,7 +64,10 @@ final class TerminalBody: Output {
                 return
             }
             throw FetchError(
-                .write, .output, "not writing \(type.essence) to a terminal",
+                .write, .output,
+                Environment.isTerminal(1)
+                    ? "not writing \(type.essence) to a terminal"
+                    : "\(type.essence) is no page to read",
                 hint: style.isForReading
                     ? "save it: smallweb get -O URL, or -o FILE"
                     : "save it with -O or -o FILE, or insist with -o -")
