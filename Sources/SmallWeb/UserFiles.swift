@@ -41,8 +41,8 @@ package enum UserFiles {
 
     /// - Returns: `nil` when it cannot be opened. More than `limit` bytes: the last ones.
     package static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { return nil }
+        let opened = try? systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+        guard let file = opened else { return nil }
         defer { close(file) }
         return read(file, limit: limit)
     }
