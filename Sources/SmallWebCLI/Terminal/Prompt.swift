@@ -3,7 +3,7 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
-/// Whoever starts without a run may be asked, too: for passwords, keys, secrets.
+/// How a person is asked outside of a run: for passwords, keys, secrets.
 struct Asker: Sendable {
     let isAllowed: Bool
     let settings: MessageSettings
