@@ -15,7 +15,8 @@ extension OneURL {
         var outputs: [any Output] = []
         if output.showsHeader && records == nil { outputs.append(HeaderOutput(sink: sink)) }
         let isPage = output.laysPagesOut && sink.destination == .standardOutput
-        let style = PageStyle(output, color: color)
+        // Asks the terminal for its width: not for records and files.
+        var style: PageStyle { PageStyle(output, color: color) }
         switch output.listing {
         case .links:
             outputs.append(
