@@ -74,7 +74,7 @@ public struct GitPlugin: ProtocolHandler {
                 try await dialer.dial(request.endpoint), address)
         } else {
             conversation = HTTPConversation(
-                try dialer.httpClient(), request, address, overhead)
+                try dialer.httpClient(for: request.endpoint), request, address, overhead)
         }
         var hasHead = false
         do throws(FetchError) {

@@ -24,6 +24,8 @@ public struct CurlPlugin: ProtocolHandler {
                 $0.pathForm = .opaque
                 $0.trust = transfer.trust
                 $0.canResume = true
+                // FTP opens a second connection, TFTP sends datagrams.
+                $0.canUseProxy = !["ftp", "ftps", "tftp"].contains(transfer.name)
             }
         }
     }
@@ -32,7 +34,7 @@ public struct CurlPlugin: ProtocolHandler {
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
         let exchange = try HTTPRequest(request, options: HTTPOptions(request))
-        return try await dialer.httpClient().exchange(exchange) {
+        return try await dialer.httpClient(for: request.endpoint).exchange(exchange) {
             reply async throws(FetchError) in
             try await emit(.head(Head(.success)))
         } onBody: { bytes async throws(FetchError) in

@@ -58,7 +58,7 @@ public struct HTTPPlugin: ProtocolHandler {
         var isWanted = true
         var range: ContentRange?
         var bodyBytes = 0
-        let completeness = try await dialer.httpClient().exchange(exchange) {
+        let completeness = try await dialer.httpClient(for: request.endpoint).exchange(exchange) {
             reply async throws(FetchError) in
             var head = try Self.head(reply, method: method, resumeOffset: options.resumeOffset)
             head.hasNoBody = method == "HEAD"

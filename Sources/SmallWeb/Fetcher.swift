@@ -13,12 +13,13 @@ package struct Fetcher: Sendable {
         package var identities = Identities()
         package var redirects = RedirectPolicy()
         package var http = HTTPSettings()
+        package var proxies = ProxySettings()
         /// Schemes that may be fetched at all; `nil` for all of the registry.
         package var allowedSchemes: Set<String>?
-        /// The trust store and HTTP settings for a URI that a redirect leads to, where rules differ
-        /// by place; `nil` when the same hold everywhere.
+        /// Trust store, HTTP settings and proxies for a URI that a redirect leads to, where rules
+        /// differ by place; `nil` when the same hold everywhere.
         package var rulesAfterRedirect:
-            (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings))?
+            (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings, ProxySettings))?
 
         package init(trustStore: TrustStore) { self.trustStore = trustStore }
 
@@ -26,7 +27,7 @@ package struct Fetcher: Sendable {
         func applied(to uri: URI, isFirst: Bool) throws(FetchError) -> Options {
             guard !isFirst, let rulesAfterRedirect else { return self }
             var options = self
-            (options.trustStore, options.http) = try rulesAfterRedirect(uri)
+            (options.trustStore, options.http, options.proxies) = try rulesAfterRedirect(uri)
             return options
         }
     }

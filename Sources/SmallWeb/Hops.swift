@@ -52,6 +52,7 @@ struct Hops {
             let (next, note): (Request, Note?)
             do throws(FetchError) {
                 (next, note) = try self.target(target, status: head.status)
+                try checkWay(to: next)
                 hops += 1
                 try check(next.uri, hops: hops)
             } catch  where error.outcome == .redirectRefused {
@@ -109,7 +110,7 @@ struct Hops {
         let dialer = NetworkDialer(
             loop: fetcher.loop,
             options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
-            limits: request.limits,
+            scheme: request.scheme, limits: request.limits,
             deadline: deadline, wire: wire, sessions: fetcher.sessions,
             identity: try fetcher.options.identities.identity(
                 for: request.uri, origin: origin, in: fetcher.registry)
@@ -182,9 +183,8 @@ struct Hops {
             if request.upload != nil && next.scheme.name == request.scheme.name {
                 throw .redirect("not sending the upload again to \(uri.display)")
             }
-            // A redirect must not lead around the user's proxy.
             if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
-                throw .redirect("not leaving HTTP's proxy, pin or socket for \(uri.display)")
+                throw .redirect("not leaving HTTP's socket or host for \(uri.display)")
             }
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
@@ -208,6 +208,22 @@ struct Hops {
             throw FetchError(
                 .protocolError, .header, "bad redirect to \"\(reference)\": \(error.message)")
         }
+    }
+
+    /// What began behind a proxy does not go on without one.
+    private func checkWay(to next: Request) throws(FetchError) {
+        guard let way = try way(of: request), !way.isDirect, try self.way(of: next) == .direct
+        else { return }
+        throw .redirect("not leaving the proxy for \(next.uri.display)")
+    }
+
+    /// `nil` for what needs no connection.
+    private func way(of request: Request) throws(FetchError) -> Route? {
+        guard request.uri.host != nil else { return nil }
+        let isFirst = request.uri == origin
+        return try fetcher.options.applied(to: request.uri, isFirst: isFirst).proxies.choice(
+            for: request.scheme, to: request.endpoint
+        ).route
     }
 
     private func isSameOrigin(_ next: Request) -> Bool {

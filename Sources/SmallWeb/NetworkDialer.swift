@@ -29,6 +29,8 @@ final class Wire {
 struct NetworkDialer: Dialer {
     let loop: EventLoop
     let options: Fetcher.Options
+    /// Of the URL that is fetched.
+    let scheme: Scheme
     let limits: Limits
     /// End of the whole fetch.
     let deadline: Instant
@@ -39,11 +41,21 @@ struct NetworkDialer: Dialer {
     var identity: ClientIdentity?
     let emit: Emit
 
+    /// Which way a connection goes.
+    func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
+        // A Unix socket is the way, and nothing of the network.
+        guard !scheme.dialsForItself || options.http.unixSocket == nil else {
+            return .init(route: .direct, reason: nil)
+        }
+        return try options.proxies.choice(for: scheme, to: endpoint)
+    }
+
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        let route = try way(to: endpoint).route
         let (loop, emit, store) = (loop, emit, options.trustStore)
         let connectDeadline = min(deadline, .after(seconds: limits.connectSeconds))
         let transport = SocketTransport(
-            endpoint: endpoint, loop: loop, resolver: options.resolver,
+            endpoint: endpoint, loop: loop, resolver: options.resolver, route: route,
             handshake: .init(
                 asksAuthorities: store.policy.asksAuthorities, identity: identity,
                 sessions: sessions
@@ -71,14 +83,16 @@ struct NetworkDialer: Dialer {
         }
         if let connection = transport.connection {
             try await emit(.connected(connection))
-            for note in connection.notes { try await emit(.note(note)) }
+            for note in connection.notes + connection.remarks { try await emit(.note(note)) }
         }
         return stream
     }
 
-    func httpClient() throws(FetchError) -> any HTTPClient { try curlClient() }
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        try curlClient(for: endpoint)
+    }
 
-    func curlClient() throws(FetchError) -> CurlClient {
+    func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {
         if let policy = options.http.refusedPolicy {
             throw FetchError(
                 .usage, .input, "libcurl cannot judge keys by the policy \(policy.rawValue)",
@@ -87,15 +101,15 @@ struct NetworkDialer: Dialer {
         var settings = options.http
         settings.identity = identity
         return try CurlClient(
-            loop: loop, settings: settings, resolver: options.resolver, deadline: deadline,
-            emit: emit
+            loop: loop, settings: settings, resolver: options.resolver,
+            route: try way(to: endpoint).route, deadline: deadline, emit: emit
         ) { [wire] in wire.add($0) }
     }
 }
 
 extension Connection {
     /// What the policy lets pass, and a person may want to know all the same.
-    fileprivate var notes: [Note] {
+    fileprivate var remarks: [Note] {
         guard let tls else { return [] }
         var notes: [Note] = []
         if trust?.verdict == .renewed {
@@ -118,10 +132,12 @@ extension Connection {
     fileprivate func refused(_ error: FetchError, by store: TrustStore) -> Connection {
         let verdict: TrustFacts.Verdict = error.outcome == .trustChanged ? .changed : .refused
         let known = store.policy.usesStore ? try? store.hosts().pins(of: endpoint.description) : []
-        return Connection(
+        var refused = Connection(
             endpoint: endpoint, address: address, port: port, tls: tls,
             trust: TrustFacts(
                 verdict: verdict, firstSeen: known?.last?.first, policy: store.policy.rule),
             moments: moments)
+        refused.proxy = proxy
+        return refused
     }
 }

@@ -9,13 +9,14 @@ extension Fetcher {
     ///
     /// - Returns: The connection, as far as it came, and what ``Dialer/dial(_:)`` throws.
     package func probe(
-        _ endpoint: Endpoint, limits: Limits = Limits()
+        _ endpoint: Endpoint, of scheme: Scheme, limits: Limits = Limits()
     ) async -> (Connection?, FetchError?) {
         let wire = Wire()
         var connection: Connection?
         defer { wire.close() }
         let dialer = NetworkDialer(
-            loop: loop, options: options, limits: limits, deadline: .never, wire: wire
+            loop: loop, options: options, scheme: scheme, limits: limits, deadline: .never,
+            wire: wire
         ) { event in if case .connected(let made) = event { connection = made } }
         do throws(FetchError) {
             _ = try await dialer.dial(endpoint)

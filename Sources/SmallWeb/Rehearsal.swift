@@ -7,6 +7,8 @@ internal import SmallWebTransport
 package struct Rehearsal: Sendable {
     /// Where it would connect; `nil` when it needs no server.
     package fileprivate(set) var endpoint: Endpoint?
+    /// Which way it would go, and why; `nil` when it needs no server.
+    package fileprivate(set) var way: ProxySettings.Choice?
     /// What it writes before it waits for a reply, without secrets: of what is longer, the first
     /// 64 KiB.
     package fileprivate(set) var request: [UInt8] = []
@@ -34,7 +36,8 @@ extension Fetcher {
         let dialer = RehearsalDialer(
             stage: stage,
             network: NetworkDialer(
-                loop: loop, options: options, limits: request.limits, deadline: .never, wire: wire
+                loop: loop, options: options, scheme: request.scheme, limits: request.limits,
+                deadline: .never, wire: wire
             ) { _ in })
         do throws(FetchError) {
             _ = try await entry.handler.fetch(request, dialer: dialer) { event in
@@ -85,14 +88,16 @@ private struct RehearsalDialer: Dialer {
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         stage.rehearsal.endpoint = endpoint
+        stage.rehearsal.way = try network.way(to: endpoint)
         let stream = ByteStream(
             transport: RehearsalTransport(stage: stage), idleSeconds: 0, deadline: .never)
         try await stream.start(by: .never)
         return stream
     }
 
-    func httpClient() throws(FetchError) -> any HTTPClient {
-        RehearsalClient(stage: stage, client: try network.curlClient())
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        stage.rehearsal.way = try network.way(to: endpoint)
+        return RehearsalClient(stage: stage, client: try network.curlClient(for: endpoint))
     }
 }
 

@@ -23,7 +23,9 @@ public struct SmallWeb: Sendable {
         public var redirects = RedirectPolicy()
         /// How host names become addresses.
         public var resolver = Resolver()
-        /// How HTTP connects: proxies, certificate authorities, pins.
+        /// Which way to go, for every scheme; by default what the environment says.
+        public var proxies = ProxySettings()
+        /// How HTTP connects: certificate authorities, pins.
         public var http = HTTPSettings()
         /// Schemes that may be fetched at all; `nil` for all that have a plugin.
         public var schemes: Set<String>?
@@ -54,6 +56,7 @@ public struct SmallWeb: Sendable {
         settings.identities = options.identities
         settings.redirects = options.redirects
         settings.resolver = options.resolver
+        settings.proxies = options.proxies
         settings.http = options.http
         settings.allowedSchemes = options.schemes
         self.plugins = plugins

@@ -202,18 +202,3 @@ extension KnownHosts.Pin {
         seenSHA512 = certificate.sha512.isEmpty ? nil : certificate.sha512.hex
     }
 }
-
-extension TLSFacts {
-    /// A problem in words, for people.
-    func describe(_ problem: CertificateProblem) -> String {
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
-        switch problem {
-        case .expired: return "the certificate expired on \(day(certificate.notAfter))"
-        case .notYetValid: return "the certificate is valid from \(day(certificate.notBefore))"
-        case .otherName: return "the certificate is for another name"
-        case .authority:
-            guard case .refused(let reason) = authority else { return "no authority was asked" }
-            return "no certificate authority vouches for it (\(reason))"
-        }
-    }
-}

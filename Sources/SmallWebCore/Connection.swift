@@ -4,12 +4,12 @@
 public struct Connection: Sendable, Hashable {
     /// What was asked for.
     public let endpoint: Endpoint
-    /// Numeric, IPv6 without brackets.
-    public let address: String
+    /// The server's, numeric, IPv6 without brackets; `nil` when a proxy has looked it up.
+    public let address: String?
     /// The port behind ``address``.
     public let port: UInt16
-    /// The proxy in between, without its user and password, when that is known: address and port
-    /// are then the proxy's.
+    /// The proxy in between, without its user and password: `socks5h://127.0.0.1:9050`, or
+    /// `command`.
     public var proxy: String?
     /// `nil` without TLS.
     public let tls: TLSFacts?
@@ -17,9 +17,11 @@ public struct Connection: Sendable, Hashable {
     public let trust: TrustFacts?
     /// When each step was done.
     public let moments: ConnectionMoments
+    /// What a person may want to know about the way.
+    package var notes: [Note] = []
 
     package init(
-        endpoint: Endpoint, address: String, port: UInt16, tls: TLSFacts?, trust: TrustFacts?,
+        endpoint: Endpoint, address: String?, port: UInt16, tls: TLSFacts?, trust: TrustFacts?,
         moments: ConnectionMoments = ConnectionMoments()
     ) {
         self.endpoint = endpoint
@@ -37,6 +39,8 @@ public struct ConnectionMoments: Sendable, Hashable {
     public var resolved: Instant?
     /// TCP was connected.
     public var connected: Instant?
+    /// The proxy had connected to the server.
+    public var proxied: Instant?
     /// The TLS handshake was done and the server's key judged.
     public var secured: Instant?
     /// The request could go out.
@@ -87,6 +91,21 @@ public struct TLSFacts: Sendable, Hashable {
         if !certificate.matchesHost { problems.append(.otherName) }
         if case .refused = authority { problems.append(.authority) }
         return problems
+    }
+}
+
+extension TLSFacts {
+    /// A problem in words, for people.
+    package func describe(_ problem: CertificateProblem) -> String {
+        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
+        switch problem {
+        case .expired: return "the certificate expired on \(day(certificate.notAfter))"
+        case .notYetValid: return "the certificate is valid from \(day(certificate.notBefore))"
+        case .otherName: return "the certificate is for another name"
+        case .authority:
+            guard case .refused(let reason) = authority else { return "no authority was asked" }
+            return "no certificate authority vouches for it (\(reason))"
+        }
     }
 }
 

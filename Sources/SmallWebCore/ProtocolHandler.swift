@@ -76,6 +76,7 @@ public protocol Dialer {
 
     /// The HTTP engine, which dials for itself.
     ///
-    /// - Throws: `not-built-in` when libcurl is not installed.
-    func httpClient() throws(FetchError) -> any HTTPClient
+    /// - Parameter endpoint: Where all its requests go.
+    /// - Throws: `not-built-in` when libcurl is not installed; what ``dial(_:)`` throws of a proxy.
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient
 }

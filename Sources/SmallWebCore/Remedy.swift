@@ -31,6 +31,11 @@ public enum Remedy: Sendable, Hashable {
     indirect case removeIdentity(String)
     /// The server wants a client certificate.
     indirect case bindIdentity(URI?)
+    /// One into the network that the host is part of: its URL.
+    case useProxy(String)
+    /// User and password of the proxy.
+    case giveProxyCredentials
+    case nameProxyAuthority
     /// Addresses of one family were asked for.
     case useAnyFamily
     /// Input is for other URLs, like the example.

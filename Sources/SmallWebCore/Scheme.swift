@@ -77,6 +77,8 @@ public struct Scheme: Sendable, Hashable {
     /// The scheme whose client certificates are shown to its servers: its own name, or that of a
     /// scheme with the same servers. `nil` when none are shown.
     public var identityScheme: String?
+    /// Whether a proxy can carry all that its plugin says: one connection, to the URL's own host.
+    public var canUseProxy = true
     /// Whether it can be asked for the rest of a body.
     public var canResume = false
     /// Whether its URLs name repositories, whose references can be listed.

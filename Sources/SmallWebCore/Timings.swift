@@ -13,6 +13,8 @@ public struct Timings: Sendable, Hashable {
     public private(set) var nameLookup: Duration?
     /// TCP was connected.
     public private(set) var connect: Duration?
+    /// The proxy had connected to the server.
+    public private(set) var proxy: Duration?
     /// TLS and trust.
     public private(set) var appConnect: Duration?
     /// The request could be sent.
@@ -35,11 +37,12 @@ public struct Timings: Sendable, Hashable {
         switch event {
         case .redirect:
             redirect = time(.now)
-            (nameLookup, connect, appConnect, preTransfer) = (nil, nil, nil, nil)
-            startTransfer = nil
+            (nameLookup, connect, proxy) = (nil, nil, nil)
+            (appConnect, preTransfer, startTransfer) = (nil, nil, nil)
         case .connected(let connection):
             nameLookup = time(connection.moments.resolved)
             connect = time(connection.moments.connected)
+            proxy = time(connection.moments.proxied)
             appConnect = time(connection.moments.secured)
             preTransfer = time(connection.moments.ready)
         case .head:

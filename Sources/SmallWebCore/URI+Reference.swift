@@ -208,6 +208,10 @@ extension URI.Authority {
                 || byte == UInt8(ascii: "_") || byte == ASCII.dot
             guard isHostByte else { throw .badURL("a host cannot contain that character") }
         }
+        // A command that gets the host as a word would take it for an option.
+        guard decoded.first != UInt8(ascii: "-") else {
+            throw .badURL("a host cannot begin with -")
+        }
         // Other letters than ASCII's may have a lower case within ASCII, such as the Kelvin sign.
         let host = name.lowercased()
         guard host.utf8.contains(where: { $0 >= 0x80 }) || isWellSized(host.utf8) else {

@@ -69,20 +69,11 @@ struct CertificateReader {
             let text = bytes(value.assumingMemoryBound(to: ASN1_STRING.self))
             if kind == GEN_DNS {
                 dns.append(String(decoding: text, as: UTF8.self))
-            } else if let address = Self.address(text) {
-                ip.append(address)
+            } else if text.count == 4 || text.count == 16 {
+                ip.append(SocketAddress.text(text))
             }
         }
         return (dns, ip)
-    }
-
-    /// 4 or 16 bytes as a person writes them.
-    private static func address(_ bytes: [UInt8]) -> String? {
-        guard bytes.count == 4 || bytes.count == 16 else { return nil }
-        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        let family = bytes.count == 4 ? AF_INET : AF_INET6
-        guard inet_ntop(family, bytes, &text, socklen_t(text.count)) != nil else { return nil }
-        return Self.text(text)
     }
 
     private static func text(_ characters: [CChar]) -> String {

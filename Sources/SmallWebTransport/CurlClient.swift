@@ -8,6 +8,7 @@ package struct CurlClient: HTTPClient {
     let loop: EventLoop
     let multi: CurlMulti
     private let settings: HTTPSettings
+    private let route: Route
     private let resolver: Resolver
     /// End of the whole fetch.
     let deadline: Instant
@@ -17,11 +18,12 @@ package struct CurlClient: HTTPClient {
     /// - Parameter onEnd: Called after each exchange, whatever became of it.
     /// - Throws: `not-built-in` when libcurl is not installed.
     package init(
-        loop: EventLoop, settings: HTTPSettings, resolver: Resolver, deadline: Instant,
-        emit: @escaping Emit, onEnd: @escaping (Traffic) -> Void
+        loop: EventLoop, settings: HTTPSettings, resolver: Resolver, route: Route,
+        deadline: Instant, emit: @escaping Emit, onEnd: @escaping (Traffic) -> Void
     ) throws(FetchError) {
         self.loop = loop
         self.settings = settings
+        self.route = route
         self.resolver = resolver
         self.deadline = deadline
         self.emit = emit
@@ -56,12 +58,8 @@ package struct CurlClient: HTTPClient {
         if endpoint.security == .tls, let identity = settings.identity {
             try show(identity, on: transfer)
         }
-        // Without the proxy's user and password.
-        let proxy = settings.proxy.map { $0.split(separator: "@").last.map(String.init) ?? $0 }
-        // Where some hosts need none, libcurl does not say which it was.
-        let usesProxyAlways =
-            settings.noProxy?.isEmpty ?? (getenv("NO_PROXY") == nil && getenv("no_proxy") == nil)
-        try await emit(.connecting(endpoint, address: proxy ?? endpoint.description))
+        try prepareWay(transfer, request)
+        try await emit(.connecting(endpoint, address: route.name ?? endpoint.description))
         try multi.add(transfer)
 
         var isAnnounced = false
@@ -69,9 +67,9 @@ package struct CurlClient: HTTPClient {
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
-                if var connection = transfer.connection {
-                    connection.proxy = usesProxyAlways ? proxy : nil
+                if let connection = transfer.connection {
                     try await emit(.connected(connection))
+                    for note in connection.notes { try await emit(.note(note)) }
                 }
                 if !transfer.sent.isEmpty {
                     let method = transfer.sent.prefix { $0 != ASCII.space }
@@ -183,12 +181,13 @@ package struct CurlClient: HTTPClient {
         transfer.set(CURLOPT_PIPEWAIT, endpoint.security == .tls ? 1 : 0)
         transfer.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         if request.limits.connectSeconds > 0 {
-            transfer.limitConnecting(
-                milliseconds: max(1, Int(request.limits.connectSeconds * 1000)))
+            // A tunnel has the same limit, and says more about it.
+            let seconds = request.limits.connectSeconds + (route.isDirect ? 0 : 0.2)
+            transfer.limitConnecting(milliseconds: max(1, Int(seconds * 1000)))
         }
         if settings.reportsRequests { transfer.set(CURLOPT_VERBOSE, 1) }
         configureRequest(transfer, request)
-        configureConnection(transfer)
+        configureConnection(transfer, endpoint)
         configureTrust(transfer)
         if endpoint.security == .tls { transfer.returnsAfterEachRecord() }
     }
@@ -202,10 +201,18 @@ package struct CurlClient: HTTPClient {
         case nil: break
         }
         // libcurl waits a second for a 100 that few servers send.
+        var proxyFields: [String] = []
+        if let proxy = forwardingProxy(request) {
+            var uri = request.uri.withoutFragment
+            uri.userinfo = nil
+            if uri.path.isEmpty { uri.path = "/" }
+            transfer.set(CURLOPT_REQUEST_TARGET, uri.description)
+            proxyFields = proxy.credentials.map { ["Proxy-Authorization: \($0.basic)"] } ?? []
+        }
         let expect = options.body == nil ? [] : ["Expect:"]
         transfer.set(
             CURLOPT_HTTPHEADER,
-            list: expect
+            list: expect + proxyFields
                 + options.fields.map {
                     // libcurl sends a field without a value only when it ends with a semicolon.
                     $0.value.isEmpty ? "\($0.name):" : "\($0.name): \($0.value)"
@@ -220,9 +227,36 @@ package struct CurlClient: HTTPClient {
         }
     }
 
-    private func configureConnection(_ transfer: CurlTransfer) {
-        if let proxy = settings.proxy { transfer.set(CURLOPT_PROXY, proxy) }
-        if let noProxy = settings.noProxy { transfer.set(CURLOPT_NOPROXY, noProxy) }
+    /// The proxy that gets the request itself, with the whole URL, instead of a tunnel.
+    private func forwardingProxy(_ request: HTTPRequest) -> Proxy? {
+        guard case .proxy(let proxy) = route, !proxy.isSOCKS, request.uri.scheme == "http",
+            request.endpoint.security == .none
+        else { return nil }
+        return proxy
+    }
+
+    /// - Throws: `connect` for a host that only its own proxy can reach.
+    private func prepareWay(
+        _ transfer: CurlTransfer, _ request: HTTPRequest
+    ) throws(FetchError) {
+        let target = settings.target(of: request.endpoint)
+        guard !route.isDirect else {
+            guard settings.unixSocket == nil, resolver.overrides[target.description] == nil,
+                let hidden = HiddenNetwork(host: target.host)
+            else { return }
+            throw hidden.error(target.host)
+        }
+        let gate = try multi.gate(route, isForwarded: forwardingProxy(request) != nil)
+        let limit = Instant.after(seconds: request.limits.connectSeconds)
+        transfer.go(
+            through: CurlTunnel(
+                gate, to: target, resolver, by: min(deadline, limit), proxyName: route.name))
+    }
+
+    private func configureConnection(_ transfer: CurlTransfer, _ endpoint: Endpoint) {
+        // Which way to go is decided already, and not by libcurl's reading of the environment.
+        transfer.set(CURLOPT_PROXY, "")
+        transfer.set(CURLOPT_NOPROXY, "")
         if let path = settings.unixSocket { transfer.set(CURLOPT_UNIX_SOCKET_PATH, path) }
         transfer.set(CURLOPT_CONNECT_TO, list: settings.connectTo)
         transfer.set(

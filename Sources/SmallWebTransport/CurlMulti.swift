@@ -13,6 +13,8 @@ final class CurlMulti: @unchecked Sendable {
     private unowned let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
     private var timer: Waiter?
+    /// The gates of all routes that are not direct, by their routes.
+    private var gates: [Route: [Bool: CurlGate]] = [:]
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
@@ -67,6 +69,7 @@ final class CurlMulti: @unchecked Sendable {
     /// of no use afterwards.
     func remove(_ transfer: CurlTransfer) {
         handlesInUse -= 1
+        transfer.tunnel?.leave()
         transfers[ObjectIdentifier(transfer)] = nil
         _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
         // No reset makes a handle forget the number of a system call that failed.
@@ -89,6 +92,21 @@ final class CurlMulti: @unchecked Sendable {
             else { continue }
             CurlTransfer.of(easy, library)?.finish(swcurl_result(message))
         }
+    }
+
+    /// - Parameter isForwarded: Whether an HTTP proxy gets the requests themselves.
+    func gate(_ route: Route, isForwarded: Bool) throws(FetchError) -> CurlGate {
+        if let gate = gates[route]?[isForwarded] { return gate }
+        let gate = try CurlGate(route, isForwarded: isForwarded, on: loop)
+        gates[route, default: [:]][isForwarded] = gate
+        return gate
+    }
+
+    /// Ends the connections that were kept beyond their transfers.
+    ///
+    /// - Returns: Whether there were any.
+    func endTunnels() -> Bool {
+        gates.values.flatMap(\.values).map { $0.end() }.contains(true)
     }
 
     /// The process was stopped for so long: libcurl's own clock knows nothing of that.

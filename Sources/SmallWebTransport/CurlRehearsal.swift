@@ -22,7 +22,7 @@ extension CurlClient {
                 request.options.fields.insert(HTTPField("Host", endpoint.description), at: 0)
             }
         }
-        let listener = try UnreadSocket()
+        let listener = try UnixListener()
         let transfer = try CurlTransfer(
             endpoint: endpoint, upload: request.options.body,
             trust: TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip), multi: multi,

@@ -32,6 +32,8 @@ final class CurlTransfer {
     private var arrived: [UInt8] = []
     private var taken: [UInt8] = []
     private var waiter: Waiter?
+    /// Where the way is not direct.
+    private(set) var tunnel: CurlTunnel?
     private let endpoint: Endpoint
     private let trust: TrustFacts
     private let began = Instant.now
@@ -146,6 +148,18 @@ final class CurlTransfer {
         _ = swcurl_set_list(library.functions, easy, option, list)
     }
 
+    /// Makes libcurl connect through the tunnel, and nowhere else.
+    func go(through tunnel: CurlTunnel) {
+        self.tunnel = tunnel
+        tunnel.transfer = self
+        set(CURLOPT_ABSTRACT_UNIX_SOCKET, tunnel.gate.name)
+        // A Unix socket is of neither family.
+        set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_WHATEVER))
+        set(CURLOPT_OPENSOCKETDATA, pointer: Unmanaged.passUnretained(self).toOpaque())
+        _ = swcurl_set_opensocket(
+            library.functions, easy, CURLOPT_OPENSOCKETFUNCTION, openSocketCallback)
+    }
+
     private func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
         _ = swcurl_set_pointer(library.functions, easy, option, value)
     }
@@ -258,7 +272,19 @@ final class CurlTransfer {
         return line.count
     }
 
-    fileprivate func beginRequest() { requestBegan = .now }
+    fileprivate func beginRequest() {
+        if !(tunnel?.isPending ?? false) { requestBegan = .now }
+    }
+
+    func noteTunnel() {
+        // Without TLS, libcurl has begun.
+        if endpoint.security == .none { requestBegan = .now }
+    }
+
+    fileprivate func openSocket(_ address: curl_sockaddr) -> Int32 {
+        guard let tunnel, address.family == AF_UNIX else { return -1 }
+        return tunnel.gate.open(tunnel)
+    }
 
     fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) {
         sent += bytes
@@ -278,6 +304,7 @@ final class CurlTransfer {
             port: UInt16(clamping: port), tls: tls,
             trust: endpoint.security == .tls ? trust : nil,
             moments: moments())
+        if let tunnel { connection = connection.map(tunnel.completed) }
         wake()
     }
 
@@ -366,6 +393,14 @@ private func debugCallback(
         transfer(context)?.noteSent(Array(text)[...])
     }
     return 0
+}
+
+private func openSocketCallback(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
+    _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let address else { return -1 }
+    return transfer(context)?.openSocket(address.pointee) ?? -1
 }
 
 private func prereqCallback(

@@ -91,7 +91,10 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             runJobs()
             isStopping = takeInbox() || isStopping
             if !jobs.isEmpty { continue }
-            if isStopping { break }
+            if isStopping {
+                if curlMulti?.endTunnels() ?? false { continue }
+                break
+            }
             poll()
             // What other threads have found counts before a deadline does, like what is ready.
             isStopping = takeInbox()

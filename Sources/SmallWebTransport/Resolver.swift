@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import Glibc
 package import SmallWebCore
 
@@ -16,7 +17,8 @@ public struct Resolver: Sendable {
 
     /// The addresses of an endpoint in the order in which to try them.
     ///
-    /// - Throws: `resolve`, `timeout`, `interrupted`.
+    /// - Throws: `resolve`, `timeout`, `interrupted`; `connect` for what no name server must hear
+    ///   of.
     func addresses(
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
@@ -33,6 +35,7 @@ public struct Resolver: Sendable {
             }
             return usable
         }
+        if let hidden = HiddenNetwork(host: endpoint.host) { throw hidden.error(endpoint.host) }
         let lookup = Lookup()
         let waiter = Waiter(deadline: deadline)
         let (host, port, family) = (endpoint.host, endpoint.port, family)

@@ -39,6 +39,19 @@ struct SocketAddress: Sendable, Hashable {
         bytes.withUnsafeBytes { Int32($0.loadUnaligned(as: sa_family_t.self)) }
     }
 
+    var isV4: Bool { family == AF_INET }
+
+    /// The address alone, in network order.
+    var addressBytes: [UInt8] { isV4 ? Array(bytes[4..<8]) : Array(bytes[8..<24]) }
+
+    /// Four or sixteen bytes in network order as text.
+    static func text(_ address: [UInt8]) -> String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let family = address.count == 4 ? AF_INET : AF_INET6
+        guard inet_ntop(family, address, &text, socklen_t(text.count)) != nil else { return "" }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
+    }
+
     private static func host(_ bytes: [UInt8]) -> String {
         withSocketAddress(bytes) { address, length in
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { text in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// A ``StreamTransport`` over TCP or over TLS on TCP.
+/// A ``StreamTransport`` over TCP, or over what a route has instead, with or without TLS.
 package final class SocketTransport: StreamTransport {
     /// Judges a server's key once the handshake is done and before anything is sent.
     package typealias TrustCheck =
@@ -35,19 +35,22 @@ package final class SocketTransport: StreamTransport {
     private let endpoint: Endpoint
     private let loop: EventLoop
     private let resolver: Resolver
+    private let route: Route
     private let handshake: Handshake
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
-    private var socket: TCPSocket?
+    private var connected: RouteConnector.Connected?
     private var tls: TLSSession?
 
     /// - Parameter onAttempt: Called before each attempt to connect, with `address:port`.
     package init(
-        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, handshake: Handshake,
+        endpoint: Endpoint, loop: EventLoop, resolver: Resolver, route: Route = .direct,
+        handshake: Handshake,
         onAttempt: @escaping (_ address: String) async throws(FetchError) -> Void
     ) {
         self.endpoint = endpoint
         self.loop = loop
         self.resolver = resolver
+        self.route = route
         self.handshake = handshake
         self.onAttempt = onAttempt
     }
@@ -61,12 +64,14 @@ package final class SocketTransport: StreamTransport {
         self.endpoint = endpoint
         self.loop = loop
         resolver = Resolver()
+        route = .direct
         handshake = Handshake { _, _ in
             TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip)
         }
         onAttempt = { _ in }
         do throws(SystemError) {
-            socket = try TCPSocket(adopting: descriptor, on: loop)
+            let socket = try TCPSocket(adopting: descriptor, on: loop)
+            connected = .init(carrier: socket, address: socket.address.host)
         } catch {
             throw FetchError(
                 .connect, .connect, error.sentence, errnoName: error.name, remedy: error.remedy)
@@ -75,8 +80,11 @@ package final class SocketTransport: StreamTransport {
 
     package func start(by deadline: Instant) async throws(FetchError) {
         var moments = ConnectionMoments()
-        if socket == nil { socket = try await connect(by: deadline, &moments) }
-        moments.connected = .now
+        if connected == nil {
+            connected = try await connect(by: deadline, &moments)
+        } else {
+            moments.connected = .now
+        }
         var facts: TLSFacts?
         var verdict: TrustFacts?
         if endpoint.security == .tls {
@@ -96,9 +104,12 @@ package final class SocketTransport: StreamTransport {
     private func connection(
         _ tls: TLSFacts?, _ trust: TrustFacts?, _ moments: ConnectionMoments
     ) -> Connection {
-        Connection(
-            endpoint: endpoint, address: socket?.address.host ?? "", port: endpoint.port, tls: tls,
+        var connection = Connection(
+            endpoint: endpoint, address: connected?.address, port: endpoint.port, tls: tls,
             trust: trust, moments: moments)
+        connection.proxy = route.name
+        connection.notes = connected?.notes ?? []
+        return connection
     }
 
     /// As certificates and SNI have it: a name that is rooted by a dot is no other name.
@@ -110,56 +121,50 @@ package final class SocketTransport: StreamTransport {
         into buffer: UnsafeMutableRawBufferPointer
     ) throws(FetchError) -> TransportRead {
         if let tls { return try tls.receive(into: buffer) }
-        guard let socket else { return .ended(.endOfFile) }
-        return try socket.receive(into: buffer)
+        guard let carrier = connected?.carrier else { return .ended(.endOfFile) }
+        return try carrier.receive(into: buffer)
     }
 
     package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         if let tls { return try tls.send(bytes) }
-        guard let socket else {
+        guard let carrier = connected?.carrier else {
             throw FetchError(.send, .send, "the connection is closed")
         }
-        return try socket.send(bytes)
+        return try carrier.send(bytes)
     }
 
     package func wait(
         for readiness: Readiness, by deadline: Instant
     ) async throws(FetchError) {
-        try await socket?.wait(for: readiness, by: deadline)
+        try await connected?.carrier.wait(for: readiness, by: deadline)
     }
 
     package func close() {
         tls?.close()
         tls = nil
-        socket = nil
+        connected = nil
     }
 
     private func connect(
         by deadline: Instant, _ moments: inout ConnectionMoments
-    ) async throws(FetchError) -> TCPSocket {
-        let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
-        moments.resolved = .now
-        let (port, onAttempt) = (endpoint.port, onAttempt)
-        var connector = TCPConnector(loop: loop, deadline: deadline) {
-            address async throws(FetchError) in
-            try await onAttempt("\(address.host.bracketedHost):\(port)")
-        }
+    ) async throws(FetchError) -> RouteConnector.Connected {
         let needsTLS = endpoint.security == .tls
-        return try await connector.connect(to: addresses, named: endpoint.description) {
-            () throws(FetchError) in
+        return try await RouteConnector(
+            loop: loop, resolver: resolver, route: route, deadline: deadline, onAttempt: onAttempt
+        ).connect(to: endpoint, &moments) { () throws(FetchError) in
             // Loading OpenSSL takes longer than most round trips: do it during one.
             if needsTLS { _ = try TLSContext.shared() }
         }
     }
 
-    /// A handshake over the socket, and another over a new socket when a server breaks off at the
+    /// A handshake, and another over a new connection when a server breaks off at the
     /// sight of a session that it has offered itself: some ask for client certificates and forgot
     /// to name the context of their sessions, which OpenSSL then takes for a fault.
     private func secure(
         by deadline: Instant, _ moments: inout ConnectionMoments
     ) async throws(FetchError) -> TLSSession {
         let place = TLSSessionCache.Place(
-            endpoint: endpoint, identity: handshake.identity?.facts.sha256)
+            endpoint: endpoint, identity: handshake.identity?.facts.sha256, route: route)
         let session = try makeSession(place)
         do throws(FetchError) {
             try await shakeHands(session, by: deadline)
@@ -169,18 +174,19 @@ package final class SocketTransport: StreamTransport {
             handshake.sessions?.giveUp(place)
         }
         session.close()
-        socket = try await connect(by: deadline, &moments)
-        moments.connected = .now
+        connected = try await connect(by: deadline, &moments)
         let second = try makeSession(place)
         try await shakeHands(second, by: deadline)
         return second
     }
 
     private func makeSession(_ place: TLSSessionCache.Place) throws(FetchError) -> TLSSession {
-        guard let socket else { throw FetchError(.internal, .tls, "there is no connection") }
+        guard let carrier = connected?.carrier else {
+            throw FetchError(.internal, .tls, "there is no connection")
+        }
         let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
         return try TLSSession(
-            over: socket, serverName: isLiteral ? nil : name, identity: handshake.identity,
+            over: carrier, serverName: isLiteral ? nil : name, identity: handshake.identity,
             sessions: handshake.sessions.map { ($0, place) })
     }
 
@@ -189,7 +195,7 @@ package final class SocketTransport: StreamTransport {
     ) async throws(FetchError) {
         while let readiness = try session.handshake() {
             do throws(FetchError) {
-                try await socket?.wait(for: readiness, by: deadline)
+                try await connected?.carrier.wait(for: readiness, by: deadline)
             } catch  where error.outcome == .timeout {
                 throw FetchError(
                     .timeout, .tls, "the TLS handshake with \(endpoint) took too long",

@@ -4,7 +4,7 @@ internal import Glibc
 internal import SmallWebCore
 
 /// A non-blocking TCP socket, watched by an event loop. Closed when its last owner lets go.
-final class TCPSocket {
+final class TCPSocket: Carrier {
     private let descriptor: Descriptor
     let loop: EventLoop
     let address: SocketAddress
@@ -40,7 +40,7 @@ final class TCPSocket {
         try loop.attach(descriptor.borrowed)
     }
 
-    /// Takes over a connected socket, for tests over a socket pair.
+    /// Takes over a connected socket of another kind.
     init(adopting number: Int32, on loop: EventLoop) throws(SystemError) {
         guard let local = SocketAddress(literal: "127.0.0.1", port: 0) else {
             preconditionFailure("a literal parses")
@@ -123,20 +123,28 @@ final class TCPSocket {
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        let isTurnOver = turnBytes >= Self.turnBytesMax
-        turnBytes = 0
-        let interest = Interest(descriptor: number, readiness: readiness)
+        let interest = interest(readiness)
         // At the end of a turn nothing has said EAGAIN, so no edge will come: only step aside.
-        switch await loop.wait(
-            for: isTurnOver ? [] : [interest], by: isTurnOver ? .now : deadline)
-        {
+        let result =
+            if let interest {
+                await loop.wait(for: [interest], by: deadline)
+            } else {
+                await loop.wait(for: [], by: .now)
+            }
+        switch result {
         case .ready: return
         case .cancelled: throw .cancelled
         case .timedOut:
-            guard isTurnOver && Instant.now < deadline else {
+            guard interest == nil && Instant.now < deadline else {
                 throw .silence(readiness == .readable ? .body : .send)
             }
         }
+    }
+
+    func interest(_ readiness: Readiness) -> Interest? {
+        defer { turnBytes = 0 }
+        return turnBytes < Self.turnBytesMax
+            ? Interest(descriptor: number, readiness: readiness) : nil
     }
 
     private func setFlag(_ level: Int, _ name: Int32) {

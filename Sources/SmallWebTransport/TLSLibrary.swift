@@ -88,7 +88,7 @@ final class TLSContext: @unchecked Sendable {
 /// What the BIO callbacks work on. Owned by ``TLSTransport``, which outlives its `SSL`, which owns
 /// the BIO.
 final class SocketBIOState {
-    var socket: TCPSocket?
+    var carrier: (any Carrier)?
     /// The failure of the last send or receive that was neither data nor "would block".
     var failure: FetchError?
     /// Whether the server wants a client certificate.
@@ -132,12 +132,12 @@ private func state(of bio: OpaquePointer?) -> SocketBIOState? {
 private func socketBIORead(
     _ bio: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ count: Int32
 ) -> Int32 {
-    guard let state = state(of: bio), let socket = state.socket, let buffer, count > 0,
+    guard let state = state(of: bio), let carrier = state.carrier, let buffer, count > 0,
         let library = try? TLSLibrary.shared()
     else { return -1 }
     library.functions.BIO_clear_flags(bio, Int32(swtls_bio_flags))
     do throws(FetchError) {
-        switch try socket.receive(
+        switch try carrier.receive(
             into: UnsafeMutableRawBufferPointer(start: buffer, count: Int(count)))
         {
         case .bytes(let count): return Int32(count)
@@ -155,12 +155,12 @@ private func socketBIORead(
 private func socketBIOWrite(
     _ bio: OpaquePointer?, _ buffer: UnsafePointer<CChar>?, _ count: Int32
 ) -> Int32 {
-    guard let state = state(of: bio), let socket = state.socket, let buffer, count > 0,
+    guard let state = state(of: bio), let carrier = state.carrier, let buffer, count > 0,
         let library = try? TLSLibrary.shared()
     else { return -1 }
     library.functions.BIO_clear_flags(bio, Int32(swtls_bio_flags))
     do throws(FetchError) {
-        switch try socket.send(UnsafeRawBufferPointer(start: buffer, count: Int(count))) {
+        switch try carrier.send(UnsafeRawBufferPointer(start: buffer, count: Int(count))) {
         case .bytes(let count): return Int32(count)
         case .wouldBlock:
             library.functions.BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY)

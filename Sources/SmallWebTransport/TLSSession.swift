@@ -3,7 +3,7 @@ internal import CSmallWebTLS
 internal import Glibc
 internal import SmallWebCore
 
-/// One TLS connection over a connected socket. Owns the `SSL`.
+/// One TLS connection over what carries its bytes. Owns the `SSL`.
 final class TLSSession {
     private let library: TLSLibrary
     private let ssl: OpaquePointer
@@ -20,7 +20,7 @@ final class TLSSession {
     ///   - identity: Shown if the server asks for one.
     ///   - sessions: Where to look for one to resume, and to keep those that the server offers.
     init(
-        over socket: TCPSocket, serverName: String?, identity: ClientIdentity? = nil,
+        over carrier: any Carrier, serverName: String?, identity: ClientIdentity? = nil,
         sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)? = nil
     ) throws(FetchError) {
         let context = try TLSContext.shared()
@@ -35,7 +35,7 @@ final class TLSSession {
             throw FetchError(.internal, .tls, "OpenSSL could not make a BIO")
         }
         self.ssl = ssl
-        bioState.socket = socket
+        bioState.carrier = carrier
         // Unretained: this object owns both the state and, through `ssl`, the BIO.
         library.functions.BIO_set_data(bio, Unmanaged.passUnretained(bioState).toOpaque())
         library.functions.BIO_set_init(bio, 1)
@@ -82,7 +82,7 @@ final class TLSSession {
         isBroken = true
         if let failure = bioState.failure { throw failure }
         let reason: String
-        switch bioState.socket?.ending {
+        switch bioState.carrier?.ending {
         case .reset: reason = "the server reset the connection"
         case .some: reason = "the server closed the connection"
         case nil:
@@ -108,7 +108,7 @@ final class TLSSession {
         if error == SSL_ERROR_ZERO_RETURN { return .ended(.closeNotify) }
         isBroken = true
         if let failure = bioState.failure { throw failure }
-        if let ending = bioState.socket?.ending { return .ended(ending) }
+        if let ending = bioState.carrier?.ending { return .ended(ending) }
         let (number, reason) = library.takeError()
         // TLS 1.3 lets the server complain only after the handshake.
         if isAboutIdentity(number) && !hasReceived { throw identityDemand(reason) }
@@ -127,14 +127,14 @@ final class TLSSession {
         throw FetchError(.send, .send, "TLS failed: \(library.takeErrorReason())")
     }
 
-    /// Sends close_notify if the socket takes it at once, and lets go of the socket.
+    /// Sends close_notify if the carrier takes it at once, and lets go of the carrier.
     func close() {
-        if !isBroken, bioState.socket != nil {
+        if !isBroken, bioState.carrier != nil {
             library.functions.ERR_clear_error()
             _ = library.functions.SSL_shutdown(ssl)
         }
         isBroken = true
-        bioState.socket = nil
+        bioState.carrier = nil
     }
 
     /// Facts about the finished handshake.

@@ -81,7 +81,9 @@ struct ExplainTests {
         ].map { try smallweb.run(["explain"] + $0) }
         for text in texts {
             #expect(text.status == 0, "\(text.errors)")
-            #expect(text.text.contains("***") || text.text.contains("proxy         127.0.0.1:3128"))
+            #expect(
+                text.text.contains("***") || text.text.contains("http://127.0.0.1:3128, by --proxy")
+            )
             #expect(!text.text.contains("hush") && !text.errors.contains("hush"))
         }
     }

@@ -119,7 +119,7 @@ final class GitDialer: Dialer {
         return stream
     }
 
-    func httpClient() throws(FetchError) -> any HTTPClient {
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
         guard let http else { throw FetchError(.notBuiltIn, .input, "no HTTP engine") }
         return http
     }

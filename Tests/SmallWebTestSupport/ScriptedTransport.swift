@@ -122,7 +122,7 @@ package final class ScriptedDialer: Dialer {
         return stream
     }
 
-    package func httpClient() throws(FetchError) -> any HTTPClient {
+    package func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
         throw FetchError(.notBuiltIn, .input, "a scripted dialer has no HTTP engine")
     }
 }

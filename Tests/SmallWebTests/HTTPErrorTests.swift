@@ -331,7 +331,8 @@ struct HTTPErrorTests {
         let refusing = try RefusingPort()
         for kind in ["http", "socks5h"] {
             let played = await bench.play(
-                web.url("/"), options: { $0.http.proxy = "\(kind)://127.0.0.1:\(refusing.port)" })
+                web.url("/"),
+                options: { $0.proxies = .through("\(kind)://127.0.0.1:\(refusing.port)") })
             #expect(played.error?.outcome == .connect)
         }
         #expect(web.requests.isEmpty)
@@ -340,14 +341,15 @@ struct HTTPErrorTests {
     @Test func aProxyThatCannotBeResolvedHasItsOwnOutcome() async {
         let name = String(repeating: "a", count: 64) + ".test"
         let played = await bench.play(
-            web.url("/"), options: { $0.http.proxy = "http://\(name):80" })
+            web.url("/"),
+            options: { $0.proxies.source = .proxy(Proxy(.http, host: name, port: 80)) })
         #expect(played.error?.outcome == .proxyResolve)
     }
 
     @Test func aProxyGetsTheWholeURL() async throws {
         let played = await bench.play("http://name.test/echo?q") { _ in
         } options: {
-            $0.http.proxy = "http://127.0.0.1:\(web.server.port)"
+            $0.proxies = .through("http://127.0.0.1:\(web.server.port)")
         }
         #expect(played.outcome == .permanentFailure, "the site is no proxy")
         #expect(web.requests.map(\.target) == ["http://name.test/echo?q"])
@@ -356,7 +358,7 @@ struct HTTPErrorTests {
     @Test func aProxyThatRefusesATunnelIsAProxyError() async throws {
         let played = await bench.play("https://name.test/") { _ in
         } options: {
-            $0.http.proxy = "http://127.0.0.1:\(web.server.port)"
+            $0.proxies = .through("http://127.0.0.1:\(web.server.port)")
         }
         #expect(played.error?.outcome == .proxy, "\(played.result)")
         #expect(played.heads.isEmpty)
@@ -369,7 +371,7 @@ struct HTTPErrorTests {
             peer.write([5, 0xFF])
         }
         let played = await bench.play(
-            web.url("/"), options: { $0.http.proxy = "socks5h://127.0.0.1:\(deaf.port)" })
+            web.url("/"), options: { $0.proxies = .through("socks5h://127.0.0.1:\(deaf.port)") })
         #expect(played.error?.outcome == .proxy, "\(played.result)")
     }
 }

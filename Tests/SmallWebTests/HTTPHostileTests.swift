@@ -77,12 +77,12 @@ struct HTTPHostileTests {
         #expect(played.error?.message.contains("libcurl function") != true)
         let proxied = await bench.play("http://name.test/") { _ in
         } options: {
-            $0.http.proxy = broken.url("", scheme: "http")
+            $0.proxies = .through(broken.url("", scheme: "http"))
         }
         #expect(proxied.outcome == played.outcome, "\(proxied.result)")
         let tunnelled = await bench.play("https://name.test/") { _ in
         } options: {
-            $0.http.proxy = broken.url("", scheme: "http")
+            $0.proxies = .through(broken.url("", scheme: "http"))
         }
         #expect(tunnelled.error != nil && tunnelled.outcome != .internal, "\(tunnelled.result)")
     }

@@ -11,7 +11,7 @@ struct CurlClientTests {
         let (error, handlesInUse) = try await onLoop { loop in
             let client = try CurlClient(
                 loop: loop, settings: HTTPSettings(), resolver: Resolver(),
-                deadline: .after(seconds: 30)
+                route: .direct, deadline: .after(seconds: 30)
             ) { _ throws(FetchError) in
                 throw .cancelled
             } onEnd: { _ in

@@ -74,6 +74,11 @@ static inline CURLcode swcurl_set_prereq(
     curl_prereq_callback _Nonnull value) {
     return f->curl_easy_setopt(easy, option, value);
 }
+static inline CURLcode swcurl_set_opensocket(
+    const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy, CURLoption option,
+    curl_opensocket_callback _Nonnull value) {
+    return f->curl_easy_setopt(easy, option, value);
+}
 
 static inline CURLcode swcurl_set_ssl_ctx(
     const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy, CURLoption option,

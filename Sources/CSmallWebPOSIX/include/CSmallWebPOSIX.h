@@ -55,6 +55,10 @@ const char *_Nonnull const *_Nullable swposix_arguments(void);
 // libcurl's header first, which includes the same one.
 static const int swposix_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
 
+// A descriptor that becomes readable when the child `pid` has ended, closed on exec; -1 where the
+// kernel has none.
+int swposix_pidfd_open(int pid);
+
 // UTS #46 conversion of libidn2, whose header may be missing at build time:
 // int idn2_to_ascii_8z(const char *input, char **output, int flags); output is freed with free().
 typedef int (*swposix_idn2_to_ascii_8z)(

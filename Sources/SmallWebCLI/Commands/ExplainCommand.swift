@@ -106,8 +106,9 @@ struct ExplainCommand: Sendable {
         explanation.output = Self.output(one.destination, rehearsal.head, request.uri, settings)
         guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }
         if request.scheme.dialsForItself {
-            explanation.note(settings.connection.http, for: endpoint)
+            explanation.note(settings.connection.http)
         }
+        explanation.note(rehearsal.way)
         if endpoint.security == .tls {
             explanation.trust = try Self.trust(settings.connection, endpoint, request.scheme)
             explanation.identity = try Self.identity(settings.connection, request)

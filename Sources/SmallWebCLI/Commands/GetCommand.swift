@@ -65,6 +65,11 @@ struct GetCommand: Sendable {
             throw usageError("an empty word instead of a URL", hint: "look for an unset variable")
         }
         guard !operands.contains("@") else { throw usageError("@ names no file") }
+        let ways = ["proxy", "proxy-command", "unix-socket"].filter(
+            settings.invocation.given.contains)
+        guard ways.count <= 1 else {
+            throw usageError("--\(ways[0]) and --\(ways[1]) are two ways: name one")
+        }
         guard settings.output.files.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")
         }

@@ -100,7 +100,10 @@ struct HeadBlock {
     }
 
     private mutating func rows(_ connection: Connection) {
-        row("address", "\(connection.address) port \(connection.port)")
+        row(
+            "address",
+            connection.address.map { "\($0) port \(connection.port)" } ?? "looked up by the proxy")
+        if let proxy = connection.proxy { row("proxy", proxy) }
         guard let tls = connection.tls else { return }
         row("tls", "\(tls.version), \(tls.cipher)")
         let certificate = tls.certificate

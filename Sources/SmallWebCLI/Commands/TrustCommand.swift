@@ -21,7 +21,8 @@ struct TrustCommand: Sendable {
     let settings: Settings
 
     /// What connects takes these.
-    private static let ofConnections = ["connect-timeout", "ipv4", "ipv6", "resolve"]
+    private static let ofConnections =
+        ["connect-timeout", "ipv4", "ipv6", "resolve"] + Option.proxies.map(\.long)
 
     fileprivate static let actions = [
         action("list", "the keys that are pinned", options: ["json"]) {
@@ -276,8 +277,15 @@ struct TrustCommand: Sendable {
         else { throw usageError("\"\(place)\" is no HOST:PORT") }
         let host = place[..<colon].filter { $0 != "[" && $0 != "]" }
         var options = Fetcher.Options(trustStore: store)
+        guard let scheme = Settings.plugins.schemeOfHosts else {
+            throw usageError("no scheme has keys that are pinned")
+        }
+        // What a section of the config file says about the host holds here too.
+        let settings = try settings.configuration.applied(
+            to: settings, for: "\(scheme.name)://\(place)/")
         options.resolver.overrides = settings.connection.resolverOverrides
         options.resolver.family = settings.connection.family
+        options.proxies = try settings.connection.readProxies()
         var limits = Limits()
         limits.connectSeconds = settings.fetch.connectSeconds
         let loop = try EventLoop()
@@ -285,7 +293,7 @@ struct TrustCommand: Sendable {
         let bounds = limits
         let check = loop.runToCompletion { () async -> TrustCheck in
             let endpoint = Endpoint(host: host, port: port, security: .tls)
-            let (connection, error) = await fetcher.probe(endpoint, limits: bounds)
+            let (connection, error) = await fetcher.probe(endpoint, of: scheme, limits: bounds)
             return TrustCheck(place: place, connection: connection, error: error)
         }
         let notes = check.connection?.tls?.certificate.weaknesses(of: place) ?? []

@@ -211,9 +211,8 @@ extension Environment {
         ("COLUMNS", "width of pages not for a terminal (80)"),
         ("SSL_CERT_FILE", "certificate authorities, as one file"),
         ("SSL_CERT_DIR", "the same as a directory"),
-        ("http_proxy", "a proxy for HTTP"),
-        ("HTTPS_PROXY", "a proxy for HTTPS"),
-        ("ALL_PROXY", "a proxy for both"),
-        ("NO_PROXY", "hosts that need no proxy"),
+        ("SCHEME_proxy", "the proxy of a scheme, such as gemini_proxy"),
+        ("ALL_PROXY", "the proxy of all others"),
+        ("NO_PROXY", "hosts that need none of these"),
     ]
 }

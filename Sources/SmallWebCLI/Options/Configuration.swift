@@ -186,7 +186,7 @@ struct Configuration: Sendable {
         ["fail", "fail-with-body"], ["progress", "progress-bar"], ["parallel", "jobs"],
         ["ipv4", "ipv6"], ["insecure", "trust", "pin"], ["identity", "cert"],
         ["head", "request"], ["quiet", "verbose"], ["silent", "verbose"],
-        ["proxy", "unix-socket"], ["no-clobber", "overwrite", "skip-existing"],
+        ["proxy", "proxy-command", "unix-socket"], ["no-clobber", "overwrite", "skip-existing"],
         ["continue", "continue-at"],
     ]
 

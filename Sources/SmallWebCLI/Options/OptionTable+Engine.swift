@@ -6,17 +6,6 @@ extension Option {
     /// How libcurl connects: schemes that it does not fetch refuse them.
     static let engine: [Option] = [
         Option(
-            "proxy", short: "x", .connection, "go through the proxy at URL",
-            manual: "Goes through a proxy: http://, https://, socks4://, socks5:// or socks5h://. "
-                + "Without it http_proxy, HTTPS_PROXY, ALL_PROXY and NO_PROXY count.",
-            example: "smallweb get -x socks5h://127.0.0.1:9050 https://example.org/",
-            .value("URL") { settings, value in settings.connection.http.proxy = value }),
-        Option(
-            "noproxy", .connection, "hosts that need no proxy, separated by commas",
-            manual: "Hosts that are reached without the proxy, separated by commas.",
-            example: "smallweb get --noproxy localhost http://localhost/",
-            .value("LIST") { settings, value in settings.connection.http.noProxy = value }),
-        Option(
             "connect-to", .connection, "connect to another host and port",
             manual: "Connects to HOST2:PORT2 when HOST1:PORT1 is asked for.",
             example:

@@ -22,6 +22,7 @@ struct WriteOut: Sendable {
         "num_redirects": "redirects", "remote_ip": "remote.address", "remote_port": "remote.port",
         "response_code": "status", "size_download": "size", "size_request": "bytes.sent",
         "time_appconnect": "time.appconnect", "time_connect": "time.connect",
+        "time_proxy": "time.proxy",
         "time_namelookup": "time.namelookup", "time_pretransfer": "time.pretransfer",
         "time_redirect": "time.redirect", "time_starttransfer": "time.starttransfer",
         "time_total": "time.total", "url_effective": "final_url", "urlnum": "n",

@@ -23,6 +23,8 @@ struct Explanation {
     /// `nil` when they are not what is connected to, or are not known.
     var addresses: [String]?
     var proxy: String?
+    /// Why it is that, or none.
+    var proxyReason: String?
     /// What is connected to instead of the host.
     var detour: String?
     var trust: Trust?
@@ -34,31 +36,31 @@ struct Explanation {
     /// With them.
     var requestBytes = 0
 
-    /// By the options, or by the variables that libcurl reads.
-    mutating func note(_ settings: HTTPSettings, for endpoint: Endpoint) {
+    /// Which way it goes.
+    mutating func note(_ way: ProxySettings.Choice?) {
+        proxy = way?.route.name
+        proxyReason = way?.words
+        switch way?.route {
+        case .proxy(let proxy):
+            let isHidden = endpoint.flatMap { HiddenNetwork(host: $0.host) } != nil
+            detour = proxy.looksUpHere && !isHidden ? nil : "for the proxy to look up"
+        case .command: detour = "for the command to look up"
+        case .direct, nil: break
+        }
+    }
+
+    /// How libcurl connects to something else than the host.
+    mutating func note(_ settings: HTTPSettings) {
         if let path = settings.unixSocket {
             detour = "the Unix socket \(path)"
-        } else if let proxy = settings.proxy ?? Self.proxy(endpoint) {
-            let plain = proxy.split(separator: "@").last.map(String.init) ?? proxy
-            let exceptions = settings.noProxy ?? Self.variable("NO_PROXY")
-            self.proxy = plain + (exceptions.map { ", but not for \($0)" } ?? "")
-            if exceptions == nil { detour = "the proxy" }
         } else if let rule = settings.connectTo.first {
             detour = "by --connect-to \(rule)"
         }
     }
 
-    private static func proxy(_ endpoint: Endpoint) -> String? {
-        // A CGI server sets HTTP_PROXY from the client's Proxy field: it is not trusted.
-        let own =
-            endpoint.security == .tls
-            ? variable("HTTPS_PROXY") : Environment.variable("http_proxy")
-        return own ?? variable("ALL_PROXY")
-    }
-
-    /// The form in lower case wins.
-    private static func variable(_ name: String) -> String? {
-        Environment.variable(name.lowercased()) ?? Environment.variable(name)
+    private var proxySentence: String {
+        let name = proxy ?? "none"
+        return proxyReason.map { proxy == nil ? "\(name): \($0)" : "\(name), by \($0)" } ?? name
     }
 }
 
@@ -70,7 +72,7 @@ extension Explanation {
             let security = endpoint.security == .tls ? "TLS" : "no TLS"
             rows.append(("connect to", "\(endpoint), \(security)"))
             rows.append(("addresses", addresses?.joined(separator: " ") ?? detour ?? "unknown"))
-            rows.append(("proxy", proxy ?? "none"))
+            rows.append(("proxy", proxySentence))
             if let trust { rows.append(("trust", Self.sentence(trust))) }
             if trust != nil { rows.append(("identity", identity ?? "none")) }
             rows.append(("redirects", redirectsSentence))
@@ -137,6 +139,7 @@ extension JSONWriter {
         member("tls", explanation.endpoint?.security == .tls)
         member("addresses", array: explanation.addresses) { $0.value($1) }
         member("proxy", explanation.proxy)
+        member("proxy_reason", explanation.proxyReason)
         member("trust", object: explanation.trust) { writer, trust in
             writer.member("policy", trust.policy)
             writer.member("known", trust.isKnown)

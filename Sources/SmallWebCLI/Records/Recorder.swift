@@ -199,6 +199,7 @@ final class Recorder {
             writer.member("queue", seconds: queueSeconds)
             writer.member("namelookup", seconds: timings.nameLookup)
             writer.member("connect", seconds: timings.connect)
+            writer.member("proxy", seconds: timings.proxy)
             writer.member("appconnect", seconds: timings.appConnect)
             writer.member("pretransfer", seconds: timings.preTransfer)
             writer.member("starttransfer", seconds: timings.startTransfer)

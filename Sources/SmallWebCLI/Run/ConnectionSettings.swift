@@ -11,6 +11,9 @@ struct ConnectionSettings: Sendable {
         settings.userAgent = "smallweb/\(Help.version)"
         return settings
     }()
+    var proxies = ProxySettings()
+    /// User and password of the proxy.
+    var proxyAuthFile: String?
     /// Whether libcurl may fetch what no plugin does.
     var fallsBackToCurl = false
 
@@ -36,6 +39,24 @@ struct ConnectionSettings: Sendable {
     mutating func insists() {
         skipsTrust = false
         http.skipsTrust = false
+    }
+
+    /// Which way to go, with what the file of `--proxy-auth` says.
+    ///
+    /// - Throws: `read`; `usage` for a file that holds something else.
+    func readProxies() throws(FetchError) -> ProxySettings {
+        guard let proxyAuthFile else { return proxies }
+        let bytes = InputSource.withoutLineEnd(try InputSource.read("@" + proxyAuthFile))
+        let parts = bytes.split(
+            separator: ASCII.colon, maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty else {
+            throw usageError("\(proxyAuthFile) does not hold user:password")
+        }
+        var proxies = proxies
+        proxies.credentials = .init(
+            user: String(decoding: parts[0], as: UTF8.self),
+            password: String(decoding: parts[1], as: UTF8.self))
+        return proxies
     }
 
     /// The trust store's file.

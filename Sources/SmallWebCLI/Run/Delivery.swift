@@ -86,7 +86,11 @@ struct Trace: Output {
     }
 
     private static func lines(_ connection: Connection) -> [String] {
-        var lines = ["connected to \(connection.endpoint) (\(connection.address))"]
+        let way = [connection.address, connection.proxy.map { "through " + $0 }]
+        var lines = [
+            "connected to \(connection.endpoint) "
+                + "(\(way.compactMap { $0 }.joined(separator: ", ")))"
+        ]
         guard let tls = connection.tls else { return lines }
         let certificate = tls.certificate
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }

@@ -79,7 +79,7 @@ final class RunContext: @unchecked Sendable {
             fetcher.options.rulesAfterRedirect = { uri throws(FetchError) in
                 let there = try base.configuration.applied(to: base, for: uri.description)
                 let options = try there.connectionOptions()
-                return (options.trustStore, options.http)
+                return (options.trustStore, options.http, options.proxies)
             }
         }
         return (URLSettings(settings), fetcher)
@@ -104,6 +104,7 @@ extension Settings {
         var options = Fetcher.Options(trustStore: try connection.trustStore(asker))
         options.resolver.overrides = connection.resolverOverrides
         options.resolver.family = connection.family
+        options.proxies = try connection.readProxies()
         options.http = connection.http
         options.http.reportsRequests = messages.isVerbose || records.includesEvents
         options.http.authorityFile = Environment.variable("SSL_CERT_FILE")

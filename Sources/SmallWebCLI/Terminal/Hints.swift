@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebTransport
 
 /// Which option or command helps after a failure: the one place that knows it.
 extension Remedy {
@@ -33,6 +34,10 @@ extension Remedy {
         case .bindIdentity(nil): "smallweb identity new NAME URL makes one and binds it to the URL"
         case .bindIdentity(let uri?):
             "smallweb identity new NAME \(uri.display) makes one and binds it"
+        case .useProxy(let url): "name its proxy, for example with --proxy \(url)"
+        case .giveProxyCredentials: "give them with --proxy-auth FILE, as user:password"
+        case .nameProxyAuthority:
+            "name its authority with SSL_CERT_FILE; --insecure is for the target alone"
         case .useAnyFamily: "leave out -4 or -6"
         case .inputOnly(let what, let example): "only \(what) takes --data: \(example)"
         case .upload: "smallweb put URL FILE"
@@ -48,6 +53,20 @@ extension Remedy {
         case .raise(.silence): "--read-timeout"
         case .raise(.totalTime): "--max-time"
         default: nil
+        }
+    }
+}
+
+extension ProxySettings.Choice {
+    /// What decided it: an option, a variable, or an entry in one of them.
+    var words: String? {
+        switch reason {
+        case nil: return nil
+        case .settings:
+            if case .command = route { return "--proxy-command" }
+            return "--proxy"
+        case .variable(let name): return name
+        case .exemption(let name, let entry): return "\(name ?? "--noproxy") has \(entry)"
         }
     }
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+extension Option {
+    /// Which way to go: for every scheme, and for whatever connects.
+    static let proxies: [Option] = [
+        Option(
+            "proxy", short: "x", .connection, "go through the proxy at URL",
+            manual: "Goes through a proxy, whatever the scheme: socks5h:// and socks4a:// let the "
+                + "proxy look the name up, socks5:// and socks4:// look it up here, http:// and "
+                + "https:// are asked for a tunnel with CONNECT, and for http URLs themselves. "
+                + "tor:// is socks5h://127.0.0.1:9050 with --isolate. The port is 1080 unless it "
+                + "is named, 443 for https. NO_PROXY does not count then, only --noproxy. An empty "
+                + "URL goes through no proxy. Without this option SCHEME_proxy and ALL_PROXY name "
+                + "it.",
+            example: "smallweb get -x socks5h://127.0.0.1:9050 gemini://geminiprotocol.net/",
+            .value("URL") { settings, value throws(FetchError) in
+                settings.connection.proxies.source =
+                    value.isEmpty ? .none : .proxy(try Proxy(parsing: value))
+            }),
+        Option(
+            "noproxy", .connection, "hosts that need no proxy, separated by commas",
+            manual: "Hosts that are reached without the proxy, separated by commas: names, which "
+                + "stand for all below them too, addresses, networks such as 10.0.0.0/8, or * for "
+                + "all. Counts instead of NO_PROXY.",
+            example: "smallweb get --noproxy localhost http://localhost/",
+            .value("LIST") { settings, value in settings.connection.proxies.exemptions = value }),
+        Option(
+            "proxy-auth", .connection, "user:password for the proxy, from FILE",
+            manual: "A file with user:password for a proxy whose URL has none.",
+            example:
+                "smallweb get --proxy-auth login -x http://proxy.test:3128 https://example.org/",
+            .value("FILE") { settings, value in settings.connection.proxyAuthFile = value }),
+        Option(
+            "proxy-command", .connection, "talk to the server through COMMAND",
+            manual: "Runs COMMAND with sh -c for each connection: its standard input and output "
+                + "are the connection, and it ends with it. %h stands for the host, %p for the "
+                + "port, %% for %. Host and port come quoted for the shell.",
+            example: "smallweb get --proxy-command 'ssh -W %h:%p jump' gopher://example.org/",
+            .value("COMMAND") { settings, value in
+                settings.connection.proxies.source = value.isEmpty ? .none : .command(value)
+            }),
+        Option(
+            "isolate", .connection, "a SOCKS user name for each host",
+            manual: "Gives the proxy another SOCKS user name for each host, which makes Tor use "
+                + "circuits of their own. A proxy that takes no user names is an error.",
+            example: "smallweb get --isolate -x socks5h://127.0.0.1:9050 https://example.org/",
+            .flag { settings, isOn in settings.connection.proxies.isolates = isOn }),
+    ]
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebCurl
+internal import Glibc
+internal import SmallWebCore
+
+/// How libcurl goes where a route is not direct: it connects to a Unix socket of ours, and what it
+/// says there is carried on over the route. It looks nothing up, knows no proxy, and opens no
+/// socket of the network.
+///
+/// A gate is for one route, so that libcurl, which keeps connections apart by the socket's name,
+/// never uses one of another route.
+//
+// @unchecked: used on the loop's thread alone.
+final class CurlGate: @unchecked Sendable {
+    private unowned let loop: EventLoop
+    private let route: Route
+    private let isForwarded: Bool
+    private let listener: UnixListener
+    /// By the name of libcurl's end of the connection.
+    private var expected: [String: CurlTunnel] = [:]
+    private var relays: [Int: Task<Void, Never>] = [:]
+    private var accepted = 0
+    /// The addresses of the places to which connections were made.
+    private(set) var addresses: [Endpoint: String] = [:]
+
+    init(_ route: Route, isForwarded: Bool, on loop: EventLoop) throws(FetchError) {
+        self.loop = loop
+        self.route = route
+        self.isForwarded = isForwarded
+        listener = try UnixListener()
+        do throws(SystemError) {
+            try loop.watch(listener.number, readable: true, writable: false) {
+                [unowned self] _, _, _ in accept()
+            }
+        } catch {
+            throw FetchError(
+                .connect, .connect, "cannot wait for libcurl: \(error.sentence)",
+                errnoName: error.name, remedy: error.remedy)
+        }
+    }
+
+    /// In the abstract namespace.
+    var name: String { listener.name }
+
+    /// libcurl's end of a connection that it is about to make; its own from here on.
+    func open(_ tunnel: CurlTunnel) -> Int32 {
+        do throws(SystemError) {
+            let (socket, name) = try UnixListener.client()
+            expected[name] = tunnel
+            return socket
+        } catch {
+            return -1
+        }
+    }
+
+    private func accept() {
+        while let (socket, name) = listener.accept() {
+            // Any process of the machine may knock here.
+            guard let tunnel = expected.removeValue(forKey: name) else {
+                close(socket)
+                continue
+            }
+            accepted += 1
+            let task = Task(executorPreference: loop) { [self, loop, number = accepted] in
+                await carry(socket, tunnel, on: loop)
+                relays[number] = nil
+            }
+            relays[accepted] = task
+            tunnel.task = task
+        }
+    }
+
+    private func carry(_ socket: Int32, _ tunnel: CurlTunnel, on loop: EventLoop) async {
+        do throws(FetchError) {
+            let near: TCPSocket
+            do throws(SystemError) {
+                near = try TCPSocket(adopting: socket, on: loop)
+            } catch {
+                throw FetchError(.connect, .connect, error.sentence, errnoName: error.name)
+            }
+            var moments = ConnectionMoments()
+            let connected = try await RouteConnector(
+                loop: loop, resolver: tunnel.resolver, route: route, deadline: tunnel.deadline
+            ).connect(to: tunnel.endpoint, isForwarded: isForwarded, &moments)
+            addresses[tunnel.endpoint] = connected.address
+            tunnel.open(moments, connected.notes)
+            try await Relay(loop: loop, near: near, far: connected.carrier).run()
+        } catch {
+            // libcurl judges by itself how a connection ends that was there.
+            guard tunnel.moments == nil || error.outcome == .proxy else { return }
+            tunnel.transfer?.fail(error)
+        }
+    }
+
+    /// - Returns: Whether there was anything to end.
+    func end() -> Bool {
+        defer { relays = [:] }
+        for relay in relays.values { relay.cancel() }
+        return !relays.isEmpty
+    }
+}
+
+/// One transfer's way through a gate, if libcurl makes a connection for it.
+//
+// @unchecked: used on the loop's thread alone.
+final class CurlTunnel: @unchecked Sendable {
+    let gate: CurlGate
+    let endpoint: Endpoint
+    let resolver: Resolver
+    let deadline: Instant
+    let proxyName: String?
+    /// Whoever waits for the connection.
+    weak var transfer: CurlTransfer?
+    /// Makes the connection, then carries bytes.
+    var task: Task<Void, Never>?
+    /// Of the connection that was made for the transfer; `nil` before, and for one that libcurl had
+    /// kept.
+    private(set) var moments: ConnectionMoments?
+    private(set) var notes: [Note] = []
+
+    init(
+        _ gate: CurlGate, to endpoint: Endpoint, _ resolver: Resolver, by deadline: Instant,
+        proxyName: String?
+    ) {
+        self.gate = gate
+        self.endpoint = endpoint
+        self.resolver = resolver
+        self.deadline = deadline
+        self.proxyName = proxyName
+    }
+
+    /// Whether it is being made.
+    var isPending: Bool { task != nil && moments == nil }
+
+    func open(_ moments: ConnectionMoments, _ notes: [Note]) {
+        self.moments = moments
+        self.notes = notes
+        transfer?.noteTunnel()
+    }
+
+    /// The transfer is over: a connection that is there stays for others.
+    func leave() {
+        transfer = nil
+        if isPending { task?.cancel() }
+    }
+
+    /// `libcurl`'s view of the connection, with what is beyond the gate.
+    func completed(_ connection: Connection) -> Connection {
+        var steps = moments ?? ConnectionMoments()
+        steps.secured = connection.moments.secured
+        steps.ready = connection.moments.ready.map { max($0, steps.proxied ?? $0) }
+        var result = Connection(
+            endpoint: connection.endpoint, address: gate.addresses[endpoint],
+            port: endpoint.port, tls: connection.tls, trust: connection.trust, moments: steps)
+        result.proxy = proxyName
+        result.notes = notes
+        return result
+    }
+}

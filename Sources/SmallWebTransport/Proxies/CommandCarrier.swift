@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+@preconcurrency internal import Glibc
+internal import SmallWebCore
+
+/// A command whose standard input and output are the connection, as with ssh's ProxyCommand. It is
+/// ended with this object.
+final class CommandCarrier: Carrier {
+    private let socket: TCPSocket
+    private let loop: EventLoop
+    private let process: pid_t
+    /// Whether a signal reaches what the command has started, too.
+    private let hasGroup: Bool
+    /// Becomes readable when the process has ended; -1 where the kernel has none.
+    private let processEnd: Int32
+    /// As `waitpid` has it; `nil` while it runs.
+    private var status: Int32?
+    private var hasReceived = false
+    /// When the command has closed its side: it is given a moment to say with which status.
+    private var grace: Instant?
+    private(set) var ending: StreamEnding?
+
+    private static let graceSeconds = 1.0
+    /// How long it may take to end when it is told to.
+    private static let endMilliseconds: Int32 = 200
+
+    /// Starts it.
+    ///
+    /// - Throws: `proxy` when that fails.
+    init(_ command: String, to endpoint: Endpoint, on loop: EventLoop) throws(FetchError) {
+        self.loop = loop
+        let text = try Self.expanded(command, endpoint)
+        do throws(SystemError) {
+            var ends: [Int32] = [-1, -1]
+            _ = try systemCall {
+                socketpair(AF_UNIX, swposix_stream_socket, 0, &ends)
+            }
+            let theirs = Descriptor(owning: ends[1])
+            socket = try TCPSocket(adopting: ends[0], on: loop)
+            // A command that asks at the terminal must be in the foreground there.
+            let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
+            if terminal >= 0 { close(terminal) }
+            hasGroup = terminal < 0
+            process = try Self.start(text, over: theirs.borrowed, hasGroup: hasGroup)
+            processEnd = swposix_pidfd_open(process)
+            if processEnd >= 0 { try loop.attach(processEnd) }
+        } catch {
+            throw .proxy("cannot start the proxy command: \(error.sentence)")
+        }
+    }
+
+    deinit {
+        end()
+        if processEnd >= 0 { close(processEnd) }
+    }
+
+    /// With all that it has started, where that is possible.
+    private func end() {
+        guard !reaped() else { return }
+        for signal in [SIGTERM, SIGKILL] {
+            kill(hasGroup ? -process : process, signal)
+            var event = pollfd(fd: processEnd, events: Int16(POLLIN), revents: 0)
+            poll(&event, processEnd >= 0 ? 1 : 0, Self.endMilliseconds)
+            if reaped() { return }
+        }
+    }
+
+    /// `%h` and `%p` by host and port, quoted for the shell.
+    static func expanded(_ command: String, _ endpoint: Endpoint) throws(FetchError) -> String {
+        var text = ""
+        var rest = command[...]
+        while let percent = rest.firstIndex(of: "%") {
+            text += rest[..<percent]
+            rest = rest[percent...].dropFirst()
+            switch rest.popFirst() {
+            case "h":
+                text +=
+                    "'"
+                    + endpoint.host.split(
+                        separator: "'", omittingEmptySubsequences: false
+                    ).joined(separator: "'\\''") + "'"
+            case "p": text += String(endpoint.port)
+            case "%": text += "%"
+            default:
+                throw .usage("the proxy command has a % that is not one of %h, %p and %%")
+            }
+        }
+        return text + rest
+    }
+
+    private static func start(
+        _ command: String, over socket: Int32, hasGroup: Bool
+    ) throws(SystemError) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, socket, 0)
+        posix_spawn_file_actions_adddup2(&actions, socket, 1)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigaddset(&signals, SIGPIPE)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        let flags =
+            POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
+            | (hasGroup ? POSIX_SPAWN_SETPGROUP : 0)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+        let line: [String] = ["sh", "-c", command]
+        var words: [UnsafeMutablePointer<CChar>?] = line.map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var process: pid_t = 0
+        let status = posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, environ)
+        guard status == 0 else { throw SystemError(number: status) }
+        return process
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        if grace == nil {
+            let read = try socket.receive(into: buffer)
+            guard case .ended = read else {
+                if case .bytes = read { hasReceived = true }
+                return read
+            }
+        }
+        guard try isOver(.endOfFile) else { return .wouldBlock(.readable) }
+        return .ended(ending ?? .endOfFile)
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        if grace == nil {
+            do throws(FetchError) {
+                return try socket.send(bytes)
+            } catch {
+                // It is gone: with which status counts for more.
+                guard try isOver(.reset) else { return .wouldBlock(.writable) }
+                throw error
+            }
+        }
+        guard try isOver(.reset) else { return .wouldBlock(.writable) }
+        throw FetchError(.send, .send, "the proxy command has ended")
+    }
+
+    /// Whether it is known how the command has ended, or will not be.
+    ///
+    /// - Throws: `proxy` when it died before anything had come.
+    private func isOver(_ usual: StreamEnding) throws(FetchError) -> Bool {
+        let end = grace ?? .after(seconds: Self.graceSeconds)
+        grace = end
+        guard reaped() || processEnd < 0 || Instant.now >= end else { return false }
+        guard let status, status != 0 else {
+            ending = usual
+            return true
+        }
+        let reason =
+            status & 0x7F == 0
+            ? "exit status \(status >> 8 & 0xFF)" : "signal \(status & 0x7F)"
+        guard hasReceived else { throw .proxy("the proxy command ended with \(reason)") }
+        ending = .reset
+        return true
+    }
+
+    private func reaped() -> Bool {
+        if status != nil { return true }
+        var number: Int32 = 0
+        guard waitpid(process, &number, WNOHANG) == process else { return false }
+        status = number
+        return true
+    }
+
+    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
+        guard let grace else { return try await socket.wait(for: readiness, by: deadline) }
+        let interests = [interest(readiness)].compactMap { $0 }
+        switch await loop.wait(for: interests, by: min(deadline, grace)) {
+        case .ready: return
+        case .cancelled: throw .cancelled
+        case .timedOut: guard Instant.now < deadline else { throw .silence(.body) }
+        }
+    }
+
+    func interest(_ readiness: Readiness) -> Interest? {
+        grace == nil
+            ? socket.interest(readiness) : Interest(descriptor: processEnd, readiness: .readable)
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// A network that only its own proxy can reach, by names that no name server must hear of (RFC 7686
+/// for .onion).
+package enum HiddenNetwork: String, Sendable {
+    case tor = "onion"
+    case i2p
+
+    /// `nil` for a host of the Internet.
+    package init?(host: String) {
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        guard let dot = name.lastIndex(of: ".") else { return nil }
+        self.init(rawValue: name[dot...].dropFirst().lowercased())
+    }
+
+    /// Why `host` cannot be looked up.
+    func error(_ host: String) -> FetchError {
+        FetchError(
+            .connect, .resolve,
+            "\(host) is not looked up: only a proxy into its network can reach it",
+            remedy: .useProxy(self == .tor ? "tor://" : "http://127.0.0.1:4444"))
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+package import SmallWebCore
+
+/// Which way each URL goes: one policy for all schemes, by curl's rules.
+public struct ProxySettings: Sendable {
+    /// Who decides.
+    public enum Source: Sendable {
+        /// `SCHEME_proxy` and `ALL_PROXY`, with the exemptions of `NO_PROXY`; lower case first.
+        case environment
+        /// No proxy, whatever the environment says.
+        case none
+        case proxy(Proxy)
+        /// A command whose standard input and output are the connection: `%h` and `%p` stand for
+        /// host and port, `%%` for `%`.
+        case command(String)
+    }
+
+    /// Who decides.
+    public var source = Source.environment
+    /// Hosts that are reached directly, separated by commas. `nil` for those of `NO_PROXY`, which
+    /// counts only for proxies of the environment.
+    public var exemptions: String?
+    /// For a proxy whose URL has none.
+    public var credentials: Proxy.Credentials?
+    /// Whether each host gets a SOCKS user name of its own, or no connection.
+    public var isolates = false
+    /// Reads a variable of the environment.
+    package var variable: @Sendable (_ name: String) -> String? = { name in
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// The environment decides.
+    public init() {}
+
+    /// What decided the way.
+    package enum Reason: Sendable, Hashable {
+        /// ``ProxySettings/source``.
+        case settings
+        /// One of the environment, by its name.
+        case variable(String)
+        /// An entry of ``ProxySettings/exemptions``, or of a variable.
+        case exemption(variable: String?, entry: String)
+    }
+
+    /// A way, and what decided it; `nil` where there was nothing to decide.
+    package struct Choice: Sendable, Hashable {
+        package let route: Route
+        package let reason: Reason?
+
+        package init(route: Route, reason: Reason?) {
+            self.route = route
+            self.reason = reason
+        }
+    }
+
+    /// The way to `endpoint` for a URL of `scheme`.
+    ///
+    /// - Throws: `usage` for a proxy that makes no sense, or that this scheme cannot use: what was
+    ///   asked for is never passed over.
+    package func choice(
+        for scheme: Scheme, to endpoint: Endpoint
+    ) throws(FetchError) -> Choice {
+        var choice = try choice(scheme.name, endpoint.host)
+        if case .proxy(var proxy) = choice.route {
+            proxy.credentials = proxy.credentials ?? credentials
+            if isolates { proxy.isolation = .required }
+            if proxy.isolation == .required && proxy.credentials != nil {
+                throw .usage("isolation needs the SOCKS user name, which the proxy's user takes")
+            }
+            if proxy.isolation == .required && !proxy.isSOCKS {
+                throw .proxy("isolation is asked for, and \(proxy) has no way to keep hosts apart")
+            }
+            // What is hidden by its name alone is often a person's own.
+            if proxy.kind == .socks5h, proxy.credentials == nil, proxy.isolation == .none,
+                HiddenNetwork(host: endpoint.host) == .tor
+            {
+                proxy.isolation = .preferred
+            }
+            choice = Choice(route: .proxy(proxy), reason: choice.reason)
+        } else if isolates {
+            throw .usage("isolation is asked for, but the way to \(endpoint) has no SOCKS proxy")
+        }
+        guard choice.route.isDirect || scheme.canUseProxy else {
+            throw .usage(
+                "\(scheme.name) cannot go through a proxy, and \(choice.reason.words) one"
+            )
+        }
+        return choice
+    }
+
+    private func choice(_ scheme: String, _ host: String) throws(FetchError) -> Choice {
+        let (route, reason): (Route, Reason)
+        switch source {
+        case .none: return Choice(route: .direct, reason: nil)
+        case .proxy(let proxy): (route, reason) = (.proxy(proxy), .settings)
+        case .command(let command): (route, reason) = (.command(command), .settings)
+        case .environment:
+            guard let (name, value) = ofEnvironment(scheme) else {
+                return Choice(route: .direct, reason: nil)
+            }
+            do throws(FetchError) {
+                (route, reason) = (.proxy(try Proxy(parsing: value)), .variable(name))
+            } catch {
+                throw .usage("\(name): \(error.message)")
+            }
+        }
+        if let exemption = exemption(for: host) {
+            return Choice(route: .direct, reason: exemption)
+        }
+        return Choice(route: route, reason: reason)
+    }
+
+    /// The variable that names a proxy for `scheme`, and its value.
+    private func ofEnvironment(_ scheme: String) -> (name: String, value: String)? {
+        // What is in front says what is fetched; the rest is what the network sees.
+        let carrier = scheme.split(separator: "+").last.map(String.init) ?? scheme
+        var names = ["\(carrier)_proxy"]
+        // A CGI server sets HTTP_PROXY from the client's Proxy field: it is not trusted.
+        if carrier != "http" { names.append("\(carrier.uppercased())_PROXY") }
+        return first(of: names + ["all_proxy", "ALL_PROXY"])
+    }
+
+    private func exemption(for host: String) -> Reason? {
+        var list = exemptions.map { (name: String?.none, value: $0) }
+        if list == nil, case .environment = source {
+            list = first(of: ["no_proxy", "NO_PROXY"]).map { ($0.name, $0.value) }
+        }
+        guard let list, let entry = NoProxyList(list.value).entry(for: host) else { return nil }
+        return .exemption(variable: list.name, entry: entry)
+    }
+
+    /// Empty counts as unset.
+    private func first(of names: [String]) -> (name: String, value: String)? {
+        for name in names {
+            if let value = variable(name), !value.isEmpty { return (name, value) }
+        }
+        return nil
+    }
+}
+
+extension ProxySettings.Reason? {
+    /// Before "one".
+    fileprivate var words: String {
+        if case .variable(let name) = self { return "\(name) names" }
+        return "there is"
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Carries bytes both ways between two carriers until one side ends.
+struct Relay {
+    /// One way: at most a buffer of bytes that have come and not gone yet.
+    private struct Flow {
+        private var buffer = [UInt8](repeating: 0, count: 65_536)
+        private var pending = 0..<0
+        private var hasEnded = false
+        /// What the last ``move(from:to:)`` could not do.
+        private(set) var obstacle: (carrier: any Carrier, readiness: Readiness)?
+
+        /// Whether all has gone, and no more will come.
+        var isOver: Bool { hasEnded && pending.isEmpty }
+
+        /// Nothing more can go.
+        mutating func end() {
+            hasEnded = true
+            pending = 0..<0
+            obstacle = nil
+        }
+
+        /// - Returns: Whether anything has moved.
+        mutating func move(
+            from source: any Carrier, to sink: any Carrier
+        ) throws(FetchError) -> Bool {
+            obstacle = nil
+            var hasMoved = false
+            if pending.isEmpty && !hasEnded {
+                switch try receive(from: source) {
+                case .bytes(let count):
+                    pending = 0..<count
+                    hasMoved = true
+                case .wouldBlock(let readiness): obstacle = (source, readiness)
+                case .ended: hasEnded = true
+                }
+            }
+            guard !pending.isEmpty else { return hasMoved }
+            switch try send(to: sink) {
+            case .bytes(let count):
+                pending = pending.dropFirst(count)
+                hasMoved = true
+            case .wouldBlock(let readiness): obstacle = (sink, readiness)
+            }
+            return hasMoved
+        }
+
+        private mutating func receive(
+            from source: any Carrier
+        ) throws(FetchError) -> TransportRead {
+            try buffer.withUnsafeMutableBytes { bytes in
+                Result { () throws(FetchError) in try source.receive(into: bytes) }
+            }.get()
+        }
+
+        private func send(to sink: any Carrier) throws(FetchError) -> TransportWrite {
+            try buffer[pending].withUnsafeBytes { bytes in
+                Result { () throws(FetchError) in try sink.send(bytes) }
+            }.get()
+        }
+    }
+
+    let loop: EventLoop
+    let near: any Carrier
+    let far: any Carrier
+
+    /// Returns when the near side has ended, or the far one has and what it said before has gone
+    /// on, or the task is cancelled.
+    ///
+    /// - Throws: What the far carrier throws. That is an end like others, unless `proxy` says why.
+    func run() async throws(FetchError) {
+        var (up, down) = (Flow(), Flow())
+        var isRefused = false
+        while true {
+            var hasMoved = false
+            do throws(FetchError) {
+                if !isRefused { hasMoved = try up.move(from: near, to: far) }
+            } catch {
+                // A server that takes no more may have said why.
+                isRefused = true
+                up.end()
+            }
+            if try down.move(from: far, to: near) { hasMoved = true }
+            if down.isOver || up.isOver && !isRefused { return }
+            if hasMoved { continue }
+            let obstacles = [up.obstacle, down.obstacle].compactMap { $0 }
+            let interests = obstacles.compactMap { $0.carrier.interest($0.readiness) }
+            // The end of a turn is no edge to wait for.
+            let isTurnOver = interests.count < obstacles.count
+            let result = await loop.wait(
+                for: isTurnOver ? [] : interests, by: isTurnOver ? .now : .never)
+            if result == .cancelled { return }
+        }
+    }
+}

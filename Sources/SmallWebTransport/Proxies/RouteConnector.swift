@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Connects to a place over a route: what it returns carries the target's bytes, whatever is in
+/// between.
+struct RouteConnector {
+    let loop: EventLoop
+    let resolver: Resolver
+    let route: Route
+    let deadline: Instant
+    /// Called before each attempt to connect, with what is connected to.
+    var onAttempt: (_ address: String) async throws(FetchError) -> Void = { _ in }
+
+    /// What came of it.
+    struct Connected {
+        let carrier: any Carrier
+        /// The target's, numeric; `nil` when the proxy has looked it up.
+        var address: String?
+        var notes: [Note] = []
+    }
+
+    /// - Parameters:
+    ///   - isForwarded: Whether an HTTP proxy is to be left with the request itself, instead of a
+    ///     tunnel.
+    ///   - moments: Gets those that are over.
+    ///   - meanwhile: Work to do while the first attempt is under way.
+    /// - Throws: `resolve`, `connect`, `timeout`, `interrupted`, `send`; with a proxy
+    ///   `proxy-resolve`, `proxy`, and `untrusted` for its certificate.
+    func connect(
+        to endpoint: Endpoint, isForwarded: Bool = false, _ moments: inout ConnectionMoments,
+        meanwhile: () throws(FetchError) -> Void = {}
+    ) async throws(FetchError) -> Connected {
+        switch route {
+        case .direct:
+            let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
+            moments.resolved = .now
+            let socket = try await connect(
+                to: addresses, at: endpoint, named: endpoint.description, meanwhile: meanwhile)
+            moments.connected = .now
+            return Connected(carrier: socket, address: socket.address.host)
+        case .command(let command):
+            try await onAttempt("the proxy command")
+            let carrier = try CommandCarrier(command, to: endpoint, on: loop)
+            try meanwhile()
+            moments.connected = .now
+            moments.proxied = .now
+            return Connected(carrier: carrier)
+        case .proxy(let proxy):
+            return try await connect(
+                to: endpoint, isForwarded: isForwarded, through: proxy, &moments,
+                meanwhile: meanwhile)
+        }
+    }
+
+    private func connect(
+        to addresses: [SocketAddress], at place: Endpoint, named name: String,
+        meanwhile: () throws(FetchError) -> Void
+    ) async throws(FetchError) -> TCPSocket {
+        let onAttempt = onAttempt
+        var connector = TCPConnector(loop: loop, deadline: deadline) {
+            address async throws(FetchError) in
+            try await onAttempt("\(address.host.bracketedHost):\(place.port)")
+        }
+        return try await connector.connect(to: addresses, named: name, meanwhile: meanwhile)
+    }
+
+    private func connect(
+        to endpoint: Endpoint, isForwarded: Bool, through proxy: Proxy,
+        _ moments: inout ConnectionMoments, meanwhile: () throws(FetchError) -> Void
+    ) async throws(FetchError) -> Connected {
+        let isForwarded = isForwarded && !proxy.isSOCKS
+        let targets = isForwarded ? [] : try await targets(endpoint, of: proxy)
+        // By its name it is another question than the target's: whose absence has its own outcome.
+        let addresses: [SocketAddress]
+        do throws(FetchError) {
+            addresses = try await resolver.addresses(of: proxy.endpoint, on: loop, by: deadline)
+        } catch  where error.outcome == .resolve {
+            throw FetchError(
+                .proxyResolve, .resolve, "the proxy \(proxy): \(error.message)",
+                hint: "check the spelling of the proxy's name")
+        }
+        moments.resolved = .now
+        var rest = targets[...]
+        while true {
+            let target = rest.popFirst()
+            let socket = try await connect(
+                to: addresses, at: proxy.endpoint, named: "the proxy \(proxy)",
+                meanwhile: meanwhile)
+            moments.connected = .now
+            var connected = Connected(carrier: socket, address: target?.literal(endpoint))
+            do throws(FetchError) {
+                let carrier = try await secured(socket, proxy)
+                connected = Connected(carrier: carrier, address: connected.address)
+                if let target {
+                    connected.notes = try await shakeHands(carrier, with: proxy, target)
+                }
+                moments.proxied = .now
+                return connected
+            } catch {
+                let error = error.ofHandshake(with: proxy)
+                // Another address of the same host may be one that the proxy can reach.
+                guard error.outcome == .proxy, error.remedy == nil, !rest.isEmpty else {
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// How the proxy is told where to connect, in the order in which to try.
+    private func targets(
+        _ endpoint: Endpoint, of proxy: Proxy
+    ) async throws(FetchError) -> [ProxyTarget] {
+        let isFixed =
+            SocketAddress(literal: endpoint.host, port: 0) != nil
+            || resolver.overrides[endpoint.description] != nil
+        // No name server must hear of a hidden service.
+        let looksUp = proxy.looksUpHere && HiddenNetwork(host: endpoint.host) == nil
+        guard isFixed || looksUp else { return [.name(endpoint.host, port: endpoint.port)] }
+        let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
+        let takesV6 = proxy.kind != .socks4 && proxy.kind != .socks4a
+        let usable = addresses.filter { takesV6 || $0.isV4 }
+        guard !usable.isEmpty else {
+            throw .proxy("\(endpoint.host) has IPv6 addresses alone, which SOCKS 4 does not know")
+        }
+        return usable.map { .address($0.addressBytes, port: endpoint.port) }
+    }
+
+    /// TLS to the proxy itself, where it wants that: judged by authorities and by its name,
+    /// whatever holds for the target.
+    private func secured(
+        _ socket: TCPSocket, _ proxy: Proxy
+    ) async throws(FetchError) -> any Carrier {
+        guard proxy.kind == .https else { return socket }
+        let isLiteral = SocketAddress(literal: proxy.host, port: 0) != nil
+        let session = try TLSSession(over: socket, serverName: isLiteral ? nil : proxy.host)
+        while let readiness = try session.handshake() {
+            try await socket.wait(for: readiness, by: deadline)
+        }
+        let facts = try session.facts(host: proxy.host, asksAuthorities: true)
+        if let problem = facts.problems(at: UTCDate.now).first {
+            throw FetchError(
+                .untrusted, .proxy,
+                "the certificate of the proxy \(proxy) is not trusted: \(facts.describe(problem))",
+                remedy: .nameProxyAuthority)
+        }
+        return SecureCarrier(session, over: socket)
+    }
+
+    private func shakeHands(
+        _ carrier: any Carrier, with proxy: Proxy, _ target: ProxyTarget
+    ) async throws(FetchError) -> [Note] {
+        let isolated = Proxy.Credentials(user: target.host, password: "isolated")
+        let isIsolated = proxy.isolation != .none && proxy.credentials == nil
+        let credentials = isIsolated ? isolated : proxy.credentials
+        switch proxy.kind {
+        case .socks5, .socks5h:
+            var conversation = try SOCKS5Conversation(
+                to: target, credentials: credentials,
+                insistsOnCredentials: proxy.isolation == .required)
+            try await hold(&conversation, carrier)
+            guard isIsolated && !conversation.hasShownCredentials else { return [] }
+            return [
+                Note(
+                    "not-isolated",
+                    "the proxy takes no user names, so that this host may share its circuits")
+            ]
+        case .socks4, .socks4a:
+            var conversation = try SOCKS4Conversation(to: target, user: credentials?.user ?? "")
+            try await hold(&conversation, carrier)
+        case .http, .https:
+            var conversation = ConnectConversation(
+                to: "\(target.host.bracketedHost):\(target.port)", credentials: credentials)
+            try await hold(&conversation, carrier)
+        }
+        return []
+    }
+
+    private func hold(
+        _ conversation: inout some ProxyConversation, _ carrier: any Carrier
+    ) async throws(FetchError) {
+        var received: [UInt8] = []
+        while true {
+            switch try conversation.next(received) {
+            case .done: return
+            case .send(let bytes):
+                try await carrier.writeAll(bytes, by: deadline)
+                received = []
+            case .receive(let count):
+                guard let bytes = try await carrier.readExactly(count, by: deadline) else {
+                    throw .proxy("the proxy closed the connection before it had replied")
+                }
+                received = bytes
+            }
+        }
+    }
+}
+
+extension ProxyTarget {
+    /// A name, or an address in text without brackets.
+    var host: String {
+        switch self {
+        case .name(let name, _): name
+        case .address(let bytes, _): SocketAddress.text(bytes)
+        }
+    }
+
+    /// The target's address, where it is known here.
+    fileprivate func literal(_ endpoint: Endpoint) -> String? {
+        if case .address = self { return host }
+        return nil
+    }
+}
+
+extension FetchError {
+    /// From the proxy's TCP connection to the end of the handshake all is the proxy's fault, but
+    /// silence and a certificate that is not trusted.
+    fileprivate func ofHandshake(with proxy: Proxy) -> FetchError {
+        switch outcome {
+        case .timeout:
+            return FetchError(
+                .timeout, .proxy, "the proxy \(proxy) was silent for too long",
+                remedy: .raise(.connectTime))
+        case .interrupted, .untrusted, .notBuiltIn: return self
+        default:
+            var error = FetchError(
+                .proxy, .proxy, "\(proxy): \(message)", errnoName: errnoName, remedy: remedy)
+            error.hint = remedy == nil ? hint : nil
+            return error
+        }
+    }
+}
