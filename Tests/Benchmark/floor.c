@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The least that a fetch can cost: blocking sockets, OpenSSL, no checks of anything.
 //
-//     floor gopher|gemini HOST PORT PATH      body to stdout
+//     floor gopher|gemini HOST PORT PATH [socks|connect PROXYPORT]      body to stdout
 //
 // HOST is an IPv4 literal. For gopher PATH is the selector, for gemini the path of the URL. With
 // -DWITHOUT_TLS there is only gopher: loading OpenSSL is not part of the least that it costs.
@@ -39,6 +39,35 @@ static int dial(const char *host, const char *port) {
     int one = 1;
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (connect(descriptor, (struct sockaddr *)&place, sizeof place) != 0) fail("connect");
+    return descriptor;
+}
+
+static void receive(int descriptor, size_t count) {
+    if (recv(descriptor, buffer, count, MSG_WAITALL) != (ssize_t)count) fail("recv");
+}
+
+// Through a proxy on the same machine.
+static int dial_through(int is_socks, const char *proxy, const char *host, const char *port) {
+    int descriptor = dial("127.0.0.1", proxy);
+    unsigned char text[256];
+    if (is_socks) {
+        unsigned number = (unsigned)atoi(port);
+        send(descriptor, "\5\1\0", 3, MSG_NOSIGNAL);
+        receive(descriptor, 2);
+        memcpy(text, "\5\1\0\1", 4);
+        inet_pton(AF_INET, host, text + 4);
+        text[8] = (unsigned char)(number >> 8);
+        text[9] = (unsigned char)number;
+        send(descriptor, text, 10, MSG_NOSIGNAL);
+        receive(descriptor, 10);
+    } else {
+        int length = snprintf((char *)text, sizeof text,
+            "CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n\r\n", host, port, host, port);
+        send(descriptor, text, (size_t)length, MSG_NOSIGNAL);
+        size_t got = 0;
+        while (got < 4 || memcmp(buffer + got - 4, "\r\n\r\n", 4) != 0)
+            if (recv(descriptor, buffer + got++, 1, 0) != 1) fail("recv");
+    }
     return descriptor;
 }
 
@@ -84,8 +113,8 @@ static int gemini(int descriptor, const char *request, size_t count) {
 #endif
 
 int main(int count, char **arguments) {
-    if (count != 5) {
-        fputs("usage: floor gopher|gemini HOST PORT PATH\n", stderr);
+    if (count != 5 && count != 7) {
+        fputs("usage: floor gopher|gemini HOST PORT PATH [socks|connect PROXYPORT]\n", stderr);
         return 2;
     }
     const char *host = arguments[2], *port = arguments[3], *path = arguments[4];
@@ -95,6 +124,8 @@ int main(int count, char **arguments) {
         ? snprintf(request, sizeof request, "gemini://%s:%s%s\r\n", host, port, path)
         : snprintf(request, sizeof request, "%s\r\n", path);
     if (length < 0 || (size_t)length >= sizeof request) return 2;
-    int descriptor = dial(host, port);
+    int descriptor = count == 5
+        ? dial(host, port)
+        : dial_through(strcmp(arguments[5], "socks") == 0, arguments[6], host, port);
     return (is_gemini ? gemini : gopher)(descriptor, request, (size_t)length);
 }

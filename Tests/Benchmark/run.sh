@@ -2,25 +2,26 @@
 # SPDX-License-Identifier: MIT
 # Compares smallweb with curl and with the least that C can do, over servers on this machine.
 #
-#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk; all
-#                                                   by default
+#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk proxy;
+#                                                   all by default
 #
 # Both are paths of release builds. All commands of a case take turns (see ratio.c).
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk]..." >&2
+    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk|proxy]..." >&2
     exit 2
 fi
 smallweb=$1
 loopback=$2
 shift 2
-cases=${*:-small split large http git bulk}
+cases=${*:-small split large http git bulk proxy}
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 server=
 nginx=
 daemon=
+proxies=()
 cleanup() {
     exec 3>&- || true
     if [ -n "$server" ]; then wait "$server" 2>/dev/null || true; fi
@@ -28,6 +29,11 @@ cleanup() {
         kill "$daemon" 2>/dev/null || true
         wait "$daemon" 2>/dev/null || true
     fi
+    local proxy
+    for proxy in ${proxies[@]+"${proxies[@]}"}; do
+        kill "$proxy" 2>/dev/null || true
+        wait "$proxy" 2>/dev/null || true
+    done
     if [ -n "$nginx" ]; then
         kill "$nginx" 2>/dev/null || true
         wait "$nginx" 2>/dev/null || true
@@ -211,6 +217,42 @@ END
     echo "  bytes received: smallweb $ours, git $theirs"
 }
 
+# What a proxy costs, beside what it costs the floor: round trips, and the proxy's own time. The
+# difference is ours.
+compare_proxy() {
+    local socks connect turn kind proxy port
+    socks=$(free_port)
+    connect=$(free_port)
+    microsocks -i 127.0.0.1 -p "$socks" >/dev/null 2>&1 3>&- &
+    proxies+=($!)
+    printf 'Port %s\nListen 127.0.0.1\nMaxClients 50\nAllow 127.0.0.1\n' "$connect" \
+        >"$scratch/tinyproxy"
+    tinyproxy -d -c "$scratch/tinyproxy" >/dev/null 2>&1 3>&- &
+    proxies+=($!)
+    until "$smallweb" get -x "socks5h://127.0.0.1:$socks" "$gopher_url/0/1k" >/dev/null 2>&1 \
+        && "$smallweb" get -x "http://127.0.0.1:$connect" "$gopher_url/0/1k" >/dev/null 2>&1; do
+        sleep 0.05
+    done
+    for kind in socks connect; do
+        proxy=socks5h://127.0.0.1:$socks port=$socks
+        [ "$kind" = socks ] || proxy=http://127.0.0.1:$connect port=$connect
+        for turn in 1 2 3; do
+            echo "1 KiB over gopher, directly and through a proxy ($kind), turn $turn of 3"
+            "$ratio" 100 smallweb "$smallweb" get "$gopher_url/0/1k" \
+                -- proxied "$smallweb" get -x "$proxy" "$gopher_url/0/1k" \
+                -- floor "$floor-gopher" gopher 127.0.0.1 "$gopher" /1k \
+                -- "through" "$floor-gopher" gopher 127.0.0.1 "$gopher" /1k "$kind" "$port"
+        done | tee "$scratch/proxied"
+        awk -v kind="$kind" '$1 ~ /^(smallweb|proxied|floor|through)$/ { median[$1] = $3 }
+            $1 == "through" {
+                ours = median["proxied"] - median["smallweb"] - median["through"] + median["floor"]
+                if (least == "" || ours < least) least = ours
+            }
+            END { printf "  of our own (%s): %.2f ms, best of three medians\n", kind, least }' \
+            "$scratch/proxied"
+    done
+}
+
 # What a command's sockets read, by strace.
 received() {
     strace -f -qq -e trace=read,recvfrom -e status=successful -yy -o "$scratch/trace" "$@" >/dev/null
@@ -297,6 +339,7 @@ for case in $cases; do
             compare_file
             ;;
         bulk) compare_bulk ;;
+        proxy) compare_proxy ;;
         *)
             echo "$0: no case is called $case" >&2
             exit 2
