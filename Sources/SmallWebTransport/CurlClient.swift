@@ -246,7 +246,7 @@ package struct CurlClient: HTTPClient {
             else { return }
             throw hidden.error(target.host)
         }
-        let gate = try multi.gate(route, isForwarded: forwardingProxy(request) != nil)
+        let gate = multi.gate(route, isForwarded: forwardingProxy(request) != nil)
         let limit = Instant.after(seconds: request.limits.connectSeconds)
         transfer.go(
             through: CurlTunnel(

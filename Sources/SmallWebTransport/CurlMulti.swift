@@ -95,9 +95,10 @@ final class CurlMulti: @unchecked Sendable {
     }
 
     /// - Parameter isForwarded: Whether an HTTP proxy gets the requests themselves.
-    func gate(_ route: Route, isForwarded: Bool) throws(FetchError) -> CurlGate {
+    func gate(_ route: Route, isForwarded: Bool) -> CurlGate {
         if let gate = gates[route]?[isForwarded] { return gate }
-        let gate = try CurlGate(route, isForwarded: isForwarded, on: loop)
+        let name = "smallweb-route-\(gates.values.reduce(0) { $0 + $1.count })"
+        let gate = CurlGate(route, isForwarded: isForwarded, name: name, on: loop)
         gates[route, default: [:]][isForwarded] = gate
         return gate
     }

@@ -152,7 +152,7 @@ final class CurlTransfer {
     func go(through tunnel: CurlTunnel) {
         self.tunnel = tunnel
         tunnel.transfer = self
-        set(CURLOPT_ABSTRACT_UNIX_SOCKET, tunnel.gate.name)
+        set(CURLOPT_UNIX_SOCKET_PATH, tunnel.gate.name)
         // A Unix socket is of neither family.
         set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_WHATEVER))
         set(CURLOPT_OPENSOCKETDATA, pointer: Unmanaged.passUnretained(self).toOpaque())
@@ -231,7 +231,7 @@ final class CurlTransfer {
 
     /// Ends the transfer from within a callback.
     func fail(_ error: FetchError) {
-        failure = failure ?? error
+        refuse(error)
         finish(CURLE_ABORTED_BY_CALLBACK)
     }
 
@@ -281,10 +281,13 @@ final class CurlTransfer {
         if endpoint.security == .none { requestBegan = .now }
     }
 
-    fileprivate func openSocket(_ address: curl_sockaddr) -> Int32 {
+    fileprivate func openSocket(_ address: inout curl_sockaddr) -> Int32 {
         guard let tunnel, address.family == AF_UNIX else { return -1 }
-        return tunnel.gate.open(tunnel)
+        return tunnel.gate.open(tunnel, &address)
     }
+
+    /// Says why a callback makes libcurl fail.
+    func refuse(_ error: FetchError) { failure = failure ?? error }
 
     fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) {
         sent += bytes
@@ -400,7 +403,7 @@ private func openSocketCallback(
     _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let address else { return -1 }
-    return transfer(context)?.openSocket(address.pointee) ?? -1
+    return transfer(context)?.openSocket(&address.pointee) ?? -1
 }
 
 private func prereqCallback(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
+internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
@@ -7,70 +8,55 @@ internal import SmallWebCore
 /// says there is carried on over the route. It looks nothing up, knows no proxy, and opens no
 /// socket of the network.
 ///
-/// A gate is for one route, so that libcurl, which keeps connections apart by the socket's name,
+/// A gate is for one route: libcurl, which keeps connections apart by the name of their socket,
 /// never uses one of another route.
 //
 // @unchecked: used on the loop's thread alone.
 final class CurlGate: @unchecked Sendable {
+    /// What libcurl takes for the path of a socket.
+    let name: String
     private unowned let loop: EventLoop
     private let route: Route
     private let isForwarded: Bool
-    private let listener: UnixListener
-    /// By the name of libcurl's end of the connection.
-    private var expected: [String: CurlTunnel] = [:]
     private var relays: [Int: Task<Void, Never>] = [:]
-    private var accepted = 0
+    private var opened = 0
     /// The addresses of the places to which connections were made.
     private(set) var addresses: [Endpoint: String] = [:]
 
-    init(_ route: Route, isForwarded: Bool, on loop: EventLoop) throws(FetchError) {
+    init(_ route: Route, isForwarded: Bool, name: String, on loop: EventLoop) {
         self.loop = loop
         self.route = route
         self.isForwarded = isForwarded
-        listener = try UnixListener()
-        do throws(SystemError) {
-            try loop.watch(listener.number, readable: true, writable: false) {
-                [unowned self] _, _, _ in accept()
-            }
-        } catch {
-            throw FetchError(
-                .connect, .connect, "cannot wait for libcurl: \(error.sentence)",
-                errnoName: error.name, remedy: error.remedy)
-        }
+        self.name = name
     }
 
-    /// In the abstract namespace.
-    var name: String { listener.name }
-
-    /// libcurl's end of a connection that it is about to make; its own from here on.
-    func open(_ tunnel: CurlTunnel) -> Int32 {
-        do throws(SystemError) {
-            let (socket, name) = try UnixListener.client()
-            expected[name] = tunnel
-            return socket
+    /// libcurl's end of a connection that it is about to make.
+    ///
+    /// - Parameter address: Where libcurl thinks that it connects to; becomes ours.
+    /// - Returns: A socket, which is libcurl's from here on; -1 when there is none.
+    func open(_ tunnel: CurlTunnel, _ address: inout curl_sockaddr) -> Int32 {
+        do throws(FetchError) {
+            let listener = try UnixListener.withFile()
+            address.addrlen = withUnsafeMutablePointer(to: &address.addr, listener.write)
+            opened += 1
+            // libcurl has connected before the task begins.
+            let task = Task(executorPreference: loop) { [self, loop, number = opened] in
+                await carry(listener, tunnel, on: loop)
+                relays[number] = nil
+            }
+            relays[opened] = task
+            tunnel.task = task
+            return socket(AF_UNIX, swposix_stream_socket, 0)
         } catch {
+            tunnel.transfer?.refuse(error)
             return -1
         }
     }
 
-    private func accept() {
-        while let (socket, name) = listener.accept() {
-            // Any process of the machine may knock here.
-            guard let tunnel = expected.removeValue(forKey: name) else {
-                close(socket)
-                continue
-            }
-            accepted += 1
-            let task = Task(executorPreference: loop) { [self, loop, number = accepted] in
-                await carry(socket, tunnel, on: loop)
-                relays[number] = nil
-            }
-            relays[accepted] = task
-            tunnel.task = task
-        }
-    }
-
-    private func carry(_ socket: Int32, _ tunnel: CurlTunnel, on loop: EventLoop) async {
+    private func carry(
+        _ listener: UnixListener, _ tunnel: CurlTunnel, on loop: EventLoop
+    ) async {
+        guard let socket = listener.accept() else { return }
         do throws(FetchError) {
             let near: TCPSocket
             do throws(SystemError) {

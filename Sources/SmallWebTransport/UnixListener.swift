@@ -3,75 +3,105 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// A Unix socket without a file, to which libcurl can connect.
-struct UnixListener: ~Copyable {
-    private let descriptor: Descriptor
-    /// In the abstract namespace; the system chose it.
-    let name: String
+/// A Unix socket to which libcurl can connect, once.
+//
+// @unchecked: used on its event loop's thread alone.
+final class UnixListener: @unchecked Sendable {
+    /// -1 when it is closed.
+    private var number: Int32
+    private let address: sockaddr_un
+    private let length: socklen_t
+    /// Of its own, with the socket's file in it; `nil` for a socket without one.
+    private let directory: String?
 
-    init() throws(FetchError) {
+    /// In the abstract namespace, under a name that the system chooses.
+    convenience init() throws(FetchError) {
+        // With no name at all, Linux finds one (unix(7), autobind).
+        try self.init(path: "", in: nil)
+    }
+
+    /// With a file, for as long as this value lives, in a directory that other users cannot enter:
+    /// libcurl before 8.6 keeps no connection to a socket without one. Where there is no place for
+    /// it, the socket has none all the same.
+    static func withFile() throws(FetchError) -> UnixListener {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/smallweb-XXXXXX".utf8CString)
+        guard template.count < 100, mkdtemp(&template) != nil else { return try UnixListener() }
+        let bytes = template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        let directory = String(decoding: bytes, as: UTF8.self)
+        return try UnixListener(path: directory + "/s", in: directory)
+    }
+
+    private init(path: String, in directory: String?) throws(FetchError) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+            bytes.copyBytes(from: path.utf8.prefix(capacity - 1))
+        }
+        var length = socklen_t(
+            MemoryLayout<sa_family_t>.size + (path.isEmpty ? 0 : path.utf8.count + 1))
+        self.directory = directory
+        var made: Int32 = -1
         do throws(SystemError) {
-            let descriptor = Descriptor(
-                owning: try systemCall { socket(AF_UNIX, swposix_stream_socket, 0) })
-            let number = descriptor.borrowed
-            let name = try Self.bind(number)
-            _ = try systemCall { listen(number, SOMAXCONN) }
+            made = try systemCall { socket(AF_UNIX, swposix_stream_socket, 0) }
+            let number = made
+            _ = try Self.withSocketAddress(of: &address) { pointer throws(SystemError) in
+                try systemCall { bind(number, pointer, length) }
+            }
+            _ = try systemCall { listen(number, 1) }
+            length = socklen_t(MemoryLayout<sockaddr_un>.size)
+            _ = try Self.withSocketAddress(of: &address) { pointer throws(SystemError) in
+                try systemCall { getsockname(number, pointer, &length) }
+            }
             _ = fcntl(number, F_SETFL, O_NONBLOCK)
-            self.descriptor = descriptor
-            self.name = name
         } catch {
+            if made >= 0 { Glibc.close(made) }
             throw FetchError(
                 .connect, .connect, "no socket for libcurl: \(error.sentence)",
                 errnoName: error.name, remedy: error.remedy)
         }
+        number = made
+        self.address = address
+        self.length = length
     }
 
-    /// For waiting only; valid while this value lives.
-    var number: Int32 { descriptor.borrowed }
+    deinit { close() }
 
-    /// A socket to connect to a listener with, and its name; owned by the caller.
-    static func client() throws(SystemError) -> (socket: Int32, name: String) {
-        let number = try systemCall { socket(AF_UNIX, swposix_stream_socket, 0) }
-        do throws(SystemError) {
-            return (number, try bind(number))
-        } catch {
-            close(number)
-            throw error
-        }
+    private func close() {
+        guard number >= 0 else { return }
+        Glibc.close(number)
+        number = -1
+        guard let directory else { return }
+        unlink(directory + "/s")
+        rmdir(directory)
     }
 
-    /// The next connection, owned by the caller, and the name of its other end; `nil` when there is
-    /// none.
-    func accept() -> (socket: Int32, name: String)? {
-        var address = sockaddr_un()
-        var length = socklen_t(MemoryLayout<sockaddr_un>.size)
-        let number = try? Self.withSocketAddress(of: &address) { pointer throws(SystemError) in
-            try systemCall { Glibc.accept(descriptor.borrowed, pointer, &length) }
-        }
-        if let number { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
-        return number.map { ($0, Self.name(address, length)) }
-    }
-
-    /// With no name at all, Linux finds one (unix(7), autobind).
-    private static func bind(_ number: Int32) throws(SystemError) -> String {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        var length = socklen_t(MemoryLayout<sa_family_t>.size)
-        _ = try withSocketAddress(of: &address) { pointer throws(SystemError) in
-            try systemCall { Glibc.bind(number, pointer, length) }
-        }
-        length = socklen_t(MemoryLayout<sockaddr_un>.size)
-        _ = try withSocketAddress(of: &address) { pointer throws(SystemError) in
-            try systemCall { getsockname(number, pointer, &length) }
-        }
-        return name(address, length)
-    }
-
-    /// Without the NUL that it begins with; empty for a socket that has none.
-    private static func name(_ address: sockaddr_un, _ length: socklen_t) -> String {
+    /// In the abstract namespace, without the NUL that it begins with.
+    var name: String {
         let bytes = withUnsafeBytes(of: address.sun_path) { Array($0) }
         let count = Int(length) - MemoryLayout<sa_family_t>.size
-        return count > 1 ? String(decoding: bytes[1..<count], as: UTF8.self) : ""
+        return String(decoding: bytes[1..<count], as: UTF8.self)
+    }
+
+    /// Writes where to connect to over an address of at least the same size.
+    ///
+    /// - Returns: Its length.
+    func write(to other: UnsafeMutablePointer<sockaddr>) -> socklen_t {
+        withUnsafePointer(to: address) { own in
+            UnsafeMutableRawPointer(other).copyMemory(from: own, byteCount: Int(length))
+        }
+        return length
+    }
+
+    /// Closes it.
+    ///
+    /// - Returns: The connection that was there, owned by the caller; `nil` for none.
+    func accept() -> Int32? {
+        defer { close() }
+        guard let socket = try? systemCall({ Glibc.accept(number, nil, nil) }) else { return nil }
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+        return socket
     }
 
     private static func withSocketAddress<Value>(
