@@ -21,7 +21,7 @@ final class UnixListener: @unchecked Sendable {
     }
 
     /// With a file, for as long as this value lives, in a directory that other users cannot enter:
-    /// libcurl before 8.6 keeps no connection to a socket without one. Where there is no place for
+    /// libcurl 7.88 keeps no connection to a socket without one. Where there is no place for
     /// it, the socket has none all the same.
     static func withFile() throws(FetchError) -> UnixListener {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"

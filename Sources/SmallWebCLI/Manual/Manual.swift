@@ -10,7 +10,7 @@ enum Manual {
     /// - Parameter docs: The directory of the documents that are pages as well.
     /// - Throws: `read`.
     static func pages(docs: String) throws(FetchError) -> [(file: String, text: String)] {
-        [("smallweb.1", overview), ("smallweb-config.5", config)]
+        [("smallweb.1", try overview(docs)), ("smallweb-config.5", config)]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
             + [
                 ("smallweb-known_hosts.5", knownHosts),
@@ -35,7 +35,7 @@ enum Manual {
             + ManualMarkdown(text).mdoc + seeAlso(["smallweb 1", "smallweb-get 1"])
     }
 
-    private static var overview: String {
+    private static func overview(_ docs: String) throws(FetchError) -> String {
         var text = opening("smallweb", 1, "fetch from Gemini, Gopher, Finger, Nex, Git and HTTP")
         text += """
             .Sh SYNOPSIS
@@ -77,7 +77,10 @@ enum Manual {
         }
         text += ".El\n.Sh FILES\n.Bl -tag -width Ds\n"
         for (path, use) in files { text += ".It Pa \(path)\n\(filled(use))\n" }
-        text += ".El\n" + exitStatus + ".Sh EXAMPLES\n"
+        let proxies = String(
+            decoding: try InputSource.read("@\(docs)/proxies.md"), as: UTF8.self)
+        text += ".El\n.Sh PROXIES\n" + ManualMarkdown(proxies).mdoc
+        text += exitStatus + ".Sh EXAMPLES\n"
         text += Command.all.compactMap { $0.examples.first }.map(example).joined(
             separator: ".Pp\n")
         let others = ["config 5", "json 5", "known_hosts 5", "plugin 7"].map { "smallweb-" + $0 }
