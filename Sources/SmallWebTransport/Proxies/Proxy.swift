@@ -65,10 +65,10 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `usage`, without quoting what may be a password.
     public init(parsing text: String) throws(FetchError) {
-        let isTor = text.lowercased().hasPrefix("tor:")
-        var text = text.contains("://") || isTor ? text : "http://" + text
+        let isTor = text.lowercased().hasPrefix("tor://")
+        var text = text.contains("://") ? text : "http://" + text
         if isTor {
-            let place = text.dropFirst("tor:".count).drop { $0 == "/" }
+            let place = text.dropFirst("tor://".count)
             text = "socks5h://" + (place.isEmpty ? "127.0.0.1" : place)
         }
         let uri: URI
@@ -82,7 +82,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
             throw .usage("no proxy speaks \"\(uri.scheme)\": use \(names) or tor")
         }
         guard let host = uri.host, !host.isEmpty, ["", "/"].contains(uri.path), uri.query == nil
-        else { throw .usage("a proxy is \(kind.rawValue)://HOST:PORT") }
+        else { throw .usage("a proxy's URL is \(kind.rawValue)://HOST:PORT, without a path") }
         self.init(kind, host: host, port: uri.port ?? (isTor ? 9050 : kind == .https ? 443 : 1080))
         isolation = isTor ? .required : .none
         guard let userinfo = uri.userinfo, !userinfo.isEmpty else { return }
