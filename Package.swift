@@ -13,7 +13,8 @@ let strict: [SwiftSetting] = [
 /// ordinary modules, not SwiftPM build plugins.
 func plugin(_ name: String) -> Target {
     .target(
-        name: "\(name)Plugin", dependencies: ["SmallWebCore", "SmallWebLibraries"],
+        name: "\(name)Plugin",
+        dependencies: ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries"],
         path: "Plugins/\(name)", swiftSettings: strict)
 }
 
@@ -28,7 +29,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         swiftSettings: strict)
 }
 
-let plugins = ["Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex"]
+let plugins = ["External", "Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex"]
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 var targets: [Target] = [

@@ -51,7 +51,7 @@ import Testing
         }
         #expect(!imports.contains("Foundation"), "full Foundation costs start-up time")
         if source.path.hasPrefix("Plugins/") {
-            let known = ["SmallWebCore", "SmallWebLibraries"]
+            let known = ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries"]
             #expect(imports.allSatisfy(known.contains), "a plugin knows the core alone")
         }
         for call in ["try!", "fatalError(", "TODO", "FIXME"] {
