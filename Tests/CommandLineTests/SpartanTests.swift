@@ -100,6 +100,9 @@ struct SpartanTests {
         #expect(links[1]["url"]?.string == place + "/guestbook")
         let page = try smallweb.run(["open", place + "/"]).text
         #expect(page.contains("\n[2] Sign the guestbook (input)\n[3] Elsewhere\n"), "\(page)")
+        let screen = try Screen(isTerminal: true)
+        #expect(try smallweb.run(["links", place + "/"], on: screen, output: true) { _ in } == 0)
+        #expect(screen.shown.contains("Sign the guestbook (input)\r\n"), "\(screen.shown)")
         // In Gemini such a line is text.
         let capsule = try Capsule(page: Array("20 text/gemini\r\n=: /a A\n=> /b B\n".utf8))
         #expect(
