@@ -29,14 +29,16 @@ public struct SpartanPlugin: ProtocolHandler {
         defer { stream.close() }
 
         try await stream.writeAll(sent)
-        while true {
+        var isTaken = true
+        while isTaken {
             let piece = try block.next()
+            guard !piece.isEmpty else { break }
             // A server that refuses answers at once, and need not read what it does not want.
-            guard !piece.isEmpty, try await stream.writeUnlessAnswered(piece) else { break }
+            isTaken = try await stream.writeUnlessAnswered(piece)
         }
         let head = try await Self.readHead(stream)
         try await emit(.head(head))
-        if let note = Self.note(on: head) { try await emit(.note(note)) }
+        if let note = Self.note(on: head, isTaken: isTaken) { try await emit(.note(note)) }
         // Whatever follows the header of another class is not part of the reply.
         guard head.replyClass == .success else { return .complete }
 
@@ -83,8 +85,10 @@ public struct SpartanPlugin: ProtocolHandler {
         return try SpartanHeader(parsing: line).head(line)
     }
 
-    private static func note(on head: Head) -> Note? {
+    private static func note(on head: Head, isTaken: Bool) -> Note? {
         switch head.replyClass {
+        case .success where !isTaken, .redirect where !isTaken:
+            Note("data-unread", "the server answered before it had all of the data")
         case .success where head.mediaType == nil:
             Note("media-type", "the reply names no valid media type")
         case .redirect where head.redirectTarget == nil:

@@ -226,6 +226,22 @@ struct SpartanTests {
         #expect(requests().isEmpty)
     }
 
+    /// What it says may be true: a page that has no use for data.
+    @Test func anEarlySuccessIsNoProofThatTheDataCame() throws {
+        let hasty = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("2 text/plain\r\nStored.\n")
+            peer.fin()
+            peer.hangWithoutReading()
+        }
+        let big = try file("big", Data(count: 32 << 20))
+        let result = try smallweb.run(
+            ["put", "--json", "spartan://127.0.0.1:\(hasty.port)/a", big])
+        #expect(result.status == 0, "\(result.errors)")
+        let record = try #require(try Records(result.output).all.last)
+        #expect(record["warnings"]?.array.first?["code"]?.string == "data-unread")
+    }
+
     @Test func anEarlyRefusalIsReportedWhileDataIsStillGoingOut() throws {
         let big = try file("big", Data(count: 32 << 20))
         for words in [
