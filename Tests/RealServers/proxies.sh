@@ -13,6 +13,7 @@ targets=(
     'get git+http://far.test/git/far.git//README'
     'get git+https://far.test/git/far.git//README'
     'get http://far.test/page.txt'
+    'links gemini://far.test/'
     'get https://far.test/page.txt'
     "put titan://far.test:1966/upload $work/files/text.txt"
 )
@@ -142,6 +143,13 @@ proxy_addresses() {
     status_is 0
     out_is "$root/wanted.0"
 
+    check "proxies: a proxy with an IPv6 address"
+    via get -x "socks5h://[$proxy6]:$microsocks6" gopher://far.test/0/page.txt \
+        https://far.test/page.txt
+    status_is 0
+    cat "$root/wanted.1" "$root/web/page.txt" >"$work/wanted"
+    out_is "$work/wanted"
+
     check "proxies: 256 MiB"
     via get -x "http://$proxy:$tinyproxy" -o "$work/far.big" http://far.test/big.bin
     status_is 0
@@ -165,13 +173,13 @@ proxy_requests() {
     via get -x "http://$proxy:$tinyproxy" http://far.test/fields
     status_is 0
     must grep -q 'GET http://far.test/fields HTTP/1.1' "$log"
-    must_not grep -q CONNECT "$log"
+    must_not grep -q ' CONNECT ' "$log"
     for url in gopher://far.test/0/page.txt https://far.test/page.txt; do
         : >"$log"
         check "proxies: ${url%%:*} is asked for by CONNECT"
         via get -x "http://$proxy:$tinyproxy" "$url"
         status_is 0
-        must grep -qE 'CONNECT far.test:(70|443) HTTP/1' "$log"
+        must grep -qE ' CONNECT far.test:(70|443) HTTP/1' "$log"
     done
 
     check "proxies: credentials are for the proxy only"

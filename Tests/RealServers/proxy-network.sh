@@ -14,6 +14,8 @@ tinyproxy=8888 tinyproxy_user=8889 tinyproxy_443=8890
 squid=3128 squid_user=3129 squid_tls=3130
 tls_proxy=8443 stranger_proxy=8444 elsewhere_proxy=8445
 sshd=2222 socks_log=1990 silent=1999
+# Like the first, but on the proxies' IPv6 address.
+microsocks6=1085
 # Nothing listens there, but it is a proxy's port all the same.
 closed=1998
 # The second has all that a URL must encode.
@@ -74,6 +76,7 @@ http {
         listen $far:443 ssl http2;
         root $root/web;
         location = /to-https { return 302 https://far.test/page.txt; }
+        location = /to-onion { return 302 http://hidden.onion/page.txt; }
         location = /to-address { return 302 http://$far/page.txt; }
         location = /fields {
             return 200 "\$host|\$http_proxy_authorization|\$http_user_agent\n";
@@ -145,7 +148,7 @@ auth_param basic children 1 startup=1
 auth_param basic utf8 on
 acl closed myportname closed
 acl user proxy_auth REQUIRED
-acl denied dstdomain denied.test
+acl denied dstdomain -n denied.test
 http_access deny denied
 http_access allow closed user
 http_access deny closed
@@ -197,6 +200,8 @@ END
     script proxies/far.run <<END
 set -eu
 serve() { "\${@:2}" >"$root/\$1.log" 2>&1 </dev/null & }
+# squid leaves its memory there when it is killed.
+mount -t tmpfs tmpfs /dev/shm
 mount --bind "$root/far.hosts" /etc/hosts
 mount --bind "$root/far.resolver" /etc/resolv.conf
 mount --bind "$root/nsswitch" /etc/nsswitch.conf
@@ -221,7 +226,7 @@ ip route add default via $proxy
 ip route add default via $proxy6
 THERE
 serve counter python3 "$here/proxy-servers.py" far $proxy,$proxy6 \
-    $(proxy_ports | tr '\n' ,)$closed "$root"
+    $(proxy_ports | tr '\n' ,)$closed,$microsocks6 "$root"
 
 serve nginx nginx -e "$root/nginx.error" -p "$root/" -c "$root/nginx.conf"
 serve fcgiwrap fcgiwrap -c 2 -s "unix:$root/fcgi"
@@ -238,6 +243,7 @@ serve git "$(git --exec-path)/git-daemon" --listen=$far --export-all \
 
 serve microsocks microsocks -i $proxy -p $microsocks
 serve microsocks-user microsocks -i $proxy -p $microsocks_user -u ada -P '$odd_password'
+serve microsocks-6 microsocks -i $proxy6 -p $microsocks6
 serve dante danted -f "$root/dante-$dante.conf" -p "$root/dante.pid"
 serve dante-user danted -f "$root/dante-$dante_user.conf" -p "$root/dante-user.pid"
 serve tinyproxy tinyproxy -d -c "$root/tinyproxy-$tinyproxy.conf"
@@ -301,8 +307,9 @@ start_network() {
     on_near=(nsenter -t "$(cat "$root/near.pid")" -U --preserve-credentials -n -m "--wd=$work")
     stdin=$root/marker start "$root/marker.log" "${on_near[@]}" bash -c \
         "while read -r mark; do echo \"\$mark\" >/dev/udp/$proxy/9; done"
-    for port in {70,79,80,443,1900,1965,1966,9418}:$far $(proxy_ports | sed "s/$/:$proxy/"); do
-        until_true far_accepts "${port#*:}" "${port%:*}" && continue
+    for port in {70,79,80,443,1900,1965,1966,9418}:$far $(proxy_ports | sed "s/$/:$proxy/") \
+        "$microsocks6:$proxy6"; do
+        until_true far_accepts "${port#*:}" "${port%%:*}" && continue
         tail -n 2 "$root"/*.log >"$err"
         return 1
     done

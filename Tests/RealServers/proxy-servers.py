@@ -5,8 +5,9 @@
 usage: proxy-servers.py DEVICE ADDRESSES PORTS DIRECTORY    lists have commas
 
 What arrives on DEVICE is written to DIRECTORY/packets, one a line, unless it is TCP to one of the
-ADDRESSES, which are the proxies', and one of the PORTS, which are those that they listen on. A
-datagram to port 9 is a mark: its text becomes a line of DIRECTORY/marks, after all packets before.
+ADDRESSES, which are the proxies', and one of the PORTS, which are those that they listen on. Of
+other connections only the first packet is. A datagram to port 9 is a mark: its text becomes a line
+of DIRECTORY/marks, after all packets before it.
 
 It answers every look-up with "no such name", listens on port 1999 and says nothing, and is a SOCKS
 server on port 1990 that takes any user: DIRECTORY/users says who asked for which host and port.
@@ -20,6 +21,7 @@ import threading
 
 IPV4, IPV6 = 0x0800, 0x86DD
 PROTOCOLS = {1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6"}
+SYN = 2
 # Multicast listener and neighbour discovery: what every link has.
 LINK_NOISE = {130, 131, 132, 133, 134, 135, 136, 137, 143}
 
@@ -52,7 +54,8 @@ def describe(kind, packet, addresses, ports):
     port, = struct.unpack_from("!H", data, 2)
     if protocol == 17 and port == 9:
         return True, data[8:].decode("ascii", "replace")
-    if protocol == 6 and str(target) in addresses and port in ports:
+    # Connections are counted by how they begin: the ends of those before may come late.
+    if protocol == 6 and (data[13] & SYN == 0 or str(target) in addresses and port in ports):
         return None
     text = "%s %s %d" % (name, target, port)
     if protocol == 17 and port == 53:
@@ -123,7 +126,7 @@ def socks(client, users):
             log.write("%s %s %d\n" % (user, host, port))
         try:
             # What only this proxy knows: services of hidden networks.
-            known = "far.test" if host.endswith((".onion", ".i2p")) else host
+            known = "far.test" if host.rstrip(".").endswith((".onion", ".i2p")) else host
             server = socket.create_connection((known, port))
         except OSError:
             client.sendall(b"\x05\x04\x00\x01" + bytes(6))
