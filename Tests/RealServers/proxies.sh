@@ -279,42 +279,56 @@ proxy_settings() {
     local web=http://$far/page.txt git=git+http://$far/git/far.git//README
     local list
     for list in ALL_PROXY all_proxy gemini_proxy GEMINI_PROXY; do
-        set_by "$list" "$list=$way" -- get "$gemini" && goes
+        set_by "$list" "$list=$way" -- get "$gemini"
+        goes
     done
     for list in https_proxy HTTPS_PROXY; do
         set_by "$list" "$list=$way" -- get https://far.test/page.txt \
-            git+https://far.test/git/far.git//README && goes
+            git+https://far.test/git/far.git//README
+        goes
     done
     set_by http_proxy "http_proxy=$way" -- get http://far.test/page.txt \
-        git+http://far.test/git/far.git//README && goes
-    set_by "no HTTP_PROXY for http" "HTTP_PROXY=$bad" -- get "$web" && goes_directly 80
-    set_by "no HTTP_PROXY for git+http" "HTTP_PROXY=$bad" -- get "$git" && goes_directly 80
-    set_by "ALL_PROXY beside HTTP_PROXY" "HTTP_PROXY=$bad" "ALL_PROXY=$way" -- get "$web" && goes
-    set_by "the scheme before ALL_PROXY" "gemini_proxy=$way" "ALL_PROXY=$bad" -- get "$gemini" \
-        && goes
-    set_by "lower case first" "all_proxy=$way" "ALL_PROXY=$bad" -- get "$gemini" && goes
-    set_by "ALL_PROXY where the other is empty" gemini_proxy= "ALL_PROXY=$way" -- get "$gemini" \
-        && goes
-    set_by "nothing where it is empty" ALL_PROXY= -- get "$gopher" && goes_directly 70
+        git+http://far.test/git/far.git//README
+    goes
+    set_by "no HTTP_PROXY for http" "HTTP_PROXY=$bad" -- get "$web"
+    goes_directly 80
+    set_by "no HTTP_PROXY for git+http" "HTTP_PROXY=$bad" -- get "$git"
+    goes_directly 80
+    set_by "ALL_PROXY beside HTTP_PROXY" "HTTP_PROXY=$bad" "ALL_PROXY=$way" -- get "$web"
+    goes
+    set_by "the scheme before ALL_PROXY" "gemini_proxy=$way" "ALL_PROXY=$bad" -- get "$gemini"
+    goes
+    set_by "lower case first" "all_proxy=$way" "ALL_PROXY=$bad" -- get "$gemini"
+    goes
+    set_by "ALL_PROXY where the other is empty" gemini_proxy= "ALL_PROXY=$way" -- get "$gemini"
+    goes
+    set_by "nothing where it is empty" ALL_PROXY= -- get "$gopher"
+    goes_directly 70
     set_by "an option before the environment" "ALL_PROXY=$bad" "http_proxy=$bad" -- \
-        get -x "$way" "$gemini" http://far.test/page.txt && goes
-    set_by "no proxy by an option" "ALL_PROXY=$bad" -- get --proxy '' "$gopher" && goes_directly 70
-    set_by "no proxy by an option, for http" "http_proxy=$bad" -- get --proxy '' "$web" \
-        && goes_directly 80
+        get -x "$way" "$gemini" http://far.test/page.txt
+    goes
+    set_by "no proxy by an option" "ALL_PROXY=$bad" -- get --proxy '' "$gopher"
+    goes_directly 70
+    set_by "no proxy by an option, for http" "http_proxy=$bad" -- get --proxy '' "$web"
+    goes_directly 80
 
     for list in "$far" 203.0.113.0/24 '*' "other.test, $far"; do
         for variable in NO_PROXY no_proxy; do
-            set_by "$variable, but not for $list" "ALL_PROXY=$bad" "$variable=$list" -- get "$gopher" \
-                && goes_directly 70
-            set_by "$variable, but not for $list, http" "ALL_PROXY=$bad" "$variable=$list" -- get "$web" \
-                && goes_directly 80
+            set_by "$variable, but not for $list" "ALL_PROXY=$bad" "$variable=$list" -- \
+                get "$gopher"
+            goes_directly 70
+            set_by "$variable, but not for $list, http" "ALL_PROXY=$bad" "$variable=$list" -- \
+                get "$web"
+            goes_directly 80
         done
         set_by "an option, whatever NO_PROXY=$list" "NO_PROXY=$list" "no_proxy=$list" -- \
-            get -x "$way" "$gopher" "$web" "$git" && goes
-        set_by "an option, but not for $list" -- get -x "$bad" --noproxy "$list" "$gopher" \
-            && goes_directly 70
+            get -x "$way" "$gopher" "$web" "$git"
+        goes
+        set_by "an option, but not for $list" -- get -x "$bad" --noproxy "$list" "$gopher"
+        goes_directly 70
         set_by "an option, but not for $list, http" -- get -x "$bad" --noproxy "$list" \
-            "$web" && goes_directly 80
+            "$web"
+        goes_directly 80
     done
     for list in far.test .test test; do
         set_by "ALL_PROXY, but not for $list" "ALL_PROXY=$bad" "NO_PROXY=$list" -- get "$gemini"
@@ -323,17 +337,20 @@ proxy_settings() {
     done
     for list in ar.test other.test 203.0.114.0/24 ''; do
         set_by "ALL_PROXY, and NO_PROXY='$list' is for others" "ALL_PROXY=$way" "NO_PROXY=$list" \
-            -- get "$gemini" "$gopher" "$web" && goes
+            -- get "$gemini" "$gopher" "$web"
+        goes
     done
 
     printf 'proxy = %s\n' "$bad" >"$root/config"
     printf '[scheme gemini]\nproxy = %s\n' "$way" >>"$root/config"
-    set_by "a config file, for a scheme" -- get -K "$root/config" "$gemini" && goes
+    set_by "a config file, for a scheme" -- get -K "$root/config" "$gemini"
+    goes
     printf '[host far.test]\nproxy = %s\n' "$way" >"$root/config"
     set_by "a config file, for a host" -- get -K "$root/config" "$gemini" \
-        https://far.test/page.txt && goes
-    set_by "a config file, for another host" -- get -K "$root/config" "$gopher" \
-        && goes_directly 70
+        https://far.test/page.txt
+    goes
+    set_by "a config file, for another host" -- get -K "$root/config" "$gopher"
+    goes_directly 70
 }
 
 proxies_checks() {
@@ -347,6 +364,8 @@ proxies_checks() {
     smallweb=$work/near-side
     unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY HTTP_PROXY
     export SSL_CERT_FILE=$work/proxy-authority.crt
+    mkdir "$root/temporary"
+    local -x TMPDIR=$root/temporary
     proxy_references
     proxy_counter
     proxy_matrix
@@ -359,6 +378,8 @@ proxies_checks() {
     proxy_isolation
     proxy_commands
     proxy_calls
+    check "proxies: nothing temporary is left"
+    holds_only "$TMPDIR" ''
     finish_check
     smallweb=$outer
     unset SSL_CERT_FILE

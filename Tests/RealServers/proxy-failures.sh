@@ -49,7 +49,7 @@ proxy_refusals() {
         gemini://far.test:7777/ http://far.test:7777/
     refused "Dante does not speak SOCKS 4A" 97 'rejected|91' "socks4a://$proxy:$dante" \
         "$page" "$secure"
-    refused "nobody listens behind microsocks" 97 'refused' "socks5h://$proxy:$microsocks" \
+    refused "nothing listens behind microsocks" 97 'refused' "socks5h://$proxy:$microsocks" \
         gemini://far.test:1/ http://far.test:1/
     refused "microsocks does not know the name" 97 'socks' "socks5h://$proxy:$microsocks" \
         gemini://unknown.test/ https://unknown.test/
@@ -57,8 +57,8 @@ proxy_refusals() {
         gemini://unknown.test/ https://unknown.test/
     refused "squid does not know the name" 97 '50[0-9]' "http://$proxy:$squid" \
         gemini://unknown.test/ https://unknown.test/
-    refused "SOCKS to what is no proxy" 97 'socks' "socks5h://$proxy:$sshd" "$page" "$secure"
-    refused "HTTP to what is no proxy" 97 'proxy' "http://$proxy:$sshd" "$page" "$secure"
+    refused "SOCKS to what is not a proxy" 97 'socks' "socks5h://$proxy:$sshd" "$page" "$secure"
+    refused "HTTP to what is not a proxy" 97 'proxy' "http://$proxy:$sshd" "$page" "$secure"
     refused "HTTP to a SOCKS proxy" 97 'proxy' "http://$proxy:$microsocks" "${tunnels[@]}"
     refused "a request to a SOCKS proxy" 8 '' "http://$proxy:$microsocks" "${requests[@]}"
 
@@ -75,7 +75,7 @@ proxy_refusals() {
 
             check "proxies: a silent $way proxy: $url"
             limit=--connect-timeout
-            # There is no handshake: the reply may take as long as that of any server.
+            # Without a handshake the reply may take as long as that of any server.
             [ "$way-$url" != http-http://far.test/page.txt ] || limit=-m
             via get "$limit" 0.3 -x "$way://$proxy:$silent" "$url"
             status_is 28
@@ -166,9 +166,10 @@ users_of() {
 
 proxy_isolation() {
     local way=socks5h://$proxy:$socks_log users
-    local places=(gopher://far.test/0/page.txt http://far.test/page.txt) six=http://six.test/page.txt
+    local places=(gopher://far.test/0/page.txt http://far.test/page.txt)
+    local six=http://six.test/page.txt
 
-    check "proxies: nobody is named without --isolate"
+    check "proxies: users are not named without --isolate"
     users_of -x "$way" "${places[@]}" "$six"
     [ "${users[*]}" = '- - -' ] || problem "no user, not ${users[*]}"
 
@@ -315,7 +316,7 @@ proxy_calls() {
 socket\(AF_INET, SOCK_STREAM
 send(to|msg)\([0-9]+, .*NULL
 socket\(AF_UNIX
-(bind|connect)\([0-9]+, \{sa_family=AF_UNIX(, sun_path=@|\})
+(bind|connect)\([0-9]+, \{sa_family=AF_UNIX(, sun_path=(@|"[^"]*/smallweb-\w+/s")|\})
 END
     {
         printf '#!/bin/bash\nexec'

@@ -55,7 +55,7 @@ END
 far_nginx() {
     cat >"$root/nginx.conf" <<END
 daemon off;
-# There is no other user to become.
+# It has one user only.
 user root;
 master_process off;
 pid $root/nginx.pid;
@@ -267,8 +267,8 @@ END
 }
 
 proxy_ports() {
-    printf '%s\n' $microsocks $microsocks_user $dante $dante_user $ssh_socks $tinyproxy $tinyproxy_user \
-        $tinyproxy_443 $squid $squid_user $squid_tls $tls_proxy $stranger_proxy $elsewhere_proxy \
+    printf '%s\n' $microsocks $microsocks_user $dante $dante_user $ssh_socks $tinyproxy \
+        $tinyproxy_user $tinyproxy_443 $squid $squid_user $squid_tls $tls_proxy $stranger_proxy $elsewhere_proxy \
         $sshd $socks_log $silent
 }
 
