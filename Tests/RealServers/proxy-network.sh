@@ -268,8 +268,8 @@ END
 
 proxy_ports() {
     printf '%s\n' $microsocks $microsocks_user $dante $dante_user $ssh_socks $tinyproxy \
-        $tinyproxy_user $tinyproxy_443 $squid $squid_user $squid_tls $tls_proxy $stranger_proxy $elsewhere_proxy \
-        $sshd $socks_log $silent
+        $tinyproxy_user $tinyproxy_443 $squid $squid_user $squid_tls $tls_proxy \
+        $stranger_proxy $elsewhere_proxy $sshd $socks_log $silent
 }
 
 # far_accepts ADDRESS PORT: whether it accepts a connection from the far side itself.
