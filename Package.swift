@@ -28,7 +28,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         swiftSettings: strict)
 }
 
-let plugins = ["Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex"]
+let plugins = ["Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "Spartan"]
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 var targets: [Target] = [

@@ -15,7 +15,8 @@ public struct TitanHandler: ProtocolHandler {
             $0.identityScheme = "gemini"
             // Servers disagree about what no type means, so one is always sent.
             $0.uploads = Scheme.Uploads(
-                isOnlyUse: true, mediaType: "text/gemini", replySchemes: ["gemini"])
+                isOnlyUse: true, mediaType: "text/gemini", replySchemes: ["gemini"],
+                deletesWhenEmpty: true)
         }
     ]
 

@@ -11,8 +11,19 @@ struct Hops {
     private var request: Request
     /// What was asked for.
     private let origin: URI
-    /// Where the redirects have led so far; empty before the first.
-    private var seen: Set<URI> = []
+    /// What has been asked for so far; empty before the first redirect.
+    private var seen: Set<Visit> = []
+
+    /// A page that sends back to itself after it took data is asked for again, without it.
+    private struct Visit: Hashable {
+        let uri: URI
+        let hasData: Bool
+
+        init(_ request: Request) {
+            uri = request.uri.withoutFragment
+            hasData = request.input != nil || request.upload != nil
+        }
+    }
 
     /// Largest body of a redirect that is followed; it is discarded.
     private static let redirectBytesMax = 1 << 20
@@ -54,7 +65,7 @@ struct Hops {
                 (next, note) = try self.target(target, status: head.status)
                 try checkWay(to: next)
                 hops += 1
-                try check(next.uri, hops: hops)
+                try check(next, hops: hops)
             } catch  where error.outcome == .redirectRefused {
                 // The reply stands; only following it is refused.
                 try await emit(.head(head))
@@ -180,7 +191,8 @@ struct Hops {
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)
-            if request.upload != nil && next.scheme.name == request.scheme.name {
+            // Where there are uploads alone, it would be one.
+            if request.upload != nil, next.scheme.uploads?.isOnlyUse == true {
                 throw .redirect("not sending the upload again to \(uri.display)")
             }
             if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
@@ -238,7 +250,8 @@ struct Hops {
         return Note("other-origin", "not sent on to \(place): \(leftOut.joined(separator: ", "))")
     }
 
-    private mutating func check(_ uri: URI, hops: Int) throws(FetchError) {
+    private mutating func check(_ next: Request, hops: Int) throws(FetchError) {
+        let uri = next.uri
         let limit = fetcher.options.redirects.limit
         guard hops <= limit else {
             throw FetchError(
@@ -247,8 +260,8 @@ struct Hops {
                     + uri.display,
                 remedy: .raise(.redirects), expected: String(limit))
         }
-        seen.insert(request.uri.withoutFragment)
-        guard seen.insert(uri.withoutFragment).inserted else {
+        seen.insert(Visit(request))
+        guard seen.insert(Visit(next)).inserted else {
             throw FetchError(
                 .tooManyRedirects, .header, "the redirects form a loop at \(uri.display)")
         }

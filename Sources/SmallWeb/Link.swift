@@ -24,14 +24,15 @@ public struct Link: Sendable {
     /// For people; may be empty, and may hold control characters.
     public var label: String { String(decoding: text, as: UTF8.self) }
 
-    /// A gemtext link.
+    /// A link or prompt of gemtext. A prompt whose target takes no data is a link like any other.
     ///
     /// - Parameter base: The page's own URI, after redirects.
     package init(_ line: GemtextLine, base: URI, registry: Registry) {
         raw = line.target
         uri = Self.resolve(line.target, base: base, registry)
         text = line.text
-        kind = Self.kind(of: uri, registry)
+        let takesData = uri.flatMap { registry[$0.scheme]?.scheme.hasPromptLines } ?? false
+        kind = line.kind == .prompt && takesData ? .input : Self.kind(of: uri, registry)
         self.line = line.number
     }
 
@@ -78,6 +79,13 @@ public struct Link: Sendable {
     }()
 }
 
+extension GemtextReader {
+    /// A reader of what the scheme of `page` understands as gemtext.
+    package init(of page: URI, _ registry: Registry) {
+        self.init(readsPrompts: registry[page.scheme]?.scheme.hasPromptLines ?? false)
+    }
+}
+
 extension URI {
     /// With an ASCII host; `nil` for a host that cannot be one.
     fileprivate var whereItLeads: URI? {
@@ -104,7 +112,7 @@ package struct LinkReader {
         self.base = base
         self.registry = registry
         let isGemtext = head.mediaType?.essence == "text/gemini"
-        gemtext = isGemtext ? GemtextReader() : nil
+        gemtext = isGemtext ? GemtextReader(of: base, registry) : nil
         charset = isGemtext ? head.mediaType?.charset.flatMap(CharsetConverter.init(from:)) : nil
         isOfUse = isGemtext || head.mediaType?.essence == "application/gopher-menu"
     }
@@ -127,6 +135,9 @@ package struct LinkReader {
     package mutating func finish() -> Link? { gemtext?.finish().flatMap(link) }
 
     private func link(_ line: GemtextLine) -> Link? {
-        line.kind == .link ? Link(line, base: base, registry: registry) : nil
+        switch line.kind {
+        case .link, .prompt: Link(line, base: base, registry: registry)
+        default: nil
+        }
     }
 }

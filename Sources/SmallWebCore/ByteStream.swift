@@ -101,13 +101,8 @@ public final class ByteStream {
                 bytesSent += count
                 silence.end()
             case .success(.wouldBlock(let readiness)):
-                do throws(FetchError) {
-                    try await transport.wait(for: readiness, by: min(deadline, silence.limit))
-                } catch {
-                    // It may have answered and stopped reading.
-                    if error.outcome == .timeout, case .bytes = try receiveOnce() { return false }
-                    throw failing(error)
-                }
+                // It may answer and read no more.
+                try await wait(for: readiness == .writable ? .either : readiness, in: &silence)
             case .failure: return false
             }
         }

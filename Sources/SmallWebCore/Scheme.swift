@@ -44,12 +44,18 @@ public struct Scheme: Sendable, Hashable {
         public var mediaType: String
         /// Schemes to which the reply to an upload may redirect.
         public var replySchemes: Set<String>
+        /// Whether an upload of nothing deletes what is there.
+        public var deletesWhenEmpty: Bool
 
         /// What an upload means, in full.
-        public init(isOnlyUse: Bool, mediaType: String, replySchemes: Set<String>) {
+        public init(
+            isOnlyUse: Bool, mediaType: String, replySchemes: Set<String>,
+            deletesWhenEmpty: Bool = false
+        ) {
             self.isOnlyUse = isOnlyUse
             self.mediaType = mediaType
             self.replySchemes = replySchemes
+            self.deletesWhenEmpty = deletesWhenEmpty
         }
     }
 
@@ -86,6 +92,8 @@ public struct Scheme: Sendable, Hashable {
     /// The scheme under which people know the same place: an `https` URL for a repository that is
     /// reached over HTTPS.
     public var webScheme: String?
+    /// Whether a line of its gemtext that begins with `=:` is a link that asks for input.
+    public var hasPromptLines = false
     /// Whether the user before the host is part of the address, and no login.
     public var isUserPartOfAddress = false
     /// Whether a desktop may open its links with smallweb.

@@ -26,6 +26,8 @@ package protocol StreamTransport: AnyObject {
 /// What a transport waits for.
 package enum Readiness: Sendable, Hashable {
     case readable, writable
+    /// Whichever comes first.
+    case either
 }
 
 /// What one attempt to receive came to.

@@ -5,6 +5,8 @@ internal import SmallWebCore
 public struct GemtextLine: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         case text, link, item, quote
+        /// A link that asks for input, of which `=:` is the mark.
+        case prompt
         /// 1 to 3.
         case heading(Int)
         /// A line that begins or ends a preformatted block; its text describes the block.
@@ -16,7 +18,7 @@ public struct GemtextLine: Sendable, Hashable {
     /// As it came: it may be no UTF-8, and hold control characters. A link's label, which may be
     /// empty.
     public let text: [UInt8]
-    /// Of a link alone: the reference as written, never empty.
+    /// Of a link or prompt alone: the reference as written, never empty.
     public let target: [UInt8]
     /// In the source, from 1.
     public let number: Int
@@ -27,13 +29,18 @@ public struct GemtextLine: Sendable, Hashable {
 public struct GemtextReader: Sendable {
     /// Longer lines come in pieces of this size, the first of which may have a mark but is no link.
     public let lineBytesMax: Int
+    private let readsPrompts: Bool
     private var pending: [UInt8] = []
     /// Whether the line's first pieces are out.
     private var isContinued = false
     private var isPreformatted = false
     private var number = 1
 
-    public init(lineBytesMax: Int = 65_536) { self.lineBytesMax = lineBytesMax }
+    /// - Parameter readsPrompts: Whether `=:` is the mark of a prompt, which it is not in Gemini.
+    public init(lineBytesMax: Int = 65_536, readsPrompts: Bool = false) {
+        self.lineBytesMax = lineBytesMax
+        self.readsPrompts = readsPrompts
+    }
 
     /// The lines that end within the next bytes.
     public mutating func add(_ bytes: ArraySlice<UInt8>) -> [GemtextLine] {
@@ -85,8 +92,13 @@ public struct GemtextReader: Sendable {
         }
         if isPreformatted { return result(.preformatted) }
         if isContinued { return result(.text) }
-        if line.starts(with: "=>".utf8), isWhole, let link = link(line.dropFirst(2)) {
+        if line.starts(with: "=>".utf8), isWhole, let link = link(.link, line.dropFirst(2)) {
             return link
+        }
+        if readsPrompts, line.starts(with: "=:".utf8), isWhole,
+            let prompt = link(.prompt, line.dropFirst(2))
+        {
+            return prompt
         }
         if line.starts(with: "* ".utf8) { return result(.item, dropping: 2) }
         if line.first == UInt8(ascii: ">") { return result(.quote, dropping: 1) }
@@ -95,12 +107,14 @@ public struct GemtextReader: Sendable {
     }
 
     /// `[space] target [space label]`; `nil` without a target.
-    private func link(_ rest: ArraySlice<UInt8>) -> GemtextLine? {
+    private func link(
+        _ kind: GemtextLine.Kind, _ rest: ArraySlice<UInt8>
+    ) -> GemtextLine? {
         let rest = Self.trimmed(rest)
         let target = rest.prefix { !Self.isSpace($0) }
         guard !target.isEmpty else { return nil }
         return GemtextLine(
-            kind: .link, text: Array(Self.trimmed(rest.dropFirst(target.count))),
+            kind: kind, text: Array(Self.trimmed(rest.dropFirst(target.count))),
             target: Array(target), number: number)
     }
 

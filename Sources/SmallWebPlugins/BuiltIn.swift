@@ -7,6 +7,7 @@ internal import HTTPPlugin
 internal import NexPlugin
 public import SmallWebCore
 internal import SmallWebTransport
+internal import SpartanPlugin
 
 extension Registry {
     /// The handlers that smallweb comes with.
@@ -19,6 +20,7 @@ extension Registry {
             GopherPlugin(),
             HTTPPlugin(),
             NexPlugin(),
+            SpartanPlugin(),
             TitanHandler(),
         ]
         for handler in handlers {

@@ -392,10 +392,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         waiter.continuation = nil
         for interest in waiter.interests {
             let number = Int(interest.descriptor)
-            switch interest.readiness {
-            case .readable: if slots[number].reader === waiter { slots[number].reader = nil }
-            case .writable: if slots[number].writer === waiter { slots[number].writer = nil }
-            }
+            if slots[number].reader === waiter { slots[number].reader = nil }
+            if slots[number].writer === waiter { slots[number].writer = nil }
         }
         continuation.resume(returning: result)
     }
@@ -403,10 +401,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private func enlist(_ waiter: Waiter) {
         for interest in waiter.interests {
             let number = Int(interest.descriptor)
-            switch interest.readiness {
-            case .readable: slots[number].reader = waiter
-            case .writable: slots[number].writer = waiter
-            }
+            if interest.readiness != .writable { slots[number].reader = waiter }
+            if interest.readiness != .readable { slots[number].writer = waiter }
         }
         if waiter.deadline != .never { timers.insert(waiter) }
     }

@@ -26,6 +26,10 @@ struct ExplainTests {
         "gophers": [("/0/y", [])],
         "finger": [("/bob", [])],
         "nex": [("", []), ("/info/a%20b", [])],
+        "spartan": [
+            ("", []), ("/a%20b?c%20d#e", []), ("/a", ["-d", "small\r\nweb"]),
+            ("/a", ["-d", String(repeating: "long ", count: 4000)]),
+        ],
         "git": [("/r.git", []), ("/r.git//docs?ref=v1", [])],
         "git+http": [("/r.git", []), ("/r.git//docs", ["-A", "me"])],
         "git+https": [("/r.git", [])],

@@ -46,6 +46,7 @@ def honest_urls(place):
         "gophers": ["/0/about.txt", "/9/1k"],
         "finger": ["/ada", "/1k"],
         "nex": ["/", "/notes/", "/1k"],
+        "spartan": ["/", "/echo?data", "/redirect/2", "/1k", "/big/100000", "/status/5"],
         "git": ["/demo.git//docs/guide.md?ref=v1", "/demo.git//"],
         "http": ["/", "/1k", "/chunked", "/gzip", "/redirect/2", "/big/100000", "/status/404"],
     }
@@ -63,6 +64,7 @@ def rude_urls(place):
         "gophers": ["/0/silent"],
         "finger": ["/silent", "/reset"],
         "nex": ["/silent", "/reset"],
+        "spartan": ["/silent", "/reset", "/loop", "/malformed", "/refused-early"],
         "http": ["/truncated", "/truncated-chunks", "/reset", "/reset-header", "/silent",
                  "/silent-body", "/endless", "/garbage", "/bad-chunk", "/bad-gzip",
                  "/endless-header", "/endless-headers", "/many-headers", "/endless-1xx",

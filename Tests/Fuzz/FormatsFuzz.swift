@@ -3,10 +3,11 @@ internal import SmallWebCore
 internal import SmallWebFormats
 
 /// Gemtext: the lines do not depend on the pieces, and nothing is lost but marks, white space and
-/// line ends.
+/// line ends. With prompts as without.
 @Sendable func gemtext(_ input: [UInt8]) {
+    let readsPrompts = input.count % 2 == 1
     let read = { (pieces: [ArraySlice<UInt8>]) -> [GemtextLine] in
-        var reader = GemtextReader(lineBytesMax: 64)
+        var reader = GemtextReader(lineBytesMax: 64, readsPrompts: readsPrompts)
         var lines = pieces.flatMap { reader.add($0) }
         if let last = reader.finish() { lines.append(last) }
         check(reader.finish() == nil, "a second last line")
@@ -20,11 +21,13 @@ internal import SmallWebFormats
         check(line.number >= number && line.number <= lineFeeds + 1, "line \(line.number)")
         number = line.number
         check(line.text.count + line.target.count <= 64, "longer than a line may be")
-        check((line.kind == .link) == !line.target.isEmpty, "a link and its target")
+        let isLink = line.kind == .link || line.kind == .prompt
+        check(isLink == !line.target.isEmpty, "a link and its target")
+        check(line.kind != .prompt || readsPrompts, "a prompt")
         check(!(line.text + line.target).contains(10), "a line feed in a line")
         check(!line.target.contains { $0 == 32 || $0 == 9 }, "white space in a target")
         if case .heading(let level) = line.kind { check(1...3 ~= level, "heading \(level)") }
-        guard line.kind == .link, let base = try? URI(parsing: "gemini://h.test/a/b"),
+        guard isLink, let base = try? URI(parsing: "gemini://h.test/a/b"),
             let text = String(validating: line.target, as: UTF8.self),
             let uri = try? base.resolving(text)
         else { continue }

@@ -6,6 +6,7 @@ internal import Glibc
 @testable internal import HTTPPlugin
 @testable internal import SmallWeb
 @testable internal import SmallWebCore
+@testable internal import SpartanPlugin
 
 /// libFuzzer's own `main`, under another name.
 @_silgen_name("LLVMFuzzerRunDriver")
@@ -49,7 +50,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,
     "line-framer": lineFramer, "http-date": httpDate, "media-type": mediaType, "pack": pack,
     "pack-deltas": packDeltas, "pkt-line": pktLine, "ref-pattern": refPattern,
-    "reference": reference,
+    "reference": reference, "spartan-header": spartanHeader, "spartan-request": spartanRequest,
     "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
 ]
 
@@ -128,6 +129,38 @@ private func geminiRequest(_ input: [UInt8]) {
     checkLine(line)
     check((line?.count ?? 0) <= 1026, "longer than 1024 bytes")
     check(line?.contains(UInt8(ascii: "#")) != true, "a fragment")
+}
+
+private func spartanHeader(_ input: [UInt8]) {
+    guard let header = try? SpartanHeader(parsing: input[...]) else { return }
+    check(2...5 ~= header.status, "status \(header.status)")
+    check(!header.meta.utf8.contains { $0 < 0x20 && $0 != 9 || $0 == 0x7F }, "a control")
+    let head = header.head(input[...])
+    check(head.header == input, "the header is another")
+    guard let target = head.redirectTarget else { return }
+    guard let base = try? URI(parsing: "spartan://h.test:3000/a?b") else { fatalError("base") }
+    guard let uri = try? base.resolving(target) else { return }
+    check(uri.hostAndPort == base.hostAndPort && uri.scheme == base.scheme, "\(uri) is elsewhere")
+    check(uri.query == nil && uri.fragment == nil, "\(uri) has data")
+}
+
+private func spartanRequest(_ input: [UInt8]) {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    guard let text = String(validating: parts[0], as: UTF8.self),
+        let uri = try? URI(parsing: "spartan://" + text)
+    else { return }
+    let request = Request(
+        uri: uri, scheme: SpartanPlugin().schemes[0],
+        input: parts.count > 1 ? Array(parts[1]) : nil)
+    guard let block = try? SpartanPlugin.dataBlock(request),
+        let line = try? SpartanPlugin.requestLine(uri, dataBytes: block.byteCount)
+    else { return }
+    checkLine(line)
+    let words = line.dropLast(2).split(separator: ASCII.space, omittingEmptySubsequences: false)
+    check(words.count == 3, "\(words.count) words")
+    check(words[1].first == ASCII.slash && !words[1].contains(ASCII.questionMark), "the path")
+    check(words[2].elementsEqual(String(block.byteCount).utf8), "the length")
+    check((try? block.next())?.count == block.byteCount, "the data")
 }
 
 private func gopherAddress(_ input: [UInt8]) {

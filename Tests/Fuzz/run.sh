@@ -42,7 +42,8 @@ printf '%b' '\011h/192.0.2.1/$\t3' >"$work/seeds/trust-offpunk"
 
 targets=${*:-bindings delta finger gemtext gemini-header gemini-request git-address git-fetch git-refs \
     gopher-address gopher-menu gopher-opening gopher-text http-date json known-hosts line-framer \
-    media-type pack pack-deltas pkt-line ref-pattern reference terminal-text tree trust-format uri wrap}
+    media-type pack pack-deltas pkt-line ref-pattern reference spartan-header spartan-request \
+    terminal-text tree trust-format uri wrap}
 share=$((seconds / $(echo "$targets" | wc -w)))
 [ "$share" -gt 0 ] || share=1
 for target in $targets; do

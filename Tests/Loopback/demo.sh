@@ -37,7 +37,7 @@ show() {
 }
 
 gemini=$(place gemini) gopher=$(place gopher) gophers=$(place gophers) finger=$(place finger)
-nex=$(place nex) git=$(place git) http=$(place http)
+nex=$(place nex) spartan=$(place spartan) git=$(place git) http=$(place http)
 show 0 schemes
 show 0 get "gemini://$gemini/"
 show 0 get -v "gemini://$gemini/redirect/2"
@@ -50,6 +50,9 @@ show 0 get "gophers://$gophers/0/about.txt"
 show 0 get "finger://$finger/ada"
 show 0 get "nex://$nex/"
 show 0 links "nex://$nex/notes/"
+show 0 links "spartan://$spartan/"
+show 0 get -v -d 'Hello' "spartan://$spartan/guestbook"
+show 75 get "spartan://$spartan/status/5"
 show 0 get -i "http://$http/about"
 show 75 get "http://$http/status/503"
 show 0 refs "git://$git/demo.git"

@@ -18,7 +18,7 @@ func fail(_ message: String) -> Never {
     exit(2)
 }
 
-let known = ["gemini", "gopher", "gophers", "finger", "nex", "git", "http"]
+let known = ["gemini", "gopher", "gophers", "finger", "nex", "spartan", "git", "http"]
 var wanted = known
 var arguments = CommandLine.arguments.dropFirst()
 while let argument = arguments.popFirst() {
@@ -43,6 +43,9 @@ do {
         servers["finger"] = try LoopbackServer(handler: DemoSites.finger)
     }
     if wanted.contains("nex") { servers["nex"] = try LoopbackServer(handler: DemoSites.nex) }
+    if wanted.contains("spartan") {
+        servers["spartan"] = try LoopbackServer(handler: DemoSites.spartan)
+    }
     if wanted.contains("gemini") {
         let elsewhere = "gopher://127.0.0.1:\(servers["gopher"]?.port ?? 70)/0/about.txt"
         servers["gemini"] = try LoopbackServer(

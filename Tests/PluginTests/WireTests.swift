@@ -6,6 +6,7 @@ internal import GopherPlugin
 internal import NexPlugin
 internal import SmallWebCore
 internal import SmallWebTestSupport
+internal import SpartanPlugin
 internal import Testing
 
 /// Every fixture, delivered in every way.
@@ -17,7 +18,7 @@ internal import Testing
     /// By the folder of their fixtures.
     static let handlers: [Substring: any ProtocolHandler] = [
         "finger": FingerPlugin(), "gemini": GeminiPlugin(), "git": GitPlugin(),
-        "gopher": GopherPlugin(), "nex": NexPlugin(),
+        "gopher": GopherPlugin(), "nex": NexPlugin(), "spartan": SpartanPlugin(),
     ]
 
     static func handler(of wire: WireCase) -> any ProtocolHandler {
@@ -94,7 +95,7 @@ internal import Testing
         }
     }
 
-    /// Gemini and finger: events are a beginning of the whole's.
+    /// Gemini, finger and Spartan: events are a beginning of the whole's.
     private func expectPlainCut(
         _ wire: WireCase, _ cut: Played, _ whole: Played, _ part: [UInt8], _ how: String
     ) {

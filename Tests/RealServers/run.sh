@@ -53,7 +53,7 @@ mkdir "$work/files/a b"
 printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
-parts='gophernicus pygopherd gopher-python efingerd nex jetforce molly-brown tls streams files terminal'
+parts='gophernicus pygopherd gopher-python efingerd nex spartan jetforce molly-brown tls streams files terminal'
 parts+=' reading progress trust nginx git proxies'
 for part in ${PARTS:-$parts}; do
     # shellcheck source=/dev/null

@@ -115,6 +115,12 @@ class Gopher(Connection):
             self.say("Text.\r\n.\r\n")
 
 
+class Spartan(Connection):
+    def handle(self):
+        self.rfile.read(int(self.rfile.readline().split()[2]))
+        self.say("2 text/gemini\r\n# Page\n=> /docs/ Docs\n=: /guestbook Sign\n")
+
+
 class Finger(Connection):
     def handle(self):
         self.rfile.readline()
@@ -244,8 +250,8 @@ command(
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 tls.load_cert_chain(work + "/cert.pem", work + "/key.pem")
 for port, handler in [
-        (1965, Gemini), (70, Gopher), (79, Finger), (2628, Dictionary), (9050, Socks), (80, Web),
-        (443, Web), (8443, Web)]:
+        (1965, Gemini), (70, Gopher), (79, Finger), (300, Spartan), (2628, Dictionary), (9050, Socks),
+        (80, Web), (443, Web), (8443, Web)]:
     serve(Server(("127.0.0.1", port), handler))
     serve(Server6(("::1", port), handler))
 serve(LocalServer("/run/app.sock", Web))
@@ -286,7 +292,7 @@ FILES = {
     "key.sha256": hashlib.sha256(key).hexdigest() + "\n",
     "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
     "bookmarks.gmi": "=> gemini://example.org/a A\n",
-    "notes": "Notes\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
+    "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
     "password.txt": "secret\n", "work.conf": "max-time = 30\n",
     "known_hosts": "example.org SHA-512 " + ":".join(["AB"] * 64) + " 1900000000\n",
     "me.crt": open(work + "/cert.pem").read(), "me.key": open(work + "/key.pem").read(),

@@ -31,6 +31,18 @@ internal import Testing
         }
     }
 
+    /// It has an answer while the stream waits for room to send.
+    @Test(arguments: [0, 1000])
+    func anAnswerEndsTheWaitForAPeerThatTakesNoMore(_ taken: Int) async throws {
+        var script = Script(Array("4 no\r\n".utf8))
+        script.pauses = true
+        script.sentMax = taken
+        let (stream, transport) = try await started(script)
+        #expect(try await !stream.writeUnlessAnswered(bytes(5_000)))
+        #expect(try await stream.readLine(upTo: 80).elementsEqual("4 no\r\n".utf8))
+        #expect(transport.waits == 1)
+    }
+
     @Test(arguments: [1, 1024, Int.max], [false, true])
     func writesAllHoweverLittleIsTaken(_ step: Int, pauses: Bool) async throws {
         var script = Script()

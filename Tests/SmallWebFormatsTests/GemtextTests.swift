@@ -43,6 +43,21 @@ internal import Testing
         #expect(lines(line) == ["1 text [] \(line)"])
     }
 
+    @Test func readsAPromptWhereTheProtocolHasThem() {
+        let text = Array("=: /a b c\n=:/a\n=:\n =: /a\n= : /a\n```\n=: /a\n".utf8)
+        let kinds = { (readsPrompts: Bool) in
+            var reader = GemtextReader(readsPrompts: readsPrompts)
+            return reader.add(text[...]).map { line in
+                "\(line.kind) [\(String(decoding: line.target, as: UTF8.self))]"
+                    + " \(String(decoding: line.text, as: UTF8.self))"
+            }
+        }
+        let rest = ["text [] =:", "text []  =: /a", "text [] = : /a", "fence [] "]
+        let block = ["preformatted [] =: /a"]
+        #expect(kinds(true) == ["prompt [/a] b c", "prompt [/a] "] + rest + block)
+        #expect(kinds(false) == ["text [] =: /a b c", "text [] =:/a"] + rest + block)
+    }
+
     @Test func skipsAByteOrderMarkAtTheBeginning() {
         #expect(
             lines("\u{FEFF}=> /a b\n\u{FEFF}=> /c")

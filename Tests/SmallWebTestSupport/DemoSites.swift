@@ -85,6 +85,57 @@ public enum DemoSites {
         }
     }
 
+    // MARK: Spartan
+
+    /// Spartan: a guestbook, what comes back as it was sent, every status.
+    public static func spartan(_ peer: Peer) {
+        guard let line = peer.readLine() else { return }
+        let words = String(decoding: line.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self)
+            .split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 3, let count = Int(words[2]) else {
+            peer.write("4 Not a request\r\n")
+            return
+        }
+        let path = String(words[1])
+        if path == "/refused-early" {
+            peer.write("4 That is too much\r\n")
+            return peer.hangWithoutReading()
+        }
+        let data = peer.read(count)
+        switch path {
+        case "/":
+            peer.write(
+                "2 text/gemini\r\n# A small camp\n=> /about About this camp\n"
+                    + "=: /guestbook Sign the guestbook\n=: gopher://127.0.0.1/7/s Elsewhere\n"
+                    + "=: /echo?draft\n")
+        case "/about": peer.write("2 text/plain\r\nThis camp is part of the tests of smallweb.\n")
+        case "/echo": peer.write(Array("2 application/octet-stream\r\n".utf8) + data)
+        case "/guestbook":
+            // Who has signed reads it.
+            peer.write(
+                data.isEmpty ? "2 text/gemini\r\n# Guestbook\n" : "3 /guestbook\r\n")
+        case "/elsewhere": peer.write("3 spartan://127.0.0.1:\(peer.localPort)/about\r\n")
+        case "/loop": peer.write("3 /loop\r\n")
+        case "/status/4": peer.write("4 No such page\r\n")
+        case "/status/5": peer.write("5 Busy\r\n")
+        case "/malformed": peer.write("20 text/gemini\r\n")
+        case "/1k": peer.write(Array("2 text/plain\r\n".utf8) + page)
+        case "/silent": peer.hang()
+        case "/reset":
+            peer.write("2 text/plain\r\nThis page ends in a reset.\n")
+            peer.reset()
+        default:
+            if let count = number(after: "/redirect/", in: path) {
+                peer.write("3 \(count > 1 ? "/redirect/\(count - 1)" : "/about")\r\n")
+            } else if let count = number(after: "/big/", in: path) {
+                peer.write("2 application/octet-stream\r\n")
+                writeBlock(count, to: peer)
+            } else {
+                peer.write("4 No such page\r\n")
+            }
+        }
+    }
+
     // MARK: Gopher
 
     /// Gopher; over TLS it is gophers.

@@ -23,6 +23,8 @@ package final class ScriptedTransport: StreamTransport {
         package var pauses = false
         /// Most bytes of one `send`.
         package var sendStep = Int.max
+        /// After so many bytes it takes no more.
+        package var sentMax = Int.max
         /// What `start` throws.
         package var startError: FetchError?
         /// What `receive` throws after the reply, instead of ending.
@@ -85,9 +87,11 @@ package final class ScriptedTransport: StreamTransport {
     package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         precondition(isStarted && !isClosed && !bytes.isEmpty)
         if let error = script.sendError { throw error }
-        if script.pauses && !maySend { return .wouldBlock(.writable) }
+        if script.pauses && !maySend || sent.count == script.sentMax {
+            return .wouldBlock(.writable)
+        }
         maySend = false
-        let count = min(script.sendStep, bytes.count)
+        let count = min(script.sendStep, bytes.count, script.sentMax - sent.count)
         sent += bytes.prefix(count)
         return .bytes(count)
     }
@@ -100,7 +104,12 @@ package final class ScriptedTransport: StreamTransport {
                 throw FetchError(.timeout, .body, "the peer is silent")
             }
             mayReceive = true
-        case .writable: maySend = true
+        case .writable:
+            guard sent.count < script.sentMax else {
+                throw FetchError(.timeout, .send, "the peer takes no more")
+            }
+            maySend = true
+        case .either: (mayReceive, maySend) = (true, true)
         }
     }
 

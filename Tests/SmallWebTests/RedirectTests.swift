@@ -78,6 +78,24 @@ struct RedirectTests {
         #expect(played.redirects.count == 1)
     }
 
+    /// A page that takes data and sends back to itself is asked for twice, which is no loop.
+    @Test(arguments: [303, 307])
+    func dataMayLeadToThePageThatTookIt(_ status: Int) async throws {
+        let server = try LoopbackServer { peer in
+            guard let request = WebRequest(from: peer) else { return }
+            peer.write(
+                request.method == "GET"
+                    ? "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+                    : "HTTP/1.1 \(status) There\r\nContent-Length: 0\r\nLocation: /form\r\n\r\n")
+        }
+        let played = await bench.play(server.url("/form", scheme: "http")) {
+            $0.input = Array("data".utf8)
+        }
+        // With 307 the data goes there again, for ever.
+        #expect(played.outcome == (status == 303 ? .ok : .tooManyRedirects), "\(played.result)")
+        #expect(played.redirects.count == (status == 303 ? 1 : 0))
+    }
+
     @Test func anotherSchemeIsRefusedAndNotContacted() async throws {
         let gopher = try LoopbackServer(handler: DemoSites.gopher)
         let capsule = try LoopbackServer.capsule(elsewhere: gopher.url("/0/1k", scheme: "gopher"))

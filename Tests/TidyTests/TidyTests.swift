@@ -81,8 +81,8 @@ import Testing
         guard !exempt.contains(where: source.path.hasPrefix) else { return }
         let names = "gemini|titan|gophers?|finger|spartan|nex|git|git\\+https?|https?"
         let literal = try Regex("\"(\(names))(\"|://|\\+|:\")")
-        let member = try Regex("\\.(gemini|titan|gopher|finger|git|nex)\\b")
-        let type = try Regex("\\b(Gemini|Titan|Gopher|Finger|Git|Nex)[A-Z]\\w+")
+        let member = try Regex("\\.(gemini|titan|gopher|finger|spartan|git|nex)\\b")
+        let type = try Regex("\\b(Gemini|Titan|Gopher|Finger|Spartan|Git|Nex)[A-Z]\\w+")
         let texts = ["example:", "hint:", "summary:", "manual:", "\"smallweb "]
         for (number, line) in source.lines.enumerated() {
             let code = line.drop { $0 == " " }

@@ -11,12 +11,15 @@ extension Command {
             + "repositories numbered, their URLs at the end. With N it opens the page that this "
             + "link leads to. After a page it asks on a terminal which link to open next: a "
             + "number, b for the page before, q or an empty line to end; --no-input asks nothing. "
+            + "A link that is marked (input), as the pages of Spartan have them, is asked for what "
+            + "it sends; --data answers for N, or else for URL. "
             + "The pager is that of PAGER, by "
             + "default less; there is none when PAGER is empty or cat, and none when standard "
             + "output is not a terminal. Other than text is refused: save it with smallweb get -O.",
         examples: [
             ("smallweb open gemini://geminiprotocol.net/", "Read a page"),
             ("smallweb open gemini://geminiprotocol.net/ 1", "Read what its first link leads to"),
+            ("smallweb open -d hello spartan://example.org/ 2", "Send a text to its second link"),
             ("PAGER= smallweb open gopher://gopher.floodgap.com/", "The same without a pager"),
         ],
         operands: [.url, .text],
@@ -45,12 +48,12 @@ extension Command {
 /// What is known of a page when it has been laid out.
 final class OpenedPage: Sendable {
     let isShown: Bool
-    private let links = Locked<[String]>([])
+    private let links = Locked<[PageView.Target]>([])
 
     init(isShown: Bool = true) { self.isShown = isShown }
 
-    /// The URLs of its numbers, from 1.
-    var targets: [String] {
+    /// What its numbers lead to, from 1.
+    var targets: [PageView.Target] {
         get { links.withLock { $0 } }
         set { links.withLock { $0 = newValue } }
     }
@@ -60,17 +63,21 @@ final class OpenedPage: Sendable {
 private struct OpenCommand {
     private var settings: Settings
     /// Those that were shown, the present one last.
-    private var pages: [(url: String, targets: [String])] = []
+    private var pages: [(place: PageView.Target, targets: [PageView.Target])] = []
+    /// What the next page that is shown gets: it is for one page alone.
+    private var input: InputSource.Origin?
 
     init(_ settings: Settings) {
         self.settings = settings
         self.settings.output.isReading = true
+        input = settings.fetch.input
+        self.settings.fetch.input = nil
     }
 
     /// - Parameter link: Which link of the page is opened instead.
     /// - Returns: The exit status of the last page.
     mutating func run(_ url: String, link: Int?) throws(FetchError) -> Int32 {
-        var next = url
+        var next = PageView.Target(url: url)
         if let link {
             let (status, targets) = try open(url, isShown: false)
             guard status == 0 else { return status }
@@ -78,50 +85,82 @@ private struct OpenCommand {
                 throw usageError("\(URI.display(url)) has \(targets.count) links")
             }
             next = target
+            guard try readInput(for: next) else { throw Self.unanswered(next) }
         }
         while true {
-            let (status, targets) = try open(next, isShown: true)
+            let (status, targets) = try open(next.url, isShown: true)
             if status == 0 {
                 // The first operand is recorded as those of other commands are.
-                if next != url { History.record([next], settings.messages) }
+                if next.url != url { History.record([next.url], settings.messages) }
                 pages.append((next, targets))
             }
-            guard let choice = chooseNext() else { return status }
+            guard let choice = try chooseNext() else { return status }
             next = choice
         }
     }
 
-    private func open(_ url: String, isShown: Bool) throws(FetchError) -> (Int32, [String]) {
+    private mutating func open(
+        _ url: String, isShown: Bool
+    ) throws(FetchError) -> (Int32, [PageView.Target]) {
         let page = OpenedPage(isShown: isShown)
         var settings = settings
         settings.output.page = page
+        if isShown { (settings.fetch.input, input) = (input, nil) }
         let status = try GetCommand(settings, [url]).run()
         return (status, page.targets)
     }
 
+    /// Asks for what the page at `target` gets, where that wants to be asked for.
+    ///
+    /// - Returns: Whether there is nothing to ask for, or an answer, which may be there already.
+    /// - Throws: `needs-input` when there is no person to ask.
+    private mutating func readInput(for target: PageView.Target) throws(FetchError) -> Bool {
+        guard let question = target.question, input == nil else { return true }
+        guard settings.asker.canAsk else { throw Self.unanswered(target) }
+        let place = (try? URI(parsing: target.url))?.hostAndPort ?? target.url
+        input = ask("\(place): \(question.isEmpty ? "input" : question)").map { .bytes($0) }
+        return input != nil
+    }
+
+    private static func unanswered(_ target: PageView.Target) -> FetchError {
+        let question = target.question.flatMap { $0.isEmpty ? nil : ": " + $0 } ?? ""
+        return FetchError(
+            .needsInput, .input, "\(target.url) asks for input\(question)",
+            hint: "give it with -d TEXT, or keep it secret with -d @FILE")
+    }
+
+    /// A page was there before: Ctrl-C ends the program at once, as it does outside of a fetch.
+    private func ask(_ question: String) -> [UInt8]? {
+        for signal in [SIGINT, SIGTERM, SIGHUP] { swposix_forget_signal(signal) }
+        return settings.asker.ask(question)
+    }
+
     /// What a person wants to see next; `nil` to end.
-    private mutating func chooseNext() -> String? {
+    private mutating func chooseNext() throws(FetchError) -> PageView.Target? {
         let asker = settings.asker
         guard asker.canAsk, Environment.isTerminal(1), let page = pages.last,
             !page.targets.isEmpty || pages.count > 1
         else { return nil }
-        // The page is there: Ctrl-C ends the program at once, as it does outside of a fetch.
-        for signal in [SIGINT, SIGTERM, SIGHUP] { swposix_forget_signal(signal) }
         let numbers = page.targets.isEmpty ? "" : "link 1-\(page.targets.count), "
         let back = pages.count > 1 ? "b back, " : ""
         while true {
-            guard let line = asker.ask("\(numbers)\(back)q quit:") else {
+            guard let line = ask("\(numbers)\(back)q quit:") else {
                 asker.messages.endPromptLine()
                 return nil
             }
             let answer = String(decoding: line, as: UTF8.self)
             if answer == "" || answer == "q" { return nil }
+            var choice: PageView.Target?
             if answer == "b", pages.count > 1 {
-                pages.removeLast()
-                return pages.removeLast().url
+                // What was sent to it is not sent again unasked.
+                choice = pages[pages.count - 2].place
+            } else if let number = ASCII.decimal(answer.utf8, max: page.targets.count), number > 0 {
+                choice = page.targets[number - 1]
             }
-            if let number = ASCII.decimal(answer.utf8, max: page.targets.count), number > 0 {
-                return page.targets[number - 1]
+            if let choice {
+                guard try readInput(for: choice) else { continue }
+                if answer == "b" { pages.removeLast(2) }
+                return choice
             }
             asker.messages.hint("the links have the numbers in brackets")
         }

@@ -8,13 +8,15 @@ private let useless: Set<String> = Set(
 
 extension Command {
     static let put = Command(
-        "put URL FILE|-", "upload a file to titan://",
-        manual: "Uploads FILE, or standard input for -, to a titan URL and prints the reply. The "
-            + "type comes from the file's name, or where that says nothing from the URL's, unless "
-            + "--mime gives it. The body is never sent again after a redirect.",
+        "put URL FILE|-", "upload a file to titan:// or spartan://",
+        manual: "Uploads FILE, or standard input for -, to a titan or spartan URL and prints the "
+            + "reply. For Titan the type comes from the file's name, or where that says nothing "
+            + "from the URL's, unless --mime gives it; Spartan sends the size alone. The body is "
+            + "never sent again after a redirect.",
         examples: [
             ("smallweb put titan://example.org/notes/a.gmi a.gmi", "Upload a page"),
             ("smallweb put --delete titan://example.org/notes/a.gmi", "Delete a page"),
+            ("smallweb put spartan://example.org/guestbook note.txt", "Send a file as data"),
         ],
         operands: [.url, .file],
         takes: {
@@ -64,6 +66,9 @@ enum PutCommand {
                 ? usageError("--delete sends nothing", hint: "leave out \(file ?? "")")
                 : usageError("no file to upload", hint: "name one, or - for standard input")
         }
+        guard !own.fetch.deletes || uploads.deletesWhenEmpty else {
+            throw usageError("nothing can be deleted over \(scheme.name)")
+        }
         if file == "-" && Environment.isTerminal(0) {
             Messages(settings.messages).hint("type what to upload, and Ctrl-D at the end")
         }
@@ -78,7 +83,7 @@ enum PutCommand {
         _ file: String?, for url: String, to scheme: Scheme
     ) throws(FetchError) -> Upload {
         let bytes = try FileHandleBytes(file ?? "/dev/null")
-        guard bytes.count > 0 || file == nil else {
+        guard bytes.count > 0 || file == nil || scheme.uploads?.deletesWhenEmpty == false else {
             throw usageError(
                 "\(InputSource.name(of: file ?? "")) is empty, which would delete the page",
                 hint: "say so with --delete")
@@ -97,16 +102,15 @@ enum PutCommand {
     static func upload(
         bytes: [UInt8], to scheme: Scheme, isRehearsal: Bool = false
     ) throws(FetchError) -> Upload {
-        guard scheme.uploads != nil else {
+        guard let uploads = scheme.uploads else {
             throw usageError("nothing can be uploaded over \(scheme.name)")
         }
-        guard !bytes.isEmpty || isRehearsal else {
+        guard !bytes.isEmpty || isRehearsal || !uploads.deletesWhenEmpty else {
             throw usageError("the upload is empty, which would delete the page")
         }
         let rest = Locked(bytes)
         return Upload(
-            byteCount: bytes.count,
-            mediaType: scheme.uploads?.mediaType ?? "application/octet-stream"
+            byteCount: bytes.count, mediaType: uploads.mediaType
         ) { () throws(FetchError) in
             rest.withLock { rest in
                 defer { rest.removeFirst(min(rest.count, 65_536)) }

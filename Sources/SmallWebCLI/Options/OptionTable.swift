@@ -127,7 +127,8 @@ extension Option {
         Option(
             "data", short: "d", .requests, "input: query, search words; @FILE reads it",
             manual: "Answers a prompt in advance: the query of a Gemini URL, the words of a gopher "
-                + "search. It is encoded for you. @FILE reads it from a file, @- from standard "
+                + "search. It is encoded for you. Over HTTP and Spartan it is data instead, sent "
+                + "byte for byte. @FILE reads it from a file, @- from standard "
                 + "input, which keeps it out of the process list.",
             example: "smallweb get -d 'small web' gopher://gopher.floodgap.com/7/v2/vs",
             .value("TEXT") { settings, value in

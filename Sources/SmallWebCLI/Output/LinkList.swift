@@ -62,7 +62,8 @@ final class LinkList: Output {
         if let records { return try records.add(link, base: log.uri) }
         guard link.uri != nil || listsAll else { return }
         let text = Self.plain(String(decoding: link.text, as: UTF8.self))
-        rows.append((link.uri?.description ?? "", text))
+        let mark = style != nil && link.kind == .input ? " (input)" : ""
+        rows.append((link.uri?.description ?? "", text + mark))
         if rows.count == Self.rowsMax { try writeRows() }
     }
 

@@ -5,10 +5,17 @@ internal import SmallWebFormats
 /// Lays out a page with links for a person, line by line: what has a number in brackets is found
 /// with its URL behind the page.
 struct PageView {
+    /// What a number leads to.
+    struct Target: Sendable {
+        let url: String
+        /// What its page asks a person for first; `nil` for nothing.
+        var question: String?
+    }
+
     private let style: PageStyle
     private let base: URI
-    /// The URLs of the numbers, from 1.
-    private(set) var targets: [String] = []
+    /// What the numbers lead to, from 1.
+    private(set) var targets: [Target] = []
     /// Whether the lines are a table, with the protocol's own type of each.
     private var isTable = false
     /// What the URLs of links may still take. A page of `=> a` below a long address is small, and
@@ -44,17 +51,19 @@ struct PageView {
             var filter = TerminalText.Filter()
             return String(decoding: filter.filter(line.text[...], isLast: true), as: UTF8.self)
                 + "\n"
-        case .link:
+        case .link, .prompt:
             let link = Link(line, base: base)
             let target = Self.plain(line.target)
-            guard let url = link.uri?.description, let label = number(url) else {
-                return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text))
-            }
+            let asks = link.kind == .input
+            guard let url = link.uri?.description,
+                let label = number(url, question: asks ? link.label : nil)
+            else { return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text)) }
+            let name = (text.isEmpty ? target : text) + (asks ? " (input)" : "")
             let style = style
             // Before the call, which would hold on to a copy of all targets.
             var left = urlBytesLeft
             defer { urlBytesLeft = left }
-            return wrapped(text.isEmpty ? target : text, first: label + " ") { line in
+            return wrapped(name, first: label + " ") { line in
                 // The terminal gets the URL again with every line of a long text.
                 guard left >= url.utf8.count else { return style.accent(line) }
                 left -= url.utf8.count
@@ -100,20 +109,20 @@ struct PageView {
     func references() -> String {
         guard !targets.isEmpty else { return "" }
         var text = "\n"
-        for (index, url) in targets.enumerated() {
+        for (index, target) in targets.enumerated() {
             text += style.dim("[\(index + 1)] ")
-            text += style.hyperlink(TerminalText.escapeLine(url), to: url) + "\n"
+            text += style.hyperlink(TerminalText.escapeLine(target.url), to: target.url) + "\n"
         }
         return text
     }
 
     /// - Returns: `nil` when too much is held already.
-    private mutating func number(_ url: String) -> String? {
+    private mutating func number(_ url: String, question: String? = nil) -> String? {
         // Even a short string takes room.
-        let cost = url.utf8.count + MemoryLayout<String>.size
+        let cost = url.utf8.count + (question?.utf8.count ?? 0) + MemoryLayout<Target>.size
         guard urlBytesLeft >= cost else { return nil }
         urlBytesLeft -= cost
-        targets.append(url)
+        targets.append(Target(url: url, question: question))
         return "[\(targets.count)]"
     }
 

@@ -74,7 +74,8 @@ final class TerminalBody: Output {
         }
         form =
             switch type?.essence {
-            case "text/gemini" where isLaidOut: .gemtext(GemtextReader())
+            case "text/gemini" where isLaidOut:
+                .gemtext(GemtextReader(of: log.uri, Settings.plugins))
             case "application/gopher-menu" where isLaidOut: .menu
             default: style.isForReading ? .reading : .text
             }
