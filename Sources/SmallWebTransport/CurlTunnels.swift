@@ -133,7 +133,8 @@ final class CurlTunnel: @unchecked Sendable {
     /// `libcurl`'s view of the connection, with what is beyond the gate.
     func completed(_ connection: Connection) -> Connection {
         var steps = moments ?? ConnectionMoments()
-        steps.secured = connection.moments.secured
+        // libcurl's clock began a little later.
+        steps.secured = connection.moments.secured.map { max($0, steps.proxied ?? $0) }
         steps.ready = connection.moments.ready.map { max($0, steps.proxied ?? $0) }
         var result = Connection(
             endpoint: connection.endpoint, address: gate.addresses[endpoint],

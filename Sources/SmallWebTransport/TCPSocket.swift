@@ -123,11 +123,11 @@ final class TCPSocket: Carrier {
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        let interest = interest(readiness)
+        let interests = interests(readiness)
         // At the end of a turn nothing has said EAGAIN, so no edge will come: only step aside.
         let result =
-            if let interest {
-                await loop.wait(for: [interest], by: deadline)
+            if let interests {
+                await loop.wait(for: interests, by: deadline)
             } else {
                 await loop.wait(for: [], by: .now)
             }
@@ -135,16 +135,16 @@ final class TCPSocket: Carrier {
         case .ready: return
         case .cancelled: throw .cancelled
         case .timedOut:
-            guard interest == nil && Instant.now < deadline else {
+            guard interests == nil && Instant.now < deadline else {
                 throw .silence(readiness == .readable ? .body : .send)
             }
         }
     }
 
-    func interest(_ readiness: Readiness) -> Interest? {
+    func interests(_ readiness: Readiness) -> [Interest]? {
         defer { turnBytes = 0 }
-        return turnBytes < Self.turnBytesMax
-            ? Interest(descriptor: number, readiness: readiness) : nil
+        guard turnBytes < Self.turnBytesMax else { return nil }
+        return [Interest(descriptor: number, readiness: readiness)]
     }
 
     private func setFlag(_ level: Int, _ name: Int32) {

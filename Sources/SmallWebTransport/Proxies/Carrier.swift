@@ -12,7 +12,7 @@ protocol Carrier: AnyObject {
     /// - Throws: `timeout`, `interrupted`.
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError)
     /// What there is to wait for; `nil` at the end of its turn, which this begins anew.
-    func interest(_ readiness: Readiness) -> Interest?
+    func interests(_ readiness: Readiness) -> [Interest]?
 }
 
 /// TLS to a proxy: what it carries is the target's.
@@ -43,7 +43,7 @@ final class SecureCarrier: Carrier {
         try await carrier.wait(for: readiness, by: deadline)
     }
 
-    func interest(_ readiness: Readiness) -> Interest? { carrier.interest(readiness) }
+    func interests(_ readiness: Readiness) -> [Interest]? { carrier.interests(readiness) }
 }
 
 extension Carrier {

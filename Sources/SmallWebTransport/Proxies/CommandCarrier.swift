@@ -16,11 +16,8 @@ final class CommandCarrier: Carrier {
     /// As `waitpid` has it; `nil` while it runs.
     private var status: Int32?
     private var hasReceived = false
-    /// When the command has closed its side: it is given a moment to say with which status.
-    private var grace: Instant?
     private(set) var ending: StreamEnding?
 
-    private static let graceSeconds = 1.0
     /// How long it may take to end when it is told to.
     private static let endMilliseconds: Int32 = 200
 
@@ -59,9 +56,8 @@ final class CommandCarrier: Carrier {
         guard !reaped() else { return }
         for signal in [SIGTERM, SIGKILL] {
             kill(hasGroup ? -process : process, signal)
-            var event = pollfd(fd: processEnd, events: Int16(POLLIN), revents: 0)
-            poll(&event, processEnd >= 0 ? 1 : 0, Self.endMilliseconds)
-            if reaped() { return }
+            awaitEnd()
+            if status != nil { return }
         }
     }
 
@@ -118,48 +114,48 @@ final class CommandCarrier: Carrier {
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
-        if grace == nil {
-            let read = try socket.receive(into: buffer)
-            guard case .ended = read else {
-                if case .bytes = read { hasReceived = true }
-                return read
-            }
+        if let ending { return .ended(ending) }
+        var read = try socket.receive(into: buffer)
+        if case .wouldBlock = read, reaped() {
+            // What it wrote before it ended counts; that others hold its output open does not.
+            read = try socket.receive(into: buffer)
+            if case .wouldBlock = read { read = .ended(.endOfFile) }
         }
-        guard try isOver(.endOfFile) else { return .wouldBlock(.readable) }
-        return .ended(ending ?? .endOfFile)
+        switch read {
+        case .bytes: hasReceived = true
+        case .wouldBlock: break
+        case .ended: return .ended(try conclude())
+        }
+        return read
     }
 
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
-        if grace == nil {
+        if ending == nil {
             do throws(FetchError) {
                 return try socket.send(bytes)
             } catch {
-                // It is gone: with which status counts for more.
-                guard try isOver(.reset) else { return .wouldBlock(.writable) }
-                throw error
+                guard try conclude() == .endOfFile else { throw error }
             }
         }
-        guard try isOver(.reset) else { return .wouldBlock(.writable) }
-        throw FetchError(.send, .send, "the proxy command has ended")
+        // A server that closes without a word would not have read it either.
+        return .bytes(bytes.count)
     }
 
-    /// Whether it is known how the command has ended, or will not be.
+    /// The command has closed its side, and is about to say with which status.
     ///
     /// - Throws: `proxy` when it died before anything had come.
-    private func isOver(_ usual: StreamEnding) throws(FetchError) -> Bool {
-        let end = grace ?? .after(seconds: Self.graceSeconds)
-        grace = end
-        guard reaped() || processEnd < 0 || Instant.now >= end else { return false }
+    private func conclude() throws(FetchError) -> StreamEnding {
+        if !reaped() { awaitEnd() }
         guard let status, status != 0 else {
-            ending = usual
-            return true
+            ending = .endOfFile
+            return .endOfFile
         }
         let reason =
             status & 0x7F == 0
             ? "exit status \(status >> 8 & 0xFF)" : "signal \(status & 0x7F)"
         guard hasReceived else { throw .proxy("the proxy command ended with \(reason)") }
         ending = .reset
-        return true
+        return .reset
     }
 
     private func reaped() -> Bool {
@@ -170,18 +166,27 @@ final class CommandCarrier: Carrier {
         return true
     }
 
+    /// Blocks for a moment at most: it is on its way.
+    private func awaitEnd() {
+        var event = pollfd(fd: processEnd, events: Int16(POLLIN), revents: 0)
+        poll(&event, processEnd >= 0 ? 1 : 0, Self.endMilliseconds)
+        _ = reaped()
+    }
+
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        guard let grace else { return try await socket.wait(for: readiness, by: deadline) }
-        let interests = [interest(readiness)].compactMap { $0 }
-        switch await loop.wait(for: interests, by: min(deadline, grace)) {
+        guard let interests = interests(readiness) else {
+            return try await socket.wait(for: readiness, by: deadline)
+        }
+        switch await loop.wait(for: interests, by: deadline) {
         case .ready: return
         case .cancelled: throw .cancelled
-        case .timedOut: guard Instant.now < deadline else { throw .silence(.body) }
+        case .timedOut: throw .silence(readiness == .writable ? .send : .body)
         }
     }
 
-    func interest(_ readiness: Readiness) -> Interest? {
-        grace == nil
-            ? socket.interest(readiness) : Interest(descriptor: processEnd, readiness: .readable)
+    func interests(_ readiness: Readiness) -> [Interest]? {
+        guard let interests = socket.interests(readiness) else { return nil }
+        guard processEnd >= 0, status == nil else { return interests }
+        return interests + [Interest(descriptor: processEnd, readiness: .readable)]
     }
 }

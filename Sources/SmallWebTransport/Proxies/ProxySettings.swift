@@ -43,6 +43,11 @@ public struct ProxySettings: Sendable {
         case exemption(variable: String?, entry: String)
     }
 
+    /// Whether there may be processes to end.
+    package var runsCommand: Bool {
+        if case .command = source { true } else { false }
+    }
+
     /// A way, and what decided it; `nil` where there was nothing to decide.
     package struct Choice: Sendable, Hashable {
         package let route: Route

@@ -85,11 +85,12 @@ struct Relay {
             if down.isOver || up.isOver && !isRefused { return }
             if hasMoved { continue }
             let obstacles = [up.obstacle, down.obstacle].compactMap { $0 }
-            let interests = obstacles.compactMap { $0.carrier.interest($0.readiness) }
+            let interests = obstacles.map { $0.carrier.interests($0.readiness) }
             // The end of a turn is no edge to wait for.
-            let isTurnOver = interests.count < obstacles.count
+            let isTurnOver = interests.contains { $0 == nil }
             let result = await loop.wait(
-                for: isTurnOver ? [] : interests, by: isTurnOver ? .now : .never)
+                for: isTurnOver ? [] : interests.flatMap { $0 ?? [] },
+                by: isTurnOver ? .now : .never)
             if result == .cancelled { return }
         }
     }
