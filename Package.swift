@@ -59,8 +59,8 @@ var targets: [Target] = [
     .executableTarget(
         name: "SmallWebCLI",
         dependencies: [
-            "SmallWeb", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
-            "SmallWebTransport", "CSmallWebPOSIX",
+            "ExternalPlugin", "SmallWeb", "SmallWebFormats", "SmallWebLibraries",
+            "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX",
         ],
         swiftSettings: strict),
 

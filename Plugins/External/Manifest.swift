@@ -244,6 +244,9 @@ private struct ManifestReader {
             transport: transport, mediaType: try reader.text("mime"),
             isServerFirst: try reader.flag("server_first"),
             keepsQueryEncoded: try reader.word("query", Query.self) == .encoded)
+        if let mime = facts.mediaType, MediaType(parsing: mime) == nil {
+            throw problem("has a \"\(reader.path("mime"))\" that is no media type")
+        }
         let ownSummary = try reader.text("summary") ?? summary
         try reader.finish()
         let carrier: Scheme.Transport =

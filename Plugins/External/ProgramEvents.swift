@@ -105,7 +105,12 @@ struct ProgramEventReader {
         var head = Head(replyClass)
         head.status = try number(value, "status")
         head.meta = try text(value, "meta")
-        head.mediaType = try text(value, "mime").map { MediaType($0) }
+        if let mime = try text(value, "mime") {
+            guard let type = MediaType(parsing: mime) else {
+                throw problem("has a \"mime\" that is no media type")
+            }
+            head.mediaType = type
+        }
         head.bodyBytes = try number(value, "size")
         head.suggestedName = try text(value, "name")
         head.redirectTarget = try text(value, "redirect")

@@ -92,11 +92,15 @@ public struct ProgramEnding: Sendable, Hashable {
 public protocol ProgramRunner {
     /// Runs one program to its end, and ends all that it has started.
     ///
-    /// - Parameter onOutput: Returns when it has taken the bytes; while it does not, nothing more is
-    ///   read from the program.
+    /// - Parameters:
+    ///   - isAnswered: Whether the program has given its head: it then needs no server that it has
+    ///     not asked for.
+    ///   - onOutput: Returns when it has taken the bytes; while it does not, nothing more is read
+    ///     from the program.
     /// - Throws: `plugin` when it cannot be started; what ``Dialer/dial(_:)`` throws; `timeout`,
     ///   `interrupted`.
     func run(
-        _ program: ProgramRequest, onOutput: (ProgramOutput) async throws(FetchError) -> Void
+        _ program: ProgramRequest, isAnswered: () -> Bool,
+        onOutput: (ProgramOutput) async throws(FetchError) -> Void
     ) async throws(FetchError) -> ProgramEnding
 }

@@ -147,6 +147,8 @@ final class TCPSocket: Carrier {
         return [Interest(descriptor: number, readiness: readiness)]
     }
 
+    func endSending() { shutdown(descriptor.borrowed, Int32(SHUT_WR)) }
+
     private func setFlag(_ level: Int, _ name: Int32) {
         var one: Int32 = 1
         setsockopt(

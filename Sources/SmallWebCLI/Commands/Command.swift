@@ -119,8 +119,8 @@ struct Command: Sendable {
     }
 
     static let all: [Command] = [
-        get, head, links, open, put, refs, explain, trust, identity, schemes, history, bookmarks,
-        config, completions, help,
+        get, head, links, open, put, refs, explain, trust, identity, schemes, plugin, history,
+        bookmarks, config, completions, help,
     ]
 
     /// The command of that name, or that alias.
@@ -263,7 +263,10 @@ struct Command: Sendable {
                 || ["fallback-curl", "json"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
-        for scheme in try settings.registry().schemes {
+        let own = try settings.registry().schemes
+        let names = Set(own.map(\.name))
+        let ofPrograms = PluginFolders.all().flatMap { (try? $0.manifest.get())?.schemes ?? [] }
+        for scheme in own + ofPrograms.filter({ !names.contains($0.name) }) {
             if settings.records.areWanted {
                 try writeRecord { $0.members(of: scheme) }
                 continue

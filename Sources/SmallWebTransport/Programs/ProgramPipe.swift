@@ -7,17 +7,27 @@ internal import SmallWebCore
 ///
 /// Writing to a pipe whose reader is gone raises SIGPIPE: ``ProgramExchange`` ignores it.
 final class ProgramPipe {
-    private let descriptor: Descriptor
+    private let number: Int32
+    private var isClosed = false
     private let isReader: Bool
     /// Bytes of one turn; see ``TCPSocket``.
     private var turnBytes = 0
     private static let turnBytesMax = 4 << 20
 
     private init(_ number: Int32, isReader: Bool, on loop: EventLoop) throws(SystemError) {
-        descriptor = Descriptor(owning: number)
+        self.number = number
         self.isReader = isReader
         _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
         try loop.attach(number)
+    }
+
+    deinit { close() }
+
+    /// The other end sees the end.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        Glibc.close(number)
     }
 
     /// What the program writes, and the program's end of it.
@@ -28,7 +38,7 @@ final class ProgramPipe {
         do throws(SystemError) {
             return (try ProgramPipe(ends[0], isReader: true, on: loop), ends[1])
         } catch {
-            close(ends[1])
+            Glibc.close(ends[1])
             throw error
         }
     }
@@ -41,7 +51,7 @@ final class ProgramPipe {
         do throws(SystemError) {
             return (try ProgramPipe(ends[1], isReader: false, on: loop), ends[0])
         } catch {
-            close(ends[0])
+            Glibc.close(ends[0])
             throw error
         }
     }
@@ -51,8 +61,9 @@ final class ProgramPipe {
         _ = try systemCall {
             keepsDatagrams
                 ? socketpair(AF_UNIX, swposix_seqpacket_socket, 0, &ends)
-                : pipe2(&ends, O_CLOEXEC)
+                : pipe(&ends)
         }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return ends
     }
 
@@ -60,7 +71,7 @@ final class ProgramPipe {
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.readable) }
         do throws(SystemError) {
             let count = try systemCall {
-                read(descriptor.borrowed, buffer.baseAddress, buffer.count)
+                read(number, buffer.baseAddress, buffer.count)
             }
             turnBytes += count
             return count > 0 ? .bytes(count) : .ended(.endOfFile)
@@ -74,10 +85,11 @@ final class ProgramPipe {
 
     /// - Returns: `nil` when the program reads no more.
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite? {
+        if isClosed { return nil }
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.writable) }
         do throws(SystemError) {
             let count = try systemCall {
-                write(descriptor.borrowed, bytes.baseAddress, bytes.count)
+                write(number, bytes.baseAddress, bytes.count)
             }
             turnBytes += count
             return .bytes(count)
@@ -90,11 +102,12 @@ final class ProgramPipe {
         }
     }
 
-    func interest() -> Interest? {
+    /// What there is to wait for; `nil` at the end of a turn, which this begins anew.
+    func interests() -> [Interest]? {
         defer { turnBytes = 0 }
+        if isClosed { return [] }
         guard turnBytes < Self.turnBytesMax else { return nil }
-        return Interest(
-            descriptor: descriptor.borrowed, readiness: isReader ? .readable : .writable)
+        return [Interest(descriptor: number, readiness: isReader ? .readable : .writable)]
     }
 
     private func failure(_ error: SystemError) -> FetchError {
