@@ -21,8 +21,8 @@ enum Manual {
                 (
                     "smallweb-plugin.7",
                     try document(
-                        "plugin", 7, "how a protocol is added to smallweb",
-                        docs + "/NEW-PROTOCOL.md")
+                        "plugin", 7, "protocols that a program speaks",
+                        docs + "/plugins.md")
                 ),
             ]
     }
