@@ -39,13 +39,17 @@ var targets: [Target] = [
     .target(name: "CSmallWebCurl"),
     .target(name: "CSmallWebCrypto"),
     .target(name: "CSmallWebZlib"),
+    // What happens between fork and exec of a plugin's program: C alone can be run there.
+    .target(name: "CSmallWebProgram"),
 
     library("SmallWebCore", ["CSmallWebPOSIX"]),
     // System libraries that have nothing to do with the network, opened when first needed.
     library("SmallWebLibraries", ["SmallWebCore", "CSmallWebCrypto", "CSmallWebZlib"]),
     library(
         "SmallWebTransport",
-        ["SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebTLS"]),
+        [
+            "SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebProgram", "CSmallWebTLS",
+        ]),
     // Gemtext, JSON, columns: text that is read or laid out, without a network.
     library("SmallWebFormats", ["SmallWebCore"]),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
