@@ -20,7 +20,7 @@ public func eventLine(_ event: Event) -> String? {
         ])
     case .body(let bytes): bodyLine(bytes)
     case .note(let note): object([("event", quoted("note")), ("code", quoted(note.code))])
-    case .connecting, .connected, .sent, .redirect, .facts, .end: nil
+    case .connecting, .connected, .sent, .redirect, .facts, .diagnostics, .end: nil
     }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import ExternalPlugin
 internal import SmallWeb
 internal import SmallWebTransport
 

@@ -137,7 +137,7 @@ struct PluginCommand {
                         + "\(limits.memoryBytes >> 20) MiB of memory, "
                         + "\(limits.descriptors) descriptors"
                 ))
-            rows.append(("containment", Containment.here.sentence))
+            rows += try Containment.here.get().facts
         }
         let lines = rows.map { "  \(Help.padded($0, 14))\(TerminalText.escapeLine($1))\n" }
         try StandardStream.output.write(TerminalText.escapeLine(name) + "\n" + lines.joined())

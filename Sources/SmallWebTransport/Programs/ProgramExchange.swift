@@ -60,7 +60,7 @@ package struct ProgramExchange: ProgramRunner {
         var silence = silenceEnd(program)
         while true {
             var hasMoved = try await turns.handOut(onOutput)
-            if turns.wantsServer(isAnswered: isAnswered()) {
+            if try turns.wantsServer(isAnswered: isAnswered()) {
                 turns.channel = try await network.connect(program.transport)
                 hasMoved = true
             }
@@ -73,7 +73,7 @@ package struct ProgramExchange: ProgramRunner {
                 silence = silenceEnd(program)
                 continue
             }
-            if let reason = turns.process.reap() {
+            if let reason = try turns.process.reap() {
                 turns.process.end()
                 repeat { turns.begin() } while try await turns.handOut(onOutput)
                 return ProgramEnding(reason, server: turns.serverEnding)
@@ -218,10 +218,11 @@ private final class ProgramTurns {
     }
 
     /// Whether now is the time to dial: the program has written, or has nothing to say first.
-    func wantsServer(isAnswered: Bool) -> Bool {
+    func wantsServer(isAnswered: Bool) throws(FetchError) -> Bool {
         guard channel == nil, program.transport != .none else { return false }
         if !toServer.isEmpty || program.isServerFirst { return true }
-        return !isAnswered && Instant.now >= dialMoment && process.reap() == nil
+        guard !isAnswered, Instant.now >= dialMoment else { return false }
+        return try process.reap() == nil
     }
 
     /// - Returns: What has gone out.
