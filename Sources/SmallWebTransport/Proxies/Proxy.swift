@@ -65,11 +65,15 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `usage`, without quoting what may be a password.
     public init(parsing text: String) throws(FetchError) {
-        let isTor = text.lowercased().hasPrefix("tor:")
-        var text = text.contains("://") || isTor ? text : "http://" + text
+        let isTor = text.lowercased().hasPrefix("tor://")
+        var text = text.contains("://") ? text : "http://" + text
         if isTor {
-            let place = text.dropFirst("tor:".count).drop { $0 == "/" }
+            let place = text.dropFirst("tor://".count).drop { $0 == "/" }
             text = "socks5h://" + (place.isEmpty ? "127.0.0.1" : place)
+        }
+        // What is wrong with it may be quoted, and it may hold a password.
+        guard URI.scheme(of: text) != nil else {
+            throw .usage("the proxy's URL: no scheme before ://")
         }
         let uri: URI
         do throws(FetchError) {
