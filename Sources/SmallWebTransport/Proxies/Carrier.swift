@@ -13,6 +13,12 @@ protocol Carrier: AnyObject {
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError)
     /// What there is to wait for; `nil` at the end of its turn, which this begins anew.
     func interest(_ readiness: Readiness) -> Interest?
+    /// When to try again though nothing has happened.
+    var patience: Instant { get }
+}
+
+extension Carrier {
+    var patience: Instant { .never }
 }
 
 /// TLS to a proxy: what it carries is the target's.
@@ -44,6 +50,8 @@ final class SecureCarrier: Carrier {
     }
 
     func interest(_ readiness: Readiness) -> Interest? { carrier.interest(readiness) }
+
+    var patience: Instant { carrier.patience }
 }
 
 extension Carrier {

@@ -21,6 +21,8 @@ final class CommandCarrier: Carrier {
     private(set) var ending: StreamEnding?
 
     private static let graceSeconds = 1.0
+    /// Not one of `waitpid`.
+    private static let unknown: Int32 = -1
     /// How long it may take to end when it is told to.
     private static let endMilliseconds: Int32 = 200
 
@@ -154,6 +156,11 @@ final class CommandCarrier: Carrier {
             ending = usual
             return true
         }
+        guard status != Self.unknown else {
+            guard hasReceived else { throw .proxy("the proxy command ended without a reply") }
+            ending = usual
+            return true
+        }
         let reason =
             status & 0x7F == 0
             ? "exit status \(status >> 8 & 0xFF)" : "signal \(status & 0x7F)"
@@ -165,20 +172,24 @@ final class CommandCarrier: Carrier {
     private func reaped() -> Bool {
         if status != nil { return true }
         var number: Int32 = 0
-        guard waitpid(process, &number, WNOHANG) == process else { return false }
-        status = number
+        let reaped = waitpid(process, &number, WNOHANG)
+        // Where SIGCHLD is ignored, as some parents leave it, the system keeps no status.
+        guard reaped == process || reaped < 0 && errno == ECHILD else { return false }
+        status = reaped == process ? number : Self.unknown
         return true
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        guard let grace else { return try await socket.wait(for: readiness, by: deadline) }
+        guard grace != nil else { return try await socket.wait(for: readiness, by: deadline) }
         let interests = [interest(readiness)].compactMap { $0 }
-        switch await loop.wait(for: interests, by: min(deadline, grace)) {
+        switch await loop.wait(for: interests, by: min(deadline, patience)) {
         case .ready: return
         case .cancelled: throw .cancelled
         case .timedOut: guard Instant.now < deadline else { throw .silence(.body) }
         }
     }
+
+    var patience: Instant { grace ?? .never }
 
     func interest(_ readiness: Readiness) -> Interest? {
         grace == nil

@@ -89,7 +89,8 @@ struct Relay {
             // The end of a turn is no edge to wait for.
             let isTurnOver = interests.count < obstacles.count
             let result = await loop.wait(
-                for: isTurnOver ? [] : interests, by: isTurnOver ? .now : .never)
+                for: isTurnOver ? [] : interests,
+                by: isTurnOver ? .now : min(near.patience, far.patience))
             if result == .cancelled { return }
         }
     }
