@@ -28,7 +28,7 @@ extension CurlClient {
             trust: TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip), multi: multi,
             loop: loop)
         configure(transfer, request, endpoint)
-        transfer.set(CURLOPT_ABSTRACT_UNIX_SOCKET, listener.name)
+        transfer.set(CURLOPT_UNIX_SOCKET_PATH, listener.path)
         // A Unix socket is of neither family.
         transfer.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_WHATEVER))
         transfer.set(CURLOPT_VERBOSE, 1)

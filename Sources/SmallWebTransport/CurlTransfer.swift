@@ -152,7 +152,7 @@ final class CurlTransfer {
     func go(through tunnel: CurlTunnel) {
         self.tunnel = tunnel
         tunnel.transfer = self
-        set(CURLOPT_ABSTRACT_UNIX_SOCKET, tunnel.gate.name)
+        set(CURLOPT_UNIX_SOCKET_PATH, tunnel.gate.path)
         // A Unix socket is of neither family.
         set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_WHATEVER))
         set(CURLOPT_OPENSOCKETDATA, pointer: Unmanaged.passUnretained(self).toOpaque())

@@ -7,7 +7,7 @@ internal import SmallWebCore
 /// says there is carried on over the route. It looks nothing up, knows no proxy, and opens no
 /// socket of the network.
 ///
-/// A gate is for one route, so that libcurl, which keeps connections apart by the socket's name,
+/// A gate is for one route, so that libcurl, which keeps connections apart by the socket's path,
 /// never uses one of another route.
 //
 // @unchecked: used on the loop's thread alone.
@@ -39,8 +39,7 @@ final class CurlGate: @unchecked Sendable {
         }
     }
 
-    /// In the abstract namespace.
-    var name: String { listener.name }
+    var path: String { listener.path }
 
     /// libcurl's end of a connection that it is about to make; its own from here on.
     func open(_ tunnel: CurlTunnel) -> Int32 {

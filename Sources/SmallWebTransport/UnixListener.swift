@@ -3,22 +3,35 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// A Unix socket without a file, to which libcurl can connect.
+/// A Unix socket to which libcurl can connect. Its file is gone at once: only this process can name
+/// it, and nothing is left behind.
+///
+/// Not one of the abstract namespace: libcurl (7.88) never uses a connection to such a one again.
 struct UnixListener: ~Copyable {
     private let descriptor: Descriptor
-    /// In the abstract namespace; the system chose it.
-    let name: String
+    /// Keeps the file that has no name any more.
+    private let file: Descriptor
+    /// Valid in this process, while this value lives.
+    let path: String
 
+    /// - Throws: `connect`, also when the directory for temporary files cannot be written to.
     init() throws(FetchError) {
         do throws(SystemError) {
             let descriptor = Descriptor(
                 owning: try systemCall { socket(AF_UNIX, swposix_stream_socket, 0) })
             let number = descriptor.borrowed
-            let name = try Self.bind(number)
+            let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+            let name = "/smallweb-" + String(UInt64.random(in: 0 ... .max), radix: 16)
+            // There is little room for a path.
+            let place = (directory.utf8.count < 60 ? directory : "/tmp") + name
+            try Self.bind(number, to: place)
+            defer { unlink(place) }
             _ = try systemCall { listen(number, SOMAXCONN) }
             _ = fcntl(number, F_SETFL, O_NONBLOCK)
+            let file = Descriptor(owning: try systemCall { swposix_open_path(place) })
+            path = "/proc/self/fd/\(file.borrowed)"
+            self.file = file
             self.descriptor = descriptor
-            self.name = name
         } catch {
             throw FetchError(
                 .connect, .connect, "no socket for libcurl: \(error.sentence)",
@@ -50,6 +63,16 @@ struct UnixListener: ~Copyable {
         }
         if let number { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
         return number.map { ($0, Self.name(address, length)) }
+    }
+
+    private static func bind(_ number: Int32, to path: String) throws(SystemError) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let length = socklen_t(MemoryLayout<sa_family_t>.size + path.utf8.count + 1)
+        _ = try withSocketAddress(of: &address) { pointer throws(SystemError) in
+            try systemCall { Glibc.bind(number, pointer, length) }
+        }
     }
 
     /// With no name at all, Linux finds one (unix(7), autobind).

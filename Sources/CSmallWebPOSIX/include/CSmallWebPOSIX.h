@@ -55,6 +55,10 @@ const char *_Nonnull const *_Nullable swposix_arguments(void);
 // libcurl's header first, which includes the same one.
 static const int swposix_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
 
+// A descriptor of the file itself, whatever its kind, which stays when its name goes (O_PATH);
+// closed on exec; -1 and errno.
+int swposix_open_path(const char *_Nonnull path);
+
 // A descriptor that becomes readable when the child `pid` has ended, closed on exec; -1 where the
 // kernel has none.
 int swposix_pidfd_open(int pid);
