@@ -50,7 +50,7 @@ struct TrustCommand: Sendable {
                 ("smallweb trust replace --force example.org", "By the key that it has now"),
                 (
                     "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"",
-                    "By a hash from its owner"
+                    "By its hash"
                 ),
             ],
             operands: [.knownHost], options: ["pin", "force", "input", "json"] + ofConnections
