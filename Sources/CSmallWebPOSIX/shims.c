@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "CSmallWebPOSIX.h"
 
+#include <fcntl.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -130,4 +131,8 @@ void swposix_die_of(int signal_number) {
     signal(signal_number, SIG_DFL);
     unblock(signal_number);
     raise(signal_number);
+}
+
+int swposix_open_path(const char *path) {
+    return open(path, O_PATH | O_CLOEXEC);
 }
