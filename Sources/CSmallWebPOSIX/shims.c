@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "CSmallWebPOSIX.h"
 
-#include <fcntl.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -131,8 +130,4 @@ void swposix_die_of(int signal_number) {
     signal(signal_number, SIG_DFL);
     unblock(signal_number);
     raise(signal_number);
-}
-
-int swposix_open_path(const char *path) {
-    return open(path, O_PATH | O_CLOEXEC);
 }

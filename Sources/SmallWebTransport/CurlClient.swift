@@ -67,12 +67,6 @@ package struct CurlClient: HTTPClient {
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
-                // Only a proxy may say that.
-                if transfer.reply.status == 407, let proxy = forwardingProxy(request) {
-                    throw FetchError(
-                        .proxy, .proxy, "\(proxy): the proxy asks for a user and password: 407",
-                        remedy: .giveProxyCredentials)
-                }
                 if let connection = transfer.connection {
                     try await emit(.connected(connection))
                     for note in connection.notes { try await emit(.note(note)) }
