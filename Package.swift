@@ -93,8 +93,10 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
     targets.append(
         .executableTarget(
             name: "smallweb-fuzz",
-            dependencies: ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWeb"]
-                + pluginTargets,
+            dependencies: [
+                "SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWeb",
+                "SmallWebTransport",
+            ] + pluginTargets,
             path: "Tests/Fuzz", exclude: ["run.sh"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }

@@ -30,6 +30,17 @@ package struct Fetcher: Sendable {
             (options.trustStore, options.http, options.proxies) = try rulesAfterRedirect(uri)
             return options
         }
+
+        /// Which way a connection goes.
+        func way(
+            for scheme: Scheme, to endpoint: Endpoint
+        ) throws(FetchError) -> ProxySettings.Choice {
+            // A Unix socket is the way, and nothing of the network.
+            guard !scheme.dialsForItself || http.unixSocket == nil else {
+                return .init(route: .direct, reason: nil)
+            }
+            return try proxies.choice(for: scheme, to: endpoint)
+        }
     }
 
     package let registry: Registry

@@ -233,7 +233,7 @@ struct Hops {
     private func way(of request: Request) throws(FetchError) -> Route? {
         guard request.uri.host != nil else { return nil }
         let isFirst = request.uri == origin
-        return try fetcher.options.applied(to: request.uri, isFirst: isFirst).proxies.choice(
+        return try fetcher.options.applied(to: request.uri, isFirst: isFirst).way(
             for: request.scheme, to: request.endpoint
         ).route
     }

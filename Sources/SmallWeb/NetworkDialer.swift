@@ -48,11 +48,7 @@ struct NetworkDialer: Dialer {
 
     /// Which way a connection goes.
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
-        // A Unix socket is the way, and nothing of the network.
-        guard !scheme.dialsForItself || options.http.unixSocket == nil else {
-            return .init(route: .direct, reason: nil)
-        }
-        return try options.proxies.choice(for: scheme, to: endpoint)
+        try options.way(for: scheme, to: endpoint)
     }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {

@@ -67,12 +67,6 @@ package struct CurlClient: HTTPClient {
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
-                // Only a proxy may say that.
-                if transfer.reply.status == 407, let proxy = forwardingProxy(request) {
-                    throw FetchError(
-                        .proxy, .proxy, "\(proxy): the proxy asks for a user and password: 407",
-                        remedy: .giveProxyCredentials)
-                }
                 if let connection = transfer.connection {
                     try await emit(.connected(connection))
                     for note in connection.notes { try await emit(.note(note)) }
@@ -82,6 +76,7 @@ package struct CurlClient: HTTPClient {
                     try await emit(
                         .sent(transfer.sent, method: String(decoding: method, as: UTF8.self)))
                 }
+                try checkAnswer(transfer.reply, request)
                 try await onReply(transfer.reply)
                 silence = Silence(request.limits.idleSeconds)
             }
@@ -112,6 +107,7 @@ package struct CurlClient: HTTPClient {
                 throw FetchError(
                     .protocolError, .header, "the server closed within the reply's header")
             }
+            try checkAnswer(transfer.reply, request)
             try await onReply(transfer.reply)
         }
         return Self.completeness(transfer.reply, request)
@@ -236,9 +232,23 @@ package struct CurlClient: HTTPClient {
     /// The proxy that gets the request itself, with the whole URL, instead of a tunnel.
     private func forwardingProxy(_ request: HTTPRequest) -> Proxy? {
         guard case .proxy(let proxy) = route, !proxy.isSOCKS, request.uri.scheme == "http",
-            request.endpoint.security == .none
+            request.endpoint.security == .none,
+            // What goes elsewhere than its URL says needs a tunnel, as with curl.
+            settings.target(of: request.endpoint) == request.endpoint
         else { return nil }
         return proxy
+    }
+
+    /// - Throws: `proxy` for what only the proxy can have said, and not the server.
+    private func checkAnswer(
+        _ reply: HTTPReply, _ request: HTTPRequest
+    ) throws(FetchError) {
+        guard reply.status == 407, let proxy = forwardingProxy(request) else { return }
+        throw FetchError(
+            .proxy, .proxy,
+            "\(proxy): the proxy refused the request: 407 "
+                + String(decoding: reply.reason, as: UTF8.self),
+            remedy: .giveProxyCredentials)
     }
 
     /// - Throws: `connect` for a host that only its own proxy can reach.

@@ -49,7 +49,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,
     "line-framer": lineFramer, "http-date": httpDate, "media-type": mediaType, "pack": pack,
-    "pack-deltas": packDeltas, "pkt-line": pktLine, "ref-pattern": refPattern,
+    "pack-deltas": packDeltas, "pkt-line": pktLine, "proxy": proxy, "ref-pattern": refPattern,
     "reference": reference, "spartan-header": spartanHeader, "spartan-request": spartanRequest,
     "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
 ]

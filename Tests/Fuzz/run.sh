@@ -40,10 +40,16 @@ printf '%b' '\007[certificate]\n"h" = "!"' >"$work/seeds/trust-ncgopher"
 printf '%b' '\010h|1965|$' >"$work/seeds/trust-av98"
 printf '%b' '\011h/192.0.2.1/$\t3' >"$work/seeds/trust-offpunk"
 
+# The first byte says whether the client shows a user and insists on that.
+printf '%b' '\000\005\000\005\000\000\001\177\000\000\001\007\255' >"$work/seeds/proxy-socks5"
+printf '%b' '\003\005\002\001\000\005\000\000\003\003abc\007\255' >"$work/seeds/proxy-login"
+printf '%b' '\000\000\132\001\002\003\004\005\006' >"$work/seeds/proxy-socks4"
+printf '%b' '\000HTTP/1.1 100 \n\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n' >"$work/seeds/proxy-connect"
+
 targets=${*:-bindings delta finger gemtext gemini-header gemini-request git-address git-fetch git-refs \
     gopher-address gopher-menu gopher-opening gopher-text http-date json known-hosts line-framer \
-    media-type pack pack-deltas pkt-line ref-pattern reference spartan-header spartan-request \
-    terminal-text tree trust-format uri wrap}
+    media-type pack pack-deltas pkt-line proxy ref-pattern reference spartan-header \
+    spartan-request terminal-text tree trust-format uri wrap}
 share=$((seconds / $(echo "$targets" | wc -w)))
 [ "$share" -gt 0 ] || share=1
 for target in $targets; do

@@ -196,6 +196,42 @@ public final class Peer {
         setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(isOn ? 0 : 1))
     }
 
+    // MARK: Passing on
+
+    /// Carries bytes both ways between the client and a connected socket until either ends.
+    ///
+    /// - Parameter first: What the client has already said.
+    public func relay(_ other: Int32, first: [UInt8] = []) {
+        unread = first + unread
+        var scratch = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let bytes = take(unread.count)
+            guard bytes.isEmpty || Self.deliver(bytes, to: other) else { return }
+            var waiting = [descriptor, other].map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
+            let hasPending = ssl.map { SSL_pending($0) > 0 } ?? false
+            let ready = poll(&waiting, 2, hasPending ? 0 : -1)
+            if ready < 0 && errno == EINTR { continue }
+            if hasPending || waiting[0].revents != 0, !fill() { return }
+            guard waiting[1].revents != 0 else { continue }
+            let count = recv(other, &scratch, scratch.count, 0)
+            guard count > 0, write(Array(scratch.prefix(count))) else { return }
+        }
+    }
+
+    private static func deliver(_ bytes: [UInt8], to other: Int32) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(other, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            sent += count
+        }
+        return true
+    }
+
     // MARK: Ending
 
     /// Ends TLS properly; TCP stays open until the handler returns.

@@ -108,7 +108,8 @@ struct GetCommand: Sendable {
             || settings.configuration.hasSections
         guard
             writesFiles || !output.files.isEmpty || records.areWanted
-                || settings.run.ledger != nil || settings.connection.proxies.runsCommand || Self.hasList(operands) || Environment.isTerminal(2)
+                || settings.run.ledger != nil || settings.connection.proxies.runsCommand
+                || Self.hasList(operands) || Environment.isTerminal(2)
         else { return await fetchAll(settings, fetcher) }
         let job = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
         let watch = Task(executorPreference: loop) {

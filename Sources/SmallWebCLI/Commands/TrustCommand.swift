@@ -50,7 +50,7 @@ struct TrustCommand: Sendable {
                 ("smallweb trust replace --force example.org", "By the key that it has now"),
                 (
                     "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"",
-                    "By a hash from its owner"
+                    "By its hash"
                 ),
             ],
             operands: [.knownHost], options: ["pin", "force", "input", "json"] + ofConnections
@@ -272,17 +272,18 @@ struct TrustCommand: Sendable {
     /// - Returns: `sha256:HEX` of the key that is there.
     @discardableResult
     private func probe(_ place: String, _ store: TrustStore) throws(FetchError) -> String? {
-        guard let colon = place.lastIndex(of: ":"),
-            let port = UInt16(place[place.index(after: colon)...])
-        else { throw usageError("\"\(place)\" is no HOST:PORT") }
-        let host = place[..<colon].filter { $0 != "[" && $0 != "]" }
-        var options = Fetcher.Options(trustStore: store)
         guard let scheme = Settings.plugins.schemeOfHosts else {
             throw usageError("no scheme has keys that are pinned")
         }
+        // As hosts of URLs are: another may be a command's option.
+        let uri = try URI(parsing: "\(scheme.name)://\(place)/")
+        guard let host = uri.host, let port = uri.port else {
+            throw usageError("\"\(place)\" is no HOST:PORT")
+        }
+        var options = Fetcher.Options(trustStore: store)
         // What a section of the config file says about the host holds here too.
         let settings = try settings.configuration.applied(
-            to: settings, for: "\(scheme.name)://\(place)/")
+            to: settings, for: uri.description)
         options.resolver.overrides = settings.connection.resolverOverrides
         options.resolver.family = settings.connection.family
         options.proxies = try settings.connection.readProxies()

@@ -35,7 +35,7 @@ enum Help {
         // A command without URLs has options of its own.
         let own = command.options.filter {
             command.operands.first != .url && [.store, .config].contains($0.group)
-                || command.isAction && !$0.isForAll
+                || command.isAction && !$0.isForAll && !Option.ofConfiguration.contains($0.long)
         }
         let first = command.mainOptions + own.map(\.long)
         let names = first + mainOptions.filter { !first.contains($0) }

@@ -18,6 +18,8 @@ final class CommandCarrier: Carrier {
     private var hasReceived = false
     private(set) var ending: StreamEnding?
 
+    /// Not one of `waitpid`.
+    private static let unknown: Int32 = -1
     /// How long it may take to end when it is told to.
     private static let endMilliseconds: Int32 = 200
 
@@ -150,6 +152,13 @@ final class CommandCarrier: Carrier {
             ending = .endOfFile
             return .endOfFile
         }
+        guard status != Self.unknown || hasReceived else {
+            throw .proxy("the proxy command ended without a reply")
+        }
+        guard status != Self.unknown else {
+            ending = .endOfFile
+            return .endOfFile
+        }
         let reason =
             status & 0x7F == 0
             ? "exit status \(status >> 8 & 0xFF)" : "signal \(status & 0x7F)"
@@ -161,8 +170,10 @@ final class CommandCarrier: Carrier {
     private func reaped() -> Bool {
         if status != nil { return true }
         var number: Int32 = 0
-        guard waitpid(process, &number, WNOHANG) == process else { return false }
-        status = number
+        let ended = waitpid(process, &number, WNOHANG)
+        // Where SIGCHLD is ignored, as some parents leave it, the system keeps no status.
+        guard ended == process || ended < 0 && errno == ECHILD else { return false }
+        status = ended == process ? number : Self.unknown
         return true
     }
 

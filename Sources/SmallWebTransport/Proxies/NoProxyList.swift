@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import SmallWebCore
 
 /// The hosts that need no proxy, by curl's rules: names, which stand for all below them too, with
 /// or without a dot before them; addresses; networks as `10.0.0.0/8`; `*` for every host.
@@ -36,7 +37,7 @@ struct NoProxyList: Sendable, Hashable {
         else { return false }
         var bits = address.count * 8
         if parts.count > 1 {
-            guard let count = Int(parts[1]), 0...bits ~= count else { return false }
+            guard let count = ASCII.decimal(parts[1].utf8, max: bits) else { return false }
             bits = count
         }
         return zip(network, address).enumerated().allSatisfy { index, pair in

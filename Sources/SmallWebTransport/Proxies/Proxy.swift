@@ -71,6 +71,10 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
             let place = text.dropFirst("tor://".count)
             text = "socks5h://" + (place.isEmpty ? "127.0.0.1" : place)
         }
+        // What is wrong with it may be quoted, and it may hold a password.
+        guard URI.scheme(of: text) != nil else {
+            throw .usage("the proxy's URL: no scheme before ://")
+        }
         let uri: URI
         do throws(FetchError) {
             uri = try URI(parsing: text)

@@ -186,9 +186,9 @@ struct SOCKS4Conversation: ProxyConversation {
         // An address that cannot be, and the name behind the user.
         case .name(let host, _): (address, name) = ([0, 0, 0, 1], host.utf8 + [0])
         }
-        guard user.utf8.count <= 255, name.count <= 256, !user.utf8.contains(0) else {
-            throw .proxy("the host's name or the user is too long for SOCKS")
-        }
+        guard user.utf8.count <= 255, name.count <= 256, !user.utf8.contains(0),
+            !name.dropLast().contains(0)
+        else { throw .proxy("the host's name or the user is too long for SOCKS") }
         request = [4, 1] + target.portBytes + address + user.utf8 + [0] + name
     }
 
@@ -219,6 +219,8 @@ struct ConnectConversation: ProxyConversation {
     private var hasSent = false
     /// All of the header so far.
     private var header: [UInt8] = []
+    /// Of interim replies, which may never end.
+    private var interimBytes = 0
 
     static let headerBytesMax = 16_384
 
@@ -235,18 +237,15 @@ struct ConnectConversation: ProxyConversation {
             return .send(request)
         }
         header += received
-        let missing = Self.missingBytes(header)
-        if missing > 0 {
-            guard header.count < Self.headerBytesMax else {
-                throw .proxy("the header of the proxy's reply is too long")
-            }
-            // What is no HTTP may never have an end.
-            let prefix = Array("HTTP/1.".utf8)
-            guard zip(header, prefix).allSatisfy({ $0 == $1 }) else {
-                throw .proxy("the proxy does not speak HTTP")
-            }
-            return .receive(missing)
+        // What is no HTTP may never have an end.
+        guard zip(header, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }), !received.contains(0) else {
+            throw .proxy("the proxy does not speak HTTP")
         }
+        let missing = Self.missingBytes(header)
+        guard interimBytes + header.count + missing <= Self.headerBytesMax else {
+            throw .proxy("the header of the proxy's reply is too long")
+        }
+        if missing > 0 { return .receive(missing) }
         let line = header.prefix { $0 != ASCII.carriageReturn && $0 != ASCII.lineFeed }
         let words = line.split(separator: ASCII.space, maxSplits: 2)
         guard words.count > 1, words[1].count == 3, words[1].allSatisfy(ASCII.isDigit),
@@ -256,8 +255,9 @@ struct ConnectConversation: ProxyConversation {
         case 101: break
         // Interim: the reply is still to come.
         case 100...199:
+            interimBytes += header.count
             header = []
-            return .receive(Self.missingBytes([]))
+            return try next([])
         case 200...299: return .done
         default: break
         }

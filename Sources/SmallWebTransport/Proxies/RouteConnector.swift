@@ -92,7 +92,8 @@ struct RouteConnector {
                 let carrier = try await secured(socket, proxy)
                 connected = Connected(carrier: carrier, address: connected.address)
                 if let target {
-                    connected.notes = try await shakeHands(carrier, with: proxy, target)
+                    connected.notes = try await shakeHands(
+                        carrier, with: proxy, target, for: endpoint.host)
                 }
                 moments.proxied = .now
                 return connected
@@ -147,9 +148,10 @@ struct RouteConnector {
     }
 
     private func shakeHands(
-        _ carrier: any Carrier, with proxy: Proxy, _ target: ProxyTarget
+        _ carrier: any Carrier, with proxy: Proxy, _ target: ProxyTarget, for host: String
     ) async throws(FetchError) -> [Note] {
-        let isolated = Proxy.Credentials(user: target.host, password: "isolated")
+        // The name, even where the proxy gets an address, which other hosts may have too.
+        let isolated = Proxy.Credentials(user: host, password: "isolated")
         let isIsolated = proxy.isolation != .none && proxy.credentials == nil
         let credentials = isIsolated ? isolated : proxy.credentials
         switch proxy.kind {
