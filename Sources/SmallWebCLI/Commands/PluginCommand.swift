@@ -21,7 +21,7 @@ extension Command {
 struct PluginCommand {
     fileprivate static let actions = [
         Command.action(
-            "plugin list", "each plugin with its schemes",
+            "list", "each plugin with its schemes",
             manual: "Lists name, kind, schemes, version, place and problem: what is wrong with a "
                 + "plugin that cannot be used, or which one is used in its place.",
             examples: [("smallweb plugin list --json | jq .name", "Their names")],
@@ -31,7 +31,7 @@ struct PluginCommand {
             return 0
         },
         Command.action(
-            "plugin show NAME|DIR", "its facts, options and bounds",
+            "show NAME|DIR", "its facts, options and bounds",
             examples: [("smallweb plugin show ./dict", "Of a folder that is not installed")],
             operands: [.text], options: []
         ) { _, words throws(FetchError) in

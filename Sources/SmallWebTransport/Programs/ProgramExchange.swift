@@ -60,6 +60,7 @@ package struct ProgramExchange: ProgramRunner {
         var silence = silenceEnd(program)
         while true {
             var hasMoved = try await turns.handOut(onOutput)
+            try turns.readRequest()
             if try turns.wantsServer(isAnswered: isAnswered()) {
                 turns.channel = try await network.connect(program.transport)
                 hasMoved = true
@@ -225,13 +226,15 @@ private final class ProgramTurns {
         return try process.reap() == nil
     }
 
+    /// What the program writes for its server; without one, to nowhere.
+    func readRequest() throws(FetchError) {
+        guard toServer.isEmpty else { return }
+        let bytes = try read(output)
+        if program.transport != .none { toServer.bytes = Array(bytes) }
+    }
+
     /// - Returns: What has gone out.
     func moveToServer() throws(FetchError) -> [UInt8] {
-        if toServer.isEmpty {
-            let bytes = try read(output)
-            // Without a server there is nobody to tell.
-            if program.transport != .none { toServer.bytes = Array(bytes) }
-        }
         guard let channel else { return [] }
         var sent: [UInt8] = []
         while !toServer.isEmpty {
