@@ -41,7 +41,7 @@ public struct ProgramRequest: Sendable {
     /// What it may use.
     public var limits = Limits()
     /// Those of the fetch.
-    public let fetchLimits: SmallWebCore.Limits
+    public var fetchLimits: SmallWebCore.Limits
 
     /// A run without an upload, under the default limits.
     public init(

@@ -76,11 +76,17 @@ package struct PluginFolder: Sendable {
 
 /// Where plugins are found that are programs.
 package enum PluginFolders {
+    private static let named = Locked<[String]>([])
+
+    /// Folders that come before all others, for the rest of the process.
+    package static func put(first paths: [String]) { named.withLock { $0 = paths } }
+
     /// In the order in which the first of a name wins; never the working directory.
     package static func all() -> [PluginFolder] {
-        parents().flatMap { parent in
-            subfolders(of: parent).map { PluginFolder("\(parent)/\($0)") }
-        }
+        named.withLock { $0 }.map { PluginFolder($0) }
+            + parents().flatMap { parent in
+                subfolders(of: parent).map { PluginFolder("\(parent)/\($0)") }
+            }
     }
 
     /// The first of that name.
@@ -104,6 +110,16 @@ package enum PluginFolders {
             }
         }
         return nil
+    }
+
+    /// The schemes of all that can be used, but for those that are built in.
+    package static func schemes() -> [Scheme] {
+        var schemes: [Scheme] = []
+        for scheme in all().flatMap({ (try? $0.manifest.get())?.schemes ?? [] })
+        where !(Registry.builtIn.schemes + schemes).contains(where: { $0.name == scheme.name }) {
+            schemes.append(scheme)
+        }
+        return schemes
     }
 
     /// The directory of those that the user has added; `nil` without a home.

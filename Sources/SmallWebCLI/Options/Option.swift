@@ -31,6 +31,15 @@ struct Option: Sendable {
             }
             return groups + afterProtocols
         }()
+
+        /// The same with those of further options.
+        static func of(_ options: [Option]) -> [Group] {
+            var groups = all
+            for option in options where !groups.contains(option.group) {
+                groups.append(option.group)
+            }
+            return groups
+        }
     }
 
     enum Action: Sendable {
