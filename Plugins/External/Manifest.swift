@@ -38,9 +38,18 @@ public struct Manifest: Sendable {
     /// Largest manifest.
     public static let bytesMax = 1 << 20
 
-    /// - Parameter reserved: The names that records use already.
+    /// The members that records have already: the facts of a plugin are under its name.
+    static let reservedNames: Set<String> = [
+        "attempts", "base64", "body", "bytes", "charset", "class", "code", "date", "error", "exit",
+        "final_url", "git", "gopher", "headers", "hint", "http", "i", "id",
+        "kind", "lang", "line", "links", "message", "meta", "mime", "n", "name", "offset", "oid",
+        "ok", "outcome", "page", "partial", "peeled", "plugin", "raw", "redirects", "refs",
+        "remote", "retry_after", "same_host", "scheme", "seq", "size", "status", "tag", "text",
+        "time", "tls", "trust", "type", "url", "url_input", "v", "version", "warnings",
+    ]
+
     /// - Throws: `plugin`, naming the member that breaks a rule.
-    public init(parsing text: [UInt8], reserved: Set<String> = []) throws(FetchError) {
+    public init(parsing text: [UInt8]) throws(FetchError) {
         let value: JSONValue
         do throws(FetchError) {
             value = try JSONValue.parse(text[...])
@@ -52,7 +61,7 @@ public struct Manifest: Sendable {
             throw ManifestReader.problem("has no \"v\": 1")
         }
         name = try reader.name("name")
-        guard !reserved.contains(name) else {
+        guard !Self.reservedNames.contains(name) else {
             throw ManifestReader.problem("has the name \"\(name)\", which records use already")
         }
         version = try reader.text("version") ?? ""
