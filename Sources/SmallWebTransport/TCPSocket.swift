@@ -123,22 +123,7 @@ final class TCPSocket: Carrier {
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        let interest = interest(readiness)
-        // At the end of a turn nothing has said EAGAIN, so no edge will come: only step aside.
-        let result =
-            if let interest {
-                await loop.wait(for: [interest], by: deadline)
-            } else {
-                await loop.wait(for: [], by: .now)
-            }
-        switch result {
-        case .ready: return
-        case .cancelled: throw .cancelled
-        case .timedOut:
-            guard interest == nil && Instant.now < deadline else {
-                throw .silence(readiness == .readable ? .body : .send)
-            }
-        }
+        try await loop.wait(interest(readiness), for: readiness, by: deadline)
     }
 
     func interest(_ readiness: Readiness) -> Interest? {
@@ -151,5 +136,31 @@ final class TCPSocket: Carrier {
         var one: Int32 = 1
         setsockopt(
             descriptor.borrowed, Int32(level), name, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+}
+
+extension EventLoop {
+    /// Waits for the server on behalf of a socket.
+    ///
+    /// - Parameter interest: `nil` at the end of the socket's turn: nothing has said EAGAIN, so no
+    ///   edge will come, and this only steps aside.
+    /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
+    func wait(
+        _ interest: Interest?, for readiness: Readiness, by deadline: Instant
+    ) async throws(FetchError) {
+        let result =
+            if let interest {
+                await wait(for: [interest], by: deadline)
+            } else {
+                await wait(for: [], by: .now)
+            }
+        switch result {
+        case .ready: return
+        case .cancelled: throw .cancelled
+        case .timedOut:
+            guard interest == nil && Instant.now < deadline else {
+                throw .silence(readiness == .readable ? .body : .send)
+            }
+        }
     }
 }
