@@ -4,17 +4,18 @@
 
 usage: guppy-server.py [--port N] [--loss PERCENT] [--double PERCENT] [--reorder MILLISECONDS]
                        [--seed N] [--window N] [--resend MILLISECONDS] [--chunk BYTES]
+       guppy-server.py --content N
 
-The port, picked by the system unless given, is printed. All that befalls datagrams, in both
-directions, follows from the seed and the number of the request.
+The port, picked by the system unless given, is printed. What befalls the nth datagram of either
+direction follows from the seed. With --content, prints what /bytes/N is.
 
-    /bytes/N        N bytes, which follow from N: `bytes(sha256 of "N/block", …)`
+    /bytes/N        N bytes, which follow from N
     /greet          asks for input, and greets
     /old            redirects to /bytes/10
-    /missing, else  an error
     /silent         nothing
     /cut/N          N bytes, and never the end
-    /low/N          the same as bytes, with a number that begins with 3 or 4: 39 or 41
+    /low/N          N bytes from the packet 39 or 41 on
+    else            an error
 """
 
 import argparse
@@ -23,6 +24,7 @@ import heapq
 import random
 import select
 import socket
+import sys
 import time
 from urllib.parse import unquote, urlsplit
 
@@ -130,7 +132,8 @@ def serve(plan):
         now = time.monotonic()
         pause = min(arriving.pause(now), leaving.pause(now), max(0, asleep_until - now))
         # An idle server has nothing to resend.
-        select.select([server], [], [], pause if sessions or arriving.flying or leaving.flying else None)
+        is_idle = not (sessions or arriving.flying or leaving.flying)
+        select.select([server], [], [], None if is_idle else pause)
         now = time.monotonic()
         while True:
             try:
@@ -176,7 +179,12 @@ if __name__ == "__main__":
     parser.add_argument("--window", type=int, default=32)
     parser.add_argument("--resend", type=float, default=100)
     parser.add_argument("--chunk", type=int, default=1024)
+    parser.add_argument("--content", type=int)
+    plan = parser.parse_args()
+    if plan.content is not None:
+        sys.stdout.buffer.write(content(plan.content))
+        sys.exit()
     try:
-        serve(parser.parse_args())
+        serve(plan)
     except KeyboardInterrupt:
         pass
