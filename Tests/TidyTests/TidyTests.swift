@@ -242,6 +242,9 @@ import Testing
         let registry = try String(
             contentsOfFile: Self.root + "/Sources/SmallWebPlugins/BuiltIn.swift", encoding: .utf8)
         for name in try FileManager.default.contentsOfDirectory(atPath: Self.root + "/Plugins") {
+            // A plugin that is a program has no target, and is found when smallweb runs.
+            let facts = "\(Self.root)/Plugins/\(name)/plugin.json"
+            if FileManager.default.fileExists(atPath: facts) { continue }
             #expect(manifest.contains("\"\(name)\""))
             #expect(registry.contains("\(name)Plugin()"))
         }

@@ -81,11 +81,9 @@ package struct ProgramExchange: ProgramRunner {
             }
             let patience = min(deadline, silence)
             let moment = isAnswered() ? patience : min(patience, turns.dialMoment)
-            switch await turns.wait(by: moment) {
-            case .ready: break
-            case .cancelled: throw .cancelled
-            case .timedOut: if Instant.now >= patience { throw .silence(.body) }
-            }
+            if await turns.wait(by: moment) == .cancelled { throw .cancelled }
+            // Something may be ready for ever without a byte: empty datagrams.
+            if Instant.now >= patience { throw .silence(.body) }
         }
     }
 
