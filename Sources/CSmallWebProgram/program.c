@@ -84,7 +84,9 @@ static void become(struct start *start, pid_t supervisor) {
     const struct swprogram *program = start->program;
     int is_first = start->flags & CLONE_NEWPID;
     start->said.stage = SWPROGRAM_SET_UP;
-    setsid();
+    // It is in the session of its supervisor, where there is no terminal and none to be had, but
+    // signals to its own group are for it alone.
+    setpgid(0, 0);
     if (!is_first && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != supervisor) _exit(0);
     confine_capabilities();
     start->said.stage = SWPROGRAM_FOLDER;
