@@ -52,7 +52,7 @@ static const int refused[] = {
     SYS_finit_module, SYS_delete_module, SYS_open_by_handle_at, SYS_reboot, SYS_swapon,
     SYS_swapoff, SYS_acct, SYS_quotactl, SYS_syslog, SYS_settimeofday, SYS_clock_settime,
     SYS_adjtimex, SYS_clock_adjtime, SYS_sethostname, SYS_setdomainname, SYS_vhangup,
-    SYS_lookup_dcookie, SYS_fanotify_init,
+    SYS_fanotify_init,
 #ifdef __x86_64__
     SYS_iopl, SYS_ioperm, SYS_modify_ldt,
 #endif

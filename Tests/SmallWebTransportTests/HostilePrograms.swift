@@ -151,6 +151,10 @@ struct HostileProgram: Sendable, CustomTestStringConvertible {
             "writes into its own folder", "echo x > new || echo refused", .exited(0), "refused\n",
             needs: .landlock),
         sh(
+            "reads terminals",
+            "ls /dev/pts || cat /dev/ptmx || echo refused; head -c 9 /dev/zero | wc -c",
+            .exited(0), "refused\n9\n", needs: .landlock),
+        sh(
             "moves its temporary directory", "mv \"$TMPDIR\" \"$TMPDIR-moved\" || echo refused",
             .exited(0), "refused\n", needs: .landlock),
         sh(

@@ -145,6 +145,8 @@ package struct Confinement: Sendable, Hashable {
             }
             above += "/" + component
         }
+        // Of these, the supervisor allows the few that are harmless.
+        paths.removeAll { $0 == "/dev" }
         Self.known.withLock { $0[home] = paths }
         return paths
     }
