@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -88,8 +89,7 @@ static void become(struct start *start) {
     const struct swprogram *program = start->program;
     int is_first = start->flags & CLONE_NEWPID;
     start->said.stage = SWPROGRAM_SET_UP;
-    // It is in the session of its supervisor, where there is no terminal and none to be had, but
-    // signals to its own group are for it alone.
+    // Signals to its own group are for it alone.
     setpgid(0, 0);
     if (!is_first && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != start->supervisor)
         _exit(0);
@@ -262,12 +262,25 @@ static void say(struct start *start, int stage, int number) {
     (void)!write(start->report, &start->said, sizeof start->said);
 }
 
+// Its signals are for smallweb, its keys for the user. A new session would do it, too, but where the
+// kernel shares the processor between sessions (autogroups) the program would begin by waiting for
+// all others: that is milliseconds on a busy machine.
+static void leave_terminal(void) {
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int is_left = terminal < 0 ? errno == ENXIO : ioctl(terminal, TIOCNOTTY) == 0;
+    if (terminal >= 0) close(terminal);
+    if (is_left) {
+        setpgid(0, 0);
+    } else {
+        setsid();
+    }
+}
+
 static _Noreturn void supervise(struct start start) {
     int is_first = start.flags & CLONE_NEWPID;
     // Those of smallweb are about its own descriptors. All are blocked.
     for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
-    // Away from the terminal, whose signals are for smallweb.
-    setsid();
+    leave_terminal();
     prctl(PR_SET_NAME, "smallweb-plugin");
     if (!is_first) prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (arrange(&start) != 0) {
