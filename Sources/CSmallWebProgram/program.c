@@ -262,9 +262,9 @@ static void say(struct start *start, int stage, int number) {
     (void)!write(start->report, &start->said, sizeof start->said);
 }
 
-// Its signals are for smallweb, its keys for the user. A new session would do it, too, but where the
-// kernel shares the processor between sessions (autogroups) the program would begin by waiting for
-// all others: that is milliseconds on a busy machine.
+// Its signals are for smallweb, its keys for the user. A new session would do it, too, but where
+// the kernel shares the processor between sessions (autogroups) the program would begin by waiting
+// for all others: that is milliseconds on a busy machine.
 static void leave_terminal(void) {
     int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     int is_left = terminal < 0 ? errno == ENXIO : ioctl(terminal, TIOCNOTTY) == 0;

@@ -14,7 +14,9 @@ func contain(_ words: [String]) -> Never {
         while true {
             var event = pollfd(fd: process.endDescriptor, events: Int16(POLLIN), revents: 0)
             poll(&event, 1, -1)
-            if try process.reap() != nil { exit(1) }
+            guard try process.reap() != nil else { continue }
+            process.end()
+            exit(1)
         }
     } catch {
         fail("\(error)")

@@ -56,8 +56,9 @@ final class TemporaryDirectory {
         isRemoved = true
         Self.empty(descriptor.borrowed)
         rmdir(path.systemName)
-        if !Self.hasSwept.exchange(true, ordering: .relaxed) {
-            Self.sweep(directory(of: path))
+        let parent = directory(of: path)
+        if parent == Self.parent, !Self.hasSwept.exchange(true, ordering: .relaxed) {
+            Self.sweep(parent)
         }
     }
 
