@@ -75,7 +75,8 @@ var targets: [Target] = [
         path: "Tests/SmallWebTestSupport", swiftSettings: strict,
         linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     .executableTarget(
-        name: "smallweb-loopback", dependencies: ["SmallWebTestSupport"],
+        name: "smallweb-loopback",
+        dependencies: ["SmallWebTestSupport", "SmallWebCore", "SmallWebTransport"],
         path: "Tests/Loopback", exclude: ["demo.sh"], swiftSettings: strict),
 
     tests("SmallWebCoreTests", ["SmallWebCore"]),

@@ -70,6 +70,10 @@ static void allow(int ruleset, const char *path, uint64_t rights) {
     close(rule.directory);
 }
 
+// Of those in /dev: a terminal of the user's would give what the user types.
+static const char *const devices[] = {
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", NULL};
+
 int confine_files(const struct swprogram *program) {
     int version = swprogram_landlock();
     if (version == 0 || program->without & SWPROGRAM_LANDLOCK) return 0;
@@ -79,6 +83,7 @@ int confine_files(const struct swprogram *program) {
     if (ruleset < 0) return 0;
     const uint64_t reading = EXECUTE | READ_FILE | READ_DIRECTORY;
     if (program->readable) {
+        for (const char *const *path = devices; *path; path++) allow(ruleset, *path, reading);
         for (const char *const *path = program->readable; *path; path++)
             allow(ruleset, *path, reading);
         allow(ruleset, program->folder, reading);
@@ -86,7 +91,7 @@ int confine_files(const struct swprogram *program) {
         allow(ruleset, "/", reading);
     }
     allow(ruleset, program->temporary, all.files);
-    allow(ruleset, "/dev/null", all.files & (READ_FILE | WRITE_FILE | TRUNCATE));
+    allow(ruleset, devices[0], all.files & (READ_FILE | WRITE_FILE | TRUNCATE));
     int holds = syscall(RESTRICT_SELF, ruleset, 0) == 0;
     close(ruleset);
     return holds;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,10 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Of a program with its children, threads included. PIDS_MAX is for root, which the first limit does
-// not hold; numbers below 300 are used once only, so it must be well above.
+// Of a program with its children, threads included. PIDS_MAX is for root, which the first limit
+// does not hold; numbers below 300 are used once only, so it must be well above.
 #define PROCESSES_MAX 64
 #define PIDS_MAX "1024"
+
+// For what is done before the program has a stack of its own.
+#define STACK_SIZE (64 << 10)
 
 // Milliseconds to wait for what cannot be listed.
 #define BLIND_MAX 1000
@@ -36,7 +40,7 @@ struct start {
     int flags;                  // namespaces, as for clone()
     int report;
     int parent_end;             // readable when smallweb is gone; -1 where the kernel has none
-    pid_t parent;
+    pid_t parent, supervisor;
     uid_t user;
     gid_t group;
     struct swprogram_report said;
@@ -79,20 +83,23 @@ static int limit_all(struct start *start) {
         ? -1 : 0;
 }
 
-// Becomes the program. It shares its memory with the supervisor, which waits and reads `said`.
-static void become(struct start *start, pid_t supervisor) {
+// Becomes the program. Until then it shares its memory with the supervisor, which waits, and then
+// reads `said`.
+static void become(struct start *start) {
     const struct swprogram *program = start->program;
     int is_first = start->flags & CLONE_NEWPID;
     start->said.stage = SWPROGRAM_SET_UP;
-    setsid();
-    if (!is_first && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != supervisor) _exit(0);
+    // Signals to its own group are for it alone.
+    setpgid(0, 0);
+    if (!is_first && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != start->supervisor)
+        _exit(0);
     confine_capabilities();
     start->said.stage = SWPROGRAM_FOLDER;
     if (chdir(program->folder) != 0) return;
     start->said.stage = SWPROGRAM_SET_UP;
     if (limit_all(start) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
     if (confine_files(program)) start->said.holds |= SWPROGRAM_LANDLOCK;
-    const pid_t protected[] = {start->parent, supervisor};
+    const pid_t protected[] = {start->parent, start->supervisor};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -106,6 +113,12 @@ static void become(struct start *start, pid_t supervisor) {
     }
     start->said.stage = SWPROGRAM_ENDED;
     _exit(0);
+}
+
+static int begin(void *start) {
+    become(start);
+    ((struct start *)start)->said.number = errno;
+    _exit(127);
 }
 
 // MARK: The supervisor
@@ -249,12 +262,25 @@ static void say(struct start *start, int stage, int number) {
     (void)!write(start->report, &start->said, sizeof start->said);
 }
 
+// Its signals are for smallweb, its keys for the user. A new session would do it, too, but where
+// the kernel shares the processor between sessions (autogroups) the program would begin by waiting
+// for all others: that is milliseconds on a busy machine.
+static void leave_terminal(void) {
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int is_left = terminal < 0 ? errno == ENXIO : ioctl(terminal, TIOCNOTTY) == 0;
+    if (terminal >= 0) close(terminal);
+    if (is_left) {
+        setpgid(0, 0);
+    } else {
+        setsid();
+    }
+}
+
 static _Noreturn void supervise(struct start start) {
     int is_first = start.flags & CLONE_NEWPID;
     // Those of smallweb are about its own descriptors. All are blocked.
     for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
-    // Away from the terminal, whose signals are for smallweb.
-    setsid();
+    leave_terminal();
     prctl(PR_SET_NAME, "smallweb-plugin");
     if (!is_first) prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (arrange(&start) != 0) {
@@ -264,13 +290,10 @@ static _Noreturn void supervise(struct start start) {
     if (start.flags & CLONE_NEWUSER) map_user(&start);
     if (is_first) mount_proc(&start);
     if (follow_parent(&start)) _exit(1);
-    volatile pid_t supervisor = getpid();
-    pid_t program = vfork();
-    if (program == 0) {
-        become(&start, supervisor);
-        start.said.number = errno;
-        _exit(127);
-    }
+    start.supervisor = getpid();
+    static char stack[STACK_SIZE] __attribute__((aligned(16)));
+    pid_t program =
+        clone(begin, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
     if (program < 0) {
         say(&start, SWPROGRAM_SET_UP, errno);
         _exit(1);
@@ -279,8 +302,7 @@ static _Noreturn void supervise(struct start start) {
     for (int number = 0; number < SWPROGRAM_DESCRIPTORS; number++) close(number);
     int status = 0;
     if (start.said.stage != SWPROGRAM_EXECUTE || start.said.number != 0) {
-        int stage = start.said.stage;
-        say(&start, stage, start.said.number);
+        say(&start, start.said.stage, start.said.number);
     } else if (wait_for(program, &start, &status)) {
         say(&start, SWPROGRAM_ENDED, status);
     }

@@ -135,7 +135,8 @@ struct NetworkDialer: Dialer {
             _ = try way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
                 to: endpoint, options.resolver, on: loop, by: connectDeadline)
-            try await emit(.connecting(endpoint, address: connection.address ?? ""))
+            let host = connection.address?.bracketedHost ?? endpoint.host
+            try await emit(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
             try await emit(.connected(connection))
             return socket
         }

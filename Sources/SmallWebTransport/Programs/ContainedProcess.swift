@@ -10,6 +10,7 @@ package import SmallWebCore
 package final class ContainedProcess {
     private let supervisor: swprogram_supervisor
     private let temporary: TemporaryDirectory
+    var temporaryPath: String { temporary.path }
     /// For messages.
     private let name: String
     private var report: swprogram_report?
@@ -122,7 +123,8 @@ package final class ContainedProcess {
             if isProgram(path) { return path }
         }
         throw FetchError(
-            .plugin, .plugin, "the program \(name) is in none of the directories of PATH that a"
+            .plugin, .plugin,
+            "the program \(name) is in none of the directories of PATH that a"
                 + " plugin may use", errnoName: SystemError(number: ENOENT).name)
     }
 
@@ -214,7 +216,8 @@ package final class ContainedProcess {
                 errnoName: error.name)
         case Int32(SWPROGRAM_EXECUTE.rawValue) where report.number == ENOENT:
             return FetchError(
-                .plugin, .plugin, "cannot run \(name): the interpreter in its first line is missing",
+                .plugin, .plugin,
+                "cannot run \(name): the interpreter in its first line is missing",
                 errnoName: error.name)
         default: return Self.failure(name, error)
         }

@@ -100,24 +100,33 @@ package struct Confinement: Sendable, Hashable {
         home != "/" && !without.contains(.landlock) && swprogram_landlock() > 0
     }
 
-    private func isHidden(_ path: String) -> Bool {
-        let resolved = resolvingLinks(path)
-        return resolved == home || resolved.hasPrefix(home + "/")
-    }
-
     /// What PATH says for a program that lies in `folder`: without relative places, and without
     /// those that it could see but not run from, at which some shells give up.
     func searchPath(folder: String) -> [String] {
         let all = getenv("PATH").map { String(systemName: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
-        let places = all.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
-        guard hidesHome else { return places }
-        let own = resolvingLinks(folder)
-        return places.filter { place in
-            let resolved = resolvingLinks(place)
-            return !isHidden(resolved) || resolved == own || resolved.hasPrefix(own + "/")
+        let places = Self.places.withLock { known in
+            if let places = known[all] { return places }
+            let places = all.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+                .map { Place(path: $0, resolved: resolvingLinks($0)) }
+            known[all] = places
+            return places
+        }
+        guard hidesHome else { return places.map(\.path) }
+        return places.filter { !$0.isBelow(home) || $0.isBelow(resolvingLinks(folder)) }.map(\.path)
+    }
+
+    /// One of PATH.
+    private struct Place {
+        let path: String
+        let resolved: String
+
+        func isBelow(_ directory: String) -> Bool {
+            resolved == directory || resolved.hasPrefix(directory + "/")
         }
     }
 
+    /// By PATH: each start would ask for the links of every part of every place.
+    private static let places = Locked<[String: [Place]]>([:])
     private static let known = Locked<[String: [String]]>([:])
     /// More siblings than this are other people's homes, and would make each start slow.
     private static let siblingsMax = 256
@@ -136,6 +145,8 @@ package struct Confinement: Sendable, Hashable {
             }
             above += "/" + component
         }
+        // Of these, the supervisor allows the few that are harmless.
+        paths.removeAll { $0 == "/dev" }
         Self.known.withLock { $0[home] = paths }
         return paths
     }

@@ -56,8 +56,9 @@ final class TemporaryDirectory {
         isRemoved = true
         Self.empty(descriptor.borrowed)
         rmdir(path.systemName)
-        if !Self.hasSwept.exchange(true, ordering: .relaxed) {
-            Self.sweep(directory(of: path))
+        let parent = directory(of: path)
+        if parent == Self.parent, !Self.hasSwept.exchange(true, ordering: .relaxed) {
+            Self.sweep(parent)
         }
     }
 
@@ -66,7 +67,8 @@ final class TemporaryDirectory {
         let above = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard above >= 0 else { return }
         let owner = Descriptor(owning: above)
-        for name in names(in: owner.borrowed) where name.starts(with: prefix.systemName.dropLast()) {
+        for name in names(in: owner.borrowed) where name.starts(with: prefix.systemName.dropLast())
+        {
             var facts = stat()
             guard fstatat(owner.borrowed, name, &facts, AT_SYMLINK_NOFOLLOW) == 0,
                 facts.st_uid == geteuid(), facts.st_mode & S_IFMT == S_IFDIR,
@@ -99,9 +101,14 @@ final class TemporaryDirectory {
                     }
                     // A directory is moved by its owner alone, who may have taken that right away.
                     fchmodat(inner.borrowed, below, 0o700, 0)
-                    moved += 1
-                    let target = "\(prefix)\(moved)".systemName
-                    if renameat(inner.borrowed, below, top, target) == 0 { isChanged = true }
+                    var isTaken: Bool
+                    repeat {
+                        moved += 1
+                        let target = "\(prefix)\(moved)".systemName
+                        let status = renameat(inner.borrowed, below, top, target)
+                        if status == 0 { isChanged = true }
+                        isTaken = status != 0 && [EEXIST, ENOTEMPTY, ENOTDIR].contains(errno)
+                    } while isTaken
                 }
                 if unlinkat(top, name, AT_REMOVEDIR) == 0 { isChanged = true }
             }
