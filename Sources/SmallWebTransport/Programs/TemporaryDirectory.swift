@@ -14,6 +14,8 @@ final class TemporaryDirectory {
 
     private static let prefix = "smallweb-plugin-"
     private static let hasSwept = Atomic(false)
+    /// Those that are in use, and their descriptors.
+    private static let present = Locked<[String: Int32]>([:])
 
     /// - Parameter parent: Absolute; by default one of this user's below what TMPDIR says.
     init(in parent: String? = nil) throws(SystemError) {
@@ -42,6 +44,7 @@ final class TemporaryDirectory {
             }
             self.path = path
             self.descriptor = descriptor
+            Self.present.withLock { $0[path] = number }
             return
         }
     }
@@ -74,6 +77,7 @@ final class TemporaryDirectory {
     func remove() {
         guard !isRemoved else { return }
         isRemoved = true
+        Self.present.withLock { $0[path] = nil }
         Self.empty(descriptor.borrowed)
         rmdir(path.systemName)
         let parent = directory(of: path)
@@ -81,6 +85,15 @@ final class TemporaryDirectory {
             Self.sweep(parent)
         }
         if parent == Self.parent { rmdir(parent.systemName) }
+    }
+
+    /// For a process that is about to end.
+    fileprivate static func removeAll() {
+        for (path, number) in present.withLock({ $0 }) {
+            empty(number)
+            rmdir(path.systemName)
+        }
+        rmdir(parent.systemName)
     }
 
     /// Removes what killed processes of this user left in `parent`.
@@ -170,3 +183,6 @@ final class TemporaryDirectory {
         return names
     }
 }
+
+/// Removes the temporary directories of all programs, for a process that is about to end with them.
+package func removeTemporaryDirectories() { TemporaryDirectory.removeAll() }
