@@ -97,7 +97,7 @@ struct PluginCommand {
         try table.write()
     }
 
-    private static func show(_ name: String) throws(FetchError) {
+    static func show(_ name: String) throws(FetchError) {
         let handlers = Settings.plugins.handlers.filter { $0.schemes.first?.plugin == name }
         guard handlers.isEmpty else {
             return try write(name, "built-in", handlers, place: nil, manifest: nil)

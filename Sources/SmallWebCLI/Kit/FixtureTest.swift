@@ -79,7 +79,9 @@ struct FixtureTest: Sendable {
 
     private func plays(of wire: WireCase) -> [Play] {
         if keepsDatagrams(wire) {
-            let count = wire.steps.count { if case .reply = $0 { true } else { false } }
+            let count = wire.steps.count {
+                if case .reply = $0 { true } else { false }
+            }
             return [.whole] + (0..<count).map { .cut($0, .fin) }
         }
         let offsets = Self.offsets(in: wire.reply)
@@ -113,9 +115,8 @@ struct FixtureTest: Sendable {
         var (played, said) = (Played(), [UInt8]())
         do throws(FetchError) {
             var request = try wire.prepared(for: plugin)
-            for option in wire.options where !plugin.options.contains(where: {
-                $0.key == option.name
-            }) {
+            let known = plugin.options.map(\.key)
+            if let option = wire.options.first(where: { !known.contains($0.name) }) {
                 return ["the plugin has no option \(option.name)"]
             }
             request.limits.idleSeconds = wire.close == .silence ? Self.silenceSeconds : 0

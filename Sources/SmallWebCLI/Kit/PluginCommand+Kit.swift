@@ -26,7 +26,36 @@ extension PluginCommand {
                     .plugin, .plugin, "the plugin \(folder.path) has no fixtures/*.wire")
             }
             return 0
-        }
+        },
+        Command.action(
+            "new NAME", "make a folder with a plugin that works",
+            manual: "Makes the folder NAME with a manifest, a program of a few lines and fixtures, "
+                + "which pass 'smallweb plugin test' as they are, and are there to be changed.",
+            examples: [("smallweb plugin new hello", "In sh")],
+            operands: [.text], options: ["lang"]
+        ) { settings, words throws(FetchError) in
+            try make(PluginTemplate(words[0], settings.stores.language))
+            return 0
+        },
+        Command.action(
+            "add DIR", "copy a folder to your plugins",
+            manual: "Tests the plugin in the folder DIR, says what it may do, and copies it to "
+                + "where your plugins are: smallweb/plugins below XDG_DATA_HOME, which is "
+                + "~/.local/share by default. One of that name which is there already is "
+                + "replaced only after a question, or with --force.",
+            operands: [.directory], options: ["force"]
+        ) { settings, words throws(FetchError) in
+            try add(words[0], settings)
+            return 0
+        },
+        Command.action(
+            "remove NAME", "remove one of your plugins",
+            manual: "Removes the folder of one of your plugins, after a question, or with --force.",
+            operands: [.text], options: ["force"]
+        ) { settings, words throws(FetchError) in
+            try remove(words[0], settings)
+            return 0
+        },
     ]
 
     /// - Returns: How many fixtures there are, all of which passed.
@@ -68,21 +97,90 @@ extension PluginCommand {
         return "failed  \(TerminalText.escapeLine(report.name)), \(failure.play)\n"
             + lines.joined()
     }
-}
 
-/// Names in a directory.
-enum DirectoryListing {
-    /// In order, without those that begin with a dot; none when it cannot be read.
-    static func names(in path: String) -> [String] {
-        guard let directory = opendir(path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(systemName: $0) }
-            }
-            if !name.hasPrefix(".") { names.append(name) }
+    // MARK: Making, adding, removing
+
+    private static func make(_ template: PluginTemplate) throws(FetchError) {
+        let name = template.name
+        guard access(name, F_OK) != 0 else {
+            throw FetchError(.write, .output, "\(name) is there already", hint: "take a new name")
         }
-        return names.sorted()
+        try PluginTree.makeDirectory(name)
+        try PluginTree.makeDirectory(name + "/fixtures")
+        for file in template.files {
+            try PluginTree.write(
+                Array(file.text.utf8), to: "\(name)/\(file.path)", isProgram: file.isProgram)
+        }
+        var text = "\(name)/ is a plugin that works. Change it, and try it:\n"
+        text += "  smallweb plugin test ./\(name)\n"
+        text += "  smallweb get --plugin ./\(name) \(name)://localhost/\n"
+        try StandardStream.output.write(text)
+    }
+
+    /// Where a plugin of that name of the user's is.
+    private static func place(of name: String) throws(FetchError) -> (parent: String, path: String)
+    {
+        guard let parent = PluginFolders.ofUser else {
+            throw FetchError(.write, .output, "no home directory", hint: "set HOME")
+        }
+        return (parent, "\(parent)/\(name)")
+    }
+
+    private static func add(_ operand: String, _ settings: Settings) throws(FetchError) {
+        let folder = PluginFolder(operand)
+        let manifest = try folder.manifest.get()
+        let (parent, path) = try place(of: manifest.name)
+        let isThere = access(path, F_OK) == 0
+        guard folder.path != resolvingLinks(path) else {
+            throw usageError("\(folder.path) is where your plugins are already")
+        }
+        if try test(folder) == 0 {
+            Messages(settings.messages).warning("the plugin has no fixtures: nothing was tested")
+        }
+        try show(operand.contains("/") ? operand : "./" + operand)
+        if isThere {
+            guard try settings.confirms("Replace the plugin \(manifest.name), \(path)?") else {
+                throw usageError("\(path) was kept")
+            }
+        }
+        do throws(SystemError) {
+            try makeDirectories(parent, mode: 0o755)
+        } catch {
+            throw FetchError(.write, .output, "cannot make \(parent): \(error.sentence)")
+        }
+        // A name that is not looked at, until all of it is there.
+        let new = "\(parent)/.new.\(getpid())"
+        let old = "\(parent)/.old.\(getpid())"
+        do throws(FetchError) {
+            try PluginTree.copy(folder.path, to: new)
+            _ = try PluginFolder(new).manifest.get()
+            if isThere { try PluginTree.call("cannot replace", path) { rename(path, old) } }
+            try PluginTree.call("cannot make", path) { rename(new, path) }
+        } catch {
+            try? PluginTree.remove(new)
+            // Where only the last step failed.
+            if isThere { _ = rename(old, path) }
+            throw error
+        }
+        if isThere { try PluginTree.remove(old) }
+        try StandardStream.output.write("added as \(TerminalText.escapeLine(path))\n")
+    }
+
+    private static func remove(_ name: String, _ settings: Settings) throws(FetchError) {
+        let (parent, _) = try place(of: name)
+        // A folder may have another name than its plugin.
+        let folders = PluginFolders.all().filter {
+            directory(of: $0.path) == resolvingLinks(parent)
+        }
+        guard let folder = folders.first(where: { $0.name == name }) else {
+            throw usageError(
+                "none of your plugins is called \"\(name)\"",
+                hint: Nearest.question(name, among: folders.map(\.name))
+                    ?? "'smallweb plugin list' shows where each one is")
+        }
+        guard try settings.confirms("Remove the plugin \(name), \(folder.path)?") else {
+            throw usageError("\(folder.path) was kept")
+        }
+        try PluginTree.remove(folder.path)
     }
 }

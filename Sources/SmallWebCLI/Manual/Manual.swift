@@ -24,6 +24,10 @@ enum Manual {
                         "plugin", 7, "protocols that a program speaks",
                         docs + "/plugins.md")
                 ),
+                (
+                    "smallweb-wire.5",
+                    try document("wire", 5, "fixtures of plugins", docs + "/wire.md")
+                ),
             ]
     }
 

@@ -44,7 +44,8 @@ struct Settings: Sendable {
         if let folder = PluginFolders.named(name) { return folder }
         throw usageError(
             "no plugin is called \"\(name)\"",
-            hint: "'smallweb plugin list' shows those that there are; a folder is named as ./\(name)")
+            hint:
+                "'smallweb plugin list' shows those that there are; a folder is named as ./\(name)")
     }
 
     /// Which redirects are followed, among the schemes of `registry`.
