@@ -111,7 +111,7 @@ struct NetworkDialer: Dialer {
         let (wire, emit) = (wire, emit)
         return ProgramExchange(
             on: loop, by: deadline,
-            .init(connect: connect) { bytes async throws(FetchError) in
+            .init(connect: channel) { bytes async throws(FetchError) in
                 wire.add(Traffic(sent: bytes.count))
                 try await emit(.sent(bytes))
             } onReceived: {
@@ -119,7 +119,7 @@ struct NetworkDialer: Dialer {
             })
     }
 
-    private func connect(
+    private func channel(
         _ transport: ProgramRequest.Transport
     ) async throws(FetchError) -> any ProgramChannel {
         switch transport {

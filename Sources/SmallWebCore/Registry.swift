@@ -48,7 +48,8 @@ public struct Registry: Sendable {
 
     /// Where to look for a scheme that nothing else has: asked once for each.
     package mutating func setFallback(
-        _ find: @escaping @Sendable (_ scheme: String) throws(FetchError) ->
+        _ find:
+            @escaping @Sendable (_ scheme: String) throws(FetchError) ->
             (any ProtocolHandler)?
     ) { fallback = Fallback(find) }
 

@@ -44,7 +44,9 @@ package final class DatagramSocket: ProgramChannel {
     ///
     /// - Parameter buffer: Of ``datagramBytesMax`` bytes: what does not fit is lost.
     /// - Throws: `connect` when the peer's port or host is known to refuse datagrams.
-    package func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+    package func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError)
+        -> TransportRead
+    {
         while turnBytes < Self.turnBytesMax {
             do throws(SystemError) {
                 let count = try systemCall {

@@ -84,7 +84,7 @@ struct ProgramTests {
     @Test func whatAProgramSaysCounts() throws {
         let ends = [
             (
-                #"echo '{"type":"fail","outcome":"resolve","message":"no such place"}' >&3; exit 3"#,
+                #"echo '{"type":"fail","outcome":"resolve","message":"nowhere"}' >&3; exit 3"#,
                 6
             ),
             (#"echo '{"type":"head","class":"temporary-failure","status":41}' >&3"#, 75),

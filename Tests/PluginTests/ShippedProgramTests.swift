@@ -21,6 +21,7 @@ import Testing
     @Test(arguments: folders)
     func hasFactsAProgramAndFixtures(_ folder: URL) throws {
         let text = try Data(contentsOf: folder.appending(path: "plugin.json"))
+        // A record has the body in `text`.
         let manifest = try Manifest(parsing: Array(text))
         #expect(!manifest.summary.isEmpty && !manifest.version.isEmpty)
         let program = folder.appending(path: try #require(manifest.program.first))

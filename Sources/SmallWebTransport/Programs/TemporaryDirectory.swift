@@ -14,12 +14,19 @@ final class TemporaryDirectory {
 
     private static let prefix = "smallweb-plugin-"
     private static let hasSwept = Atomic(false)
+    /// Those that are in use, and their descriptors.
+    private static let present = Locked<[String: Int32]>([:])
 
-    /// - Parameter parent: Absolute; by default what TMPDIR says.
-    init(in parent: String = TemporaryDirectory.parent) throws(SystemError) {
+    /// - Parameter parent: Absolute; by default one of this user's below what TMPDIR says.
+    init(in parent: String? = nil) throws(SystemError) {
         while true {
+            let parent = if let parent { parent } else { try Self.makeParent() }
             var name = (parent + "/" + Self.prefix + "XXXXXX").systemName
-            guard mkdtemp(&name) != nil else { throw SystemError(number: errno) }
+            guard mkdtemp(&name) != nil else {
+                // The last one in it has just gone, and the parent with it.
+                if errno == ENOENT && parent == Self.parent { continue }
+                throw SystemError(number: errno)
+            }
             let path = String(systemName: name)
             let number: Int32
             do throws(SystemError) {
@@ -37,16 +44,32 @@ final class TemporaryDirectory {
             }
             self.path = path
             self.descriptor = descriptor
+            Self.present.withLock { $0[path] = number }
             return
         }
     }
 
     deinit { remove() }
 
-    /// Where they are made.
-    static var parent: String {
+    /// Where they are made: alone, since others may have thousands of files beside it.
+    static var parent: String { "\(top)/smallweb-plugins-\(geteuid())" }
+
+    private static var top: String {
         let named = getenv("TMPDIR").map { String(systemName: $0) } ?? ""
         return named.hasPrefix("/") ? named : "/tmp"
+    }
+
+    /// - Returns: ``parent``, or where it is made when another user has taken its name.
+    private static func makeParent() throws(SystemError) -> String {
+        let path = parent
+        if mkdir(path.systemName, 0o700) != 0 && errno != EEXIST {
+            throw SystemError(number: errno)
+        }
+        var facts = stat()
+        guard lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR,
+            facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0
+        else { return top }
+        return path
     }
 
     /// Removes it, when no process uses it any more. The first time it also looks for those of
@@ -54,12 +77,23 @@ final class TemporaryDirectory {
     func remove() {
         guard !isRemoved else { return }
         isRemoved = true
+        Self.present.withLock { $0[path] = nil }
         Self.empty(descriptor.borrowed)
         rmdir(path.systemName)
         let parent = directory(of: path)
         if parent == Self.parent, !Self.hasSwept.exchange(true, ordering: .relaxed) {
             Self.sweep(parent)
         }
+        if parent == Self.parent { rmdir(parent.systemName) }
+    }
+
+    /// For a process that is about to end.
+    fileprivate static func removeAll() {
+        for (path, number) in present.withLock({ $0 }) {
+            empty(number)
+            rmdir(path.systemName)
+        }
+        rmdir(parent.systemName)
     }
 
     /// Removes what killed processes of this user left in `parent`.
@@ -149,3 +183,6 @@ final class TemporaryDirectory {
         return names
     }
 }
+
+/// Removes the temporary directories of all programs, for a process that is about to end with them.
+package func removeTemporaryDirectories() { TemporaryDirectory.removeAll() }
