@@ -15,7 +15,7 @@ extension Option {
         Option(
             "lang", .store, "plugin new: sh or python",
             manual: "In which language 'smallweb plugin new' writes the program: sh or python.",
-            example: "smallweb plugin new --lang python dict",
+            example: "smallweb plugin new --lang python hello-python",
             .value("LANG") { settings, value throws(FetchError) in
                 settings.stores.language = try OptionValue.choice(value, "--lang")
             }
