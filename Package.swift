@@ -71,7 +71,10 @@ var targets: [Target] = [
     // The other end of the wire, for tests, `make demo` and `make bench`.
     .target(
         name: "SmallWebTestSupport",
-        dependencies: ["SmallWebCore", "SmallWebTransport", "CSmallWebTLS", "CSmallWebPOSIX"],
+        dependencies: [
+            "SmallWebCore", "SmallWebFormats", "SmallWebTransport", "CSmallWebTLS",
+            "CSmallWebPOSIX",
+        ],
         path: "Tests/SmallWebTestSupport", swiftSettings: strict,
         linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     .executableTarget(
@@ -79,11 +82,11 @@ var targets: [Target] = [
         dependencies: ["SmallWebTestSupport", "SmallWebCore", "SmallWebTransport"],
         path: "Tests/Loopback", exclude: ["demo.sh"], swiftSettings: strict),
 
-    tests("SmallWebCoreTests", ["SmallWebCore"]),
+    tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebFormats"]),
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
-    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins"]),
-    tests("PluginTests", ["SmallWeb", "SmallWebLibraries"] + pluginTargets),
+    tests("SmallWebTests", ["SmallWeb", "SmallWebFormats", "SmallWebPlugins"]),
+    tests("PluginTests", ["SmallWeb", "SmallWebFormats", "SmallWebLibraries"] + pluginTargets),
     tests("CommandLineTests", ["SmallWebCLI"]),
     tests("TidyTests", []),
 ]

@@ -271,8 +271,8 @@ command(
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 tls.load_cert_chain(work + "/cert.pem", work + "/key.pem")
 for port, handler in [
-        (1965, Gemini), (70, Gopher), (79, Finger), (300, Spartan), (2628, Dictionary), (9050, Socks),
-        (3128, Tunnel),
+        (1965, Gemini), (70, Gopher), (79, Finger), (300, Spartan), (1900, Finger), (2628, Dictionary),
+        (9050, Socks), (3128, Tunnel),
         (80, Web), (443, Web), (8443, Web)]:
     serve(Server(("127.0.0.1", port), handler))
     serve(Server6(("::1", port), handler))
@@ -363,6 +363,8 @@ def run(line):
     setup += "smallweb bookmarks add gemini://example.org/ Example;"
     if "identity new" not in line:
         setup += "smallweb identity new alice gemini://example.org/app;"
+    if "./dict" in line:
+        setup += "smallweb plugin new dict;"
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,

@@ -6,20 +6,21 @@ internal import SmallWebTransport
 
 extension Command {
     static let plugin = Command(
-        "plugin [ACTION] …", "list and show plugins",
+        "plugin [ACTION] …", "list, make, test and add plugins",
         manual: "Lists and shows plugins: those that are built in, and folders with a program. "
-            + "Manifests are read as data; no program runs. smallweb-plugin(7) says what such a "
-            + "folder holds and where it is found.",
+            + "Makes, tests, adds and removes the latter. Manifests are read as data; only test "
+            + "and add run a program. smallweb-plugin(7) says what such a folder holds and where "
+            + "it is found.",
         examples: [
             ("smallweb plugin list", "All plugins"),
             ("smallweb plugin show gemini", "What one of them is"),
         ],
-        actions: PluginCommand.actions)
+        actions: PluginCommand.actions + PluginCommand.kit)
 }
 
 /// `smallweb plugin`: what speaks the protocols.
 struct PluginCommand {
-    fileprivate static let actions = [
+    fileprivate static let actions: [Command] = [
         Command.action(
             "list", "each plugin with its schemes",
             manual: "Lists name, kind, schemes, version, place and problem: what is wrong with a "
@@ -96,7 +97,7 @@ struct PluginCommand {
         try table.write()
     }
 
-    private static func show(_ name: String) throws(FetchError) {
+    static func show(_ name: String) throws(FetchError) {
         let handlers = Settings.plugins.handlers.filter { $0.schemes.first?.plugin == name }
         guard handlers.isEmpty else {
             return try write(name, "built-in", handlers, place: nil, manifest: nil)

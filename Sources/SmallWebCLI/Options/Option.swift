@@ -16,7 +16,7 @@ struct Option: Sendable {
         static let uploads = Group(title: "Uploads (put)")
         static let limits = Group(title: "Limits")
         static let connection = Group(title: "Connection and trust")
-        static let store = Group(title: "Keys and identities (trust, identity)")
+        static let store = Group(title: "Keys, identities, plugins (trust, identity, plugin)")
         static let messages = Group(title: "Messages")
         static let config = Group(title: "Configuration (config)")
 

@@ -11,6 +11,14 @@ extension Option {
                 + "schemes, also over those that are built in. smallweb-plugin(7) says what such a "
                 + "folder holds.",
             example: "smallweb get --plugin ./dict dict://dict.example.org/word",
-            .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) })
+            .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) }),
+        Option(
+            "lang", .store, "plugin new: sh or python",
+            manual: "In which language 'smallweb plugin new' writes the program: sh or python.",
+            example: "smallweb plugin new --lang python hello-python",
+            .value("LANG") { settings, value throws(FetchError) in
+                settings.stores.language = try OptionValue.choice(value, "--lang")
+            }
+        ).offering(.oneOf { PluginTemplate.Language.allCases.map(\.rawValue) }),
     ]
 }

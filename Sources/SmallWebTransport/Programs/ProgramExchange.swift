@@ -10,6 +10,13 @@ package protocol ProgramChannel: AnyObject {
     func endSending()
     /// What there is to wait for; `nil` at the end of a turn, which this begins anew.
     func interests(_ readiness: Readiness) -> [Interest]?
+    /// Whether it is asked for more only when the program has read all that there was: each piece
+    /// is then a read of its own.
+    var isPaced: Bool { get }
+}
+
+extension ProgramChannel {
+    package var isPaced: Bool { false }
 }
 
 /// Runs programs: connects their descriptors to a server, and hands out what they say.
@@ -112,11 +119,15 @@ private final class ProgramTurns {
     private var piece = [UInt8](repeating: 0, count: 65_536)
     private var isInputClosed = false
     private var isServerTold = false
+    /// Whether a paced channel was not asked, since the program had not read all.
+    private var isHeldBack = false
     private var ended: Set<ObjectIdentifier> = []
     private let began = Instant.now
 
     /// How long a program may think before its server is dialled all the same.
     private static let patienceSeconds = 0.05
+    /// How often a paced channel's pipe is looked at.
+    private static let paceSeconds = 0.001
 
     init(_ program: ProgramRequest, on loop: EventLoop) throws(FetchError) {
         self.loop = loop
@@ -254,7 +265,8 @@ private final class ProgramTurns {
     func moveToProgram() throws(FetchError) -> Int {
         guard let channel else { return 0 }
         var received = 0
-        if toProgram.isEmpty && serverEnding == nil {
+        isHeldBack = channel.isPaced && input.hasUnread
+        if toProgram.isEmpty && serverEnding == nil && !isHeldBack {
             let read = piece.withUnsafeMutableBytes { buffer in
                 Result { () throws(FetchError) in try channel.receive(into: buffer) }
             }
@@ -323,8 +335,9 @@ private final class ProgramTurns {
             all.append(channel.interests(.readable))
         }
         if !toUpload.isEmpty, let upload { all.append(upload.interests()) }
-        // The end of a turn is no edge to wait for.
+        // The end of a turn is no edge to wait for, and neither is what the program reads.
         let isTurnOver = all.contains { $0 == nil }
+        let moment = isHeldBack ? min(moment, .after(seconds: Self.paceSeconds)) : moment
         let result = await loop.wait(
             for: isTurnOver ? [] : all.flatMap { $0 ?? [] }, by: isTurnOver ? .now : moment)
         return isTurnOver && result == .timedOut ? .ready : result

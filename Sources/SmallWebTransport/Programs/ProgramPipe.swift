@@ -10,13 +10,17 @@ final class ProgramPipe {
     private let number: Int32
     private var isClosed = false
     private let isReader: Bool
+    private let keepsDatagrams: Bool
     /// Bytes of one turn; see ``TCPSocket``.
     private var turnBytes = 0
     private static let turnBytesMax = 4 << 20
 
-    private init(_ number: Int32, isReader: Bool, on loop: EventLoop) throws(SystemError) {
+    private init(
+        _ number: Int32, isReader: Bool, keepsDatagrams: Bool, on loop: EventLoop
+    ) throws(SystemError) {
         self.number = number
         self.isReader = isReader
+        self.keepsDatagrams = keepsDatagrams
         _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
         try loop.attach(number)
     }
@@ -36,7 +40,9 @@ final class ProgramPipe {
     ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
         let ends = try makeEnds(keepsDatagrams)
         do throws(SystemError) {
-            return (try ProgramPipe(ends[0], isReader: true, on: loop), ends[1])
+            let pipe = try ProgramPipe(
+                ends[0], isReader: true, keepsDatagrams: keepsDatagrams, on: loop)
+            return (pipe, ends[1])
         } catch {
             Glibc.close(ends[1])
             throw error
@@ -49,7 +55,9 @@ final class ProgramPipe {
     ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
         let ends = try makeEnds(keepsDatagrams)
         do throws(SystemError) {
-            return (try ProgramPipe(ends[1], isReader: false, on: loop), ends[0])
+            let pipe = try ProgramPipe(
+                ends[1], isReader: false, keepsDatagrams: keepsDatagrams, on: loop)
+            return (pipe, ends[0])
         } catch {
             Glibc.close(ends[0])
             throw error
@@ -100,6 +108,14 @@ final class ProgramPipe {
             default: throw failure(error)
             }
         }
+    }
+
+    /// Whether the program has yet to read something of what was written.
+    var hasUnread: Bool {
+        guard !isClosed else { return false }
+        var count: Int32 = 0
+        let question = keepsDatagrams ? UInt(TIOCOUTQ) : UInt(FIONREAD)
+        return ioctl(number, question, &count) == 0 && count > 0
     }
 
     /// What there is to wait for; `nil` at the end of a turn, which this begins anew.
