@@ -316,11 +316,6 @@ FILES = {
     "bookmarks.gmi": "=> gemini://example.org/a A\n",
     "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
     "password.txt": "secret\n", "login": "user:secret\n",
-    "dict/plugin.json":
-        '{"v": 1, "name": "dict", "summary": "DICT", "program": ["./dict"], "schemes": '
-        '[{"name": "dict", "port": 2628, "transport": "tcp", "mime": "text/plain"}]}',
-    "dict/dict":
-        "#!/bin/sh\nprintf 'DEFINE ! %s\\r\\nQUIT\\r\\n' \"$SMALLWEB_SELECTOR\"; exec cat >&4\n",
  "work.conf": "max-time = 30\n",
     "known_hosts": "example.org SHA-512 " + ":".join(["AB"] * 64) + " 1900000000\n",
     "me.crt": open(work + "/cert.pem").read(), "me.key": open(work + "/key.pem").read(),
@@ -352,7 +347,6 @@ def run(line):
         os.makedirs(os.path.dirname(home + "/" + name), exist_ok=True)
         with open(home + "/" + name, "w") as file:
             file.write(text)
-        os.chmod(home + "/" + name, 0o755 if text.startswith("#!") else 0o644)
     environment = {
         "HOME": home, "LC_ALL": "C.UTF-8",
         "PATH": "%s:%s/bin:/usr/bin:/bin" % (os.path.dirname(smallweb), work),
