@@ -50,6 +50,7 @@ static-libs:
 BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
 # Debian's zsh looks for a package's completions elsewhere than for the site's.
 ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+PLUGINS := $(PREFIX)/share/smallweb/plugins
 FISH_COMPLETIONS ?= $(PREFIX)/share/fish/vendor_completions.d
 
 install: build install-files
@@ -59,6 +60,11 @@ install-files:
 	install -Dm644 docs/schema/v1.json $(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
 	for page in man/*.[157]; do install -Dm644 "$$page" \
 		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}" || exit 1; done
+	for manifest in Plugins/*/plugin.json; do plugin=$${manifest%/plugin.json}; \
+		(cd "$$plugin" && find . -type f) | while read -r file; do \
+		mode=644; if [ -x "$$plugin/$$file" ]; then mode=755; fi; \
+		install -Dm$$mode "$$plugin/$$file" "$(DESTDIR)$(PLUGINS)/$$(basename "$$plugin" \
+			| tr A-Z a-z)/$$file" || exit 1; done || exit 1; done
 	install -Dm644 docs/packaging/smallweb.desktop \
 		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
 	install -Dm644 completions/smallweb.bash $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash
@@ -69,6 +75,8 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
 		$(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json \
 		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
+	for manifest in Plugins/*/plugin.json; do \
+		rm -rf "$(DESTDIR)$(PLUGINS)/$$(basename "$${manifest%/plugin.json}" | tr A-Z a-z)"; done
 	for page in man/*.[157]; do rm -f \
 		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; done
 	rm -f $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb \

@@ -13,7 +13,8 @@ let strict: [SwiftSetting] = [
 /// ordinary modules, not SwiftPM build plugins.
 func plugin(_ name: String) -> Target {
     .target(
-        name: "\(name)Plugin", dependencies: ["SmallWebCore", "SmallWebLibraries"],
+        name: "\(name)Plugin",
+        dependencies: ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries"],
         path: "Plugins/\(name)", swiftSettings: strict)
 }
 
@@ -28,7 +29,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         swiftSettings: strict)
 }
 
-let plugins = ["Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "Spartan"]
+let plugins = ["External", "Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "Spartan"]
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 var targets: [Target] = [
@@ -38,13 +39,17 @@ var targets: [Target] = [
     .target(name: "CSmallWebCurl"),
     .target(name: "CSmallWebCrypto"),
     .target(name: "CSmallWebZlib"),
+    // What happens between fork and exec of a plugin's program: C alone can be run there.
+    .target(name: "CSmallWebProgram"),
 
     library("SmallWebCore", ["CSmallWebPOSIX"]),
     // System libraries that have nothing to do with the network, opened when first needed.
     library("SmallWebLibraries", ["SmallWebCore", "CSmallWebCrypto", "CSmallWebZlib"]),
     library(
         "SmallWebTransport",
-        ["SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebTLS"]),
+        [
+            "SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebProgram", "CSmallWebTLS",
+        ]),
     // Gemtext, JSON, columns: text that is read or laid out, without a network.
     library("SmallWebFormats", ["SmallWebCore"]),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
@@ -58,26 +63,30 @@ var targets: [Target] = [
     .executableTarget(
         name: "SmallWebCLI",
         dependencies: [
-            "SmallWeb", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
-            "SmallWebTransport", "CSmallWebPOSIX",
+            "ExternalPlugin", "SmallWeb", "SmallWebFormats", "SmallWebLibraries",
+            "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX",
         ],
         swiftSettings: strict),
 
     // The other end of the wire, for tests, `make demo` and `make bench`.
     .target(
         name: "SmallWebTestSupport",
-        dependencies: ["SmallWebCore", "SmallWebTransport", "CSmallWebTLS", "CSmallWebPOSIX"],
+        dependencies: [
+            "SmallWebCore", "SmallWebFormats", "SmallWebTransport", "CSmallWebTLS",
+            "CSmallWebPOSIX",
+        ],
         path: "Tests/SmallWebTestSupport", swiftSettings: strict,
         linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     .executableTarget(
-        name: "smallweb-loopback", dependencies: ["SmallWebTestSupport"],
+        name: "smallweb-loopback",
+        dependencies: ["SmallWebTestSupport", "SmallWebCore", "SmallWebTransport"],
         path: "Tests/Loopback", exclude: ["demo.sh"], swiftSettings: strict),
 
-    tests("SmallWebCoreTests", ["SmallWebCore"]),
+    tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebFormats"]),
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
-    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins"]),
-    tests("PluginTests", ["SmallWeb", "SmallWebLibraries"] + pluginTargets),
+    tests("SmallWebTests", ["SmallWeb", "SmallWebFormats", "SmallWebPlugins"]),
+    tests("PluginTests", ["SmallWeb", "SmallWebFormats", "SmallWebLibraries"] + pluginTargets),
     tests("CommandLineTests", ["SmallWebCLI"]),
     tests("TidyTests", []),
 ]

@@ -51,7 +51,7 @@ public final class FetchLog {
         case .facts(let facts): head?.facts.merge(facts)
         case .body(let bytes): bodyBytes += bytes.count
         case .note(let note): notes.append(note)
-        case .connecting, .sent, .item, .end: break
+        case .connecting, .sent, .item, .diagnostics, .end: break
         }
     }
 }

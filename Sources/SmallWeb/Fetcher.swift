@@ -82,6 +82,7 @@ package struct Fetcher: Sendable {
     }
 
     private func unsupported(_ scheme: String) -> FetchError {
+        if let problem = registry.problem(of: scheme) { return problem }
         var error = FetchError(
             .unsupportedScheme, .input, "no plugin handles the scheme \"\(scheme)\"",
             remedy: .useKnownScheme)

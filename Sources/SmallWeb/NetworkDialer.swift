@@ -6,8 +6,11 @@ internal import SmallWebTransport
 final class Wire {
     private(set) var traffic = Traffic()
     private var streams: [ByteStream] = []
+    private var transports: [SocketTransport] = []
 
     func add(_ stream: ByteStream) { streams.append(stream) }
+
+    func add(_ transport: SocketTransport) { transports.append(transport) }
 
     func add(_ more: Traffic) {
         traffic.sent += more.sent
@@ -22,6 +25,8 @@ final class Wire {
             traffic.received += stream.bytesReceived
         }
         streams = []
+        for transport in transports { transport.close() }
+        transports = []
     }
 }
 
@@ -47,10 +52,29 @@ struct NetworkDialer: Dialer {
     }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        let transport = try makeTransport(endpoint)
+        let emit = emit
+        let stream = ByteStream(
+            transport: transport, idleSeconds: limits.idleSeconds, deadline: deadline
+        ) { bytes async throws(FetchError) in
+            try await emit(.sent(bytes))
+        }
+        wire.add(stream)
+        try await establish(transport) { () async throws(FetchError) in
+            try await stream.start(by: connectDeadline)
+        }
+        return stream
+    }
+
+    private var connectDeadline: Instant {
+        min(deadline, .after(seconds: limits.connectSeconds))
+    }
+
+    private func makeTransport(_ endpoint: Endpoint) throws(FetchError) -> SocketTransport {
         let route = try way(to: endpoint).route
         let (loop, emit, store) = (loop, emit, options.trustStore)
-        let connectDeadline = min(deadline, .after(seconds: limits.connectSeconds))
-        let transport = SocketTransport(
+        let connectDeadline = connectDeadline
+        return SocketTransport(
             endpoint: endpoint, loop: loop, resolver: options.resolver, route: route,
             handshake: .init(
                 asksAuthorities: store.policy.asksAuthorities, identity: identity,
@@ -62,18 +86,18 @@ struct NetworkDialer: Dialer {
             onAttempt: { address async throws(FetchError) in
                 try await emit(.connecting(endpoint, address: address))
             })
-        let stream = ByteStream(
-            transport: transport, idleSeconds: limits.idleSeconds, deadline: deadline
-        ) { bytes async throws(FetchError) in
-            try await emit(.sent(bytes))
-        }
-        wire.add(stream)
+    }
+
+    /// Runs `start`, and says what came of it.
+    private func establish(
+        _ transport: SocketTransport, _ start: () async throws(FetchError) -> Void
+    ) async throws(FetchError) {
         do throws(FetchError) {
-            try await stream.start(by: connectDeadline)
+            try await start()
         } catch {
             // Whether to accept a refused key is decided by its facts.
             if let connection = transport.connection {
-                try await emit(.connected(connection.refused(error, by: store)))
+                try await emit(.connected(connection.refused(error, by: options.trustStore)))
             }
             throw error
         }
@@ -81,7 +105,41 @@ struct NetworkDialer: Dialer {
             try await emit(.connected(connection))
             for note in connection.notes + connection.remarks { try await emit(.note(note)) }
         }
-        return stream
+    }
+
+    func runner() -> any ProgramRunner {
+        let (wire, emit) = (wire, emit)
+        return ProgramExchange(
+            on: loop, by: deadline,
+            .init(connect: channel) { bytes async throws(FetchError) in
+                wire.add(Traffic(sent: bytes.count))
+                try await emit(.sent(bytes))
+            } onReceived: {
+                wire.add(Traffic(received: $0))
+            })
+    }
+
+    private func channel(
+        _ transport: ProgramRequest.Transport
+    ) async throws(FetchError) -> any ProgramChannel {
+        switch transport {
+        case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
+        case .stream(let endpoint):
+            let transport = try makeTransport(endpoint)
+            wire.add(transport)
+            try await establish(transport) { () async throws(FetchError) in
+                try await transport.start(by: connectDeadline)
+            }
+            return transport
+        case .datagrams(let endpoint):
+            _ = try way(to: endpoint)
+            let (socket, connection) = try await DatagramSocket.connect(
+                to: endpoint, options.resolver, on: loop, by: connectDeadline)
+            let host = connection.address?.bracketedHost ?? endpoint.host
+            try await emit(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
+            try await emit(.connected(connection))
+            return socket
+        }
     }
 
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {

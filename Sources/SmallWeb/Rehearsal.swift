@@ -99,6 +99,46 @@ private struct RehearsalDialer: Dialer {
         stage.rehearsal.way = try network.way(to: endpoint)
         return RehearsalClient(stage: stage, client: try network.curlClient(for: endpoint))
     }
+
+    func runner() -> any ProgramRunner { RehearsalRunner(stage: stage, network: network) }
+}
+
+/// Runs a program for what it writes before it waits for a reply.
+private struct RehearsalRunner: ProgramRunner {
+    let stage: Stage
+    let network: NetworkDialer
+
+    /// How long it may take to write it.
+    private static let patienceSeconds = 0.5
+
+    func run(
+        _ program: ProgramRequest, isAnswered: () -> Bool,
+        onOutput: (ProgramOutput) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> ProgramEnding {
+        var program = program
+        program.fetchLimits.idleSeconds = Self.patienceSeconds
+        let (stage, network) = (stage, network)
+        let exchange = ProgramExchange(
+            on: network.loop, by: .never,
+            .init { transport throws(FetchError) in
+                if case .stream(let endpoint) = transport {
+                    stage.rehearsal.endpoint = endpoint
+                    stage.rehearsal.way = try network.way(to: endpoint)
+                }
+                if case .datagrams(let endpoint) = transport {
+                    stage.rehearsal.endpoint = endpoint
+                    stage.rehearsal.way = try network.way(to: endpoint)
+                }
+                return RehearsalTransport(stage: stage)
+            } onSent: { _ in
+            } onReceived: { _ in
+            })
+        do throws(FetchError) {
+            return try await exchange.run(program, isAnswered: isAnswered, onOutput: onOutput)
+        } catch  where error.outcome == .timeout && !stage.rehearsal.request.isEmpty {
+            throw stage.end()
+        }
+    }
 }
 
 private struct RehearsalClient: HTTPClient {
@@ -116,7 +156,7 @@ private struct RehearsalClient: HTTPClient {
     }
 }
 
-private final class RehearsalTransport: StreamTransport {
+private final class RehearsalTransport: StreamTransport, ProgramChannel {
     private let stage: Stage
 
     init(stage: Stage) { self.stage = stage }
@@ -136,6 +176,10 @@ private final class RehearsalTransport: StreamTransport {
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         throw stage.end()
     }
+
+    func interests(_ readiness: Readiness) -> [Interest]? { [] }
+
+    func endSending() {}
 
     func close() {}
 }

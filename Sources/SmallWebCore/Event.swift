@@ -20,6 +20,8 @@ public enum Event: Sendable {
     case item(Item)
     /// Body bytes. The slice shares the transfer's buffer: keeping it costs a copy later.
     case body(ArraySlice<UInt8>)
+    /// What a program that speaks the protocol says for people, byte by byte as it came.
+    case diagnostics([UInt8])
     /// Something the user may want to know and that does not fail the fetch.
     case note(Note)
     /// The last element of a sequence of events; the fetcher's alone.

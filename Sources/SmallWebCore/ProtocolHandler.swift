@@ -16,6 +16,9 @@ public protocol ProtocolHandler: Sendable {
     /// use for them.
     var options: [RequestOption] { get }
 
+    /// The version of the program that speaks the protocol; `nil` for what is compiled in.
+    var programVersion: String? { get }
+
     /// What of `request` goes on to where a redirect leads: by default all options, which other
     /// protocols leave alone, and no input.
     ///
@@ -44,6 +47,9 @@ public protocol ProtocolHandler: Sendable {
 extension ProtocolHandler {
     /// None.
     public var options: [RequestOption] { [] }
+
+    /// Compiled in.
+    public var programVersion: String? { nil }
 
     /// All options, and no input.
     public func carried(
@@ -79,4 +85,16 @@ public protocol Dialer {
     /// - Parameter endpoint: Where all its requests go.
     /// - Throws: `not-built-in` when libcurl is not installed; what ``dial(_:)`` throws of a proxy.
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient
+
+    /// Runs programs that speak protocols.
+    ///
+    /// - Throws: `plugin` where none can be run.
+    func runner() throws(FetchError) -> any ProgramRunner
+}
+
+extension Dialer {
+    /// There are none.
+    public func runner() throws(FetchError) -> any ProgramRunner {
+        throw FetchError(.plugin, .plugin, "no programs can be run here")
+    }
 }

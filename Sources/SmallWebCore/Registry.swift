@@ -16,6 +16,7 @@ public struct Registry: Sendable {
     }
 
     private var entries: [String: Entry] = [:]
+    private var fallback: Fallback?
     /// In the order in which they were registered.
     public private(set) var handlers: [any ProtocolHandler] = []
 
@@ -40,7 +41,49 @@ public struct Registry: Sendable {
     }
 
     /// The entry of a scheme in lower case, or `nil`.
-    public subscript(scheme: String) -> Entry? { entries[scheme] }
+    public subscript(scheme: String) -> Entry? {
+        if let entry = entries[scheme] { return entry }
+        return try? fallback?.entry(of: scheme)
+    }
+
+    /// Where to look for a scheme that nothing else has: asked once for each.
+    package mutating func setFallback(
+        _ find:
+            @escaping @Sendable (_ scheme: String) throws(FetchError) ->
+            (any ProtocolHandler)?
+    ) { fallback = Fallback(find) }
+
+    /// Why a scheme that ought to be there has no entry; `nil` when nothing is known of it.
+    package func problem(of scheme: String) -> FetchError? {
+        guard entries[scheme] == nil, let fallback else { return nil }
+        do throws(FetchError) {
+            _ = try fallback.entry(of: scheme)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private final class Fallback: Sendable {
+        private let find: @Sendable (String) throws(FetchError) -> (any ProtocolHandler)?
+        private let found = Locked<[String: Result<Entry?, FetchError>]>([:])
+
+        init(
+            _ find: @escaping @Sendable (String) throws(FetchError) -> (any ProtocolHandler)?
+        ) { self.find = find }
+
+        func entry(of name: String) throws(FetchError) -> Entry? {
+            if let known = found.withLock({ $0[name] }) { return try known.get() }
+            let result = Result { () throws(FetchError) in
+                guard let handler = try find(name),
+                    let scheme = handler.schemes.first(where: { $0.name == name })
+                else { return Entry?.none }
+                return Entry(scheme, handler)
+            }
+            found.withLock { $0[name] = result }
+            return try result.get()
+        }
+    }
 
     /// What a host without a scheme means where keys and identities are kept; `nil` when no plugin
     /// claims that.

@@ -6,6 +6,10 @@ public struct Scheme: Sendable, Hashable {
     /// What carries the protocol's bytes.
     public enum Transport: String, Sendable, Hashable {
         case tcp, tls
+        /// Datagrams, to and from one server.
+        case udp
+        /// Nothing: no server is needed.
+        case none
         /// The plugin's library opens its own connections.
         case own
     }
@@ -123,7 +127,7 @@ public struct Scheme: Sendable, Hashable {
     public var dialsForItself: Bool {
         switch transport {
         case .own: true
-        case .tcp, .tls: false
+        case .tcp, .tls, .udp, .none: false
         }
     }
 }

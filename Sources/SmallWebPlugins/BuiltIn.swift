@@ -37,7 +37,7 @@ extension Registry {
     ///
     /// - Throws: `not-built-in` when libcurl is not installed.
     public static func builtInWithCurl() throws(FetchError) -> Registry {
-        var registry = builtIn
+        var registry = withPrograms
         try registry.register(CurlPlugin(try CurlClient.protocols()))
         return registry
     }

@@ -409,7 +409,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 }
 
 /// A descriptor and what is awaited of it.
-struct Interest: Sendable {
+package struct Interest: Sendable {
     let descriptor: Int32
     let readiness: Readiness
 }

@@ -2,7 +2,7 @@
 package import SmallWebCore
 
 /// A ``StreamTransport`` over TCP, or over what a route has instead, with or without TLS.
-package final class SocketTransport: StreamTransport {
+package final class SocketTransport: StreamTransport, ProgramChannel {
     /// Judges a server's key once the handshake is done and before anything is sent.
     package typealias TrustCheck =
         (_ endpoint: Endpoint, _ facts: TLSFacts) async throws(FetchError) -> TrustFacts
@@ -137,6 +137,15 @@ package final class SocketTransport: StreamTransport {
         for readiness: Readiness, by deadline: Instant
     ) async throws(FetchError) {
         try await connected?.carrier.wait(for: readiness, by: deadline)
+    }
+
+    package func interests(_ readiness: Readiness) -> [Interest]? {
+        connected?.carrier.interests(readiness) ?? []
+    }
+
+    package func endSending() {
+        // A server takes TLS's goodbye for the end of both sides.
+        if tls == nil { connected?.carrier.endSending() }
     }
 
     package func close() {

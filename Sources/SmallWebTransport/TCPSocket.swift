@@ -123,22 +123,7 @@ final class TCPSocket: Carrier {
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        let interests = interests(readiness)
-        // At the end of a turn nothing has said EAGAIN, so no edge will come: only step aside.
-        let result =
-            if let interests {
-                await loop.wait(for: interests, by: deadline)
-            } else {
-                await loop.wait(for: [], by: .now)
-            }
-        switch result {
-        case .ready: return
-        case .cancelled: throw .cancelled
-        case .timedOut:
-            guard interests == nil && Instant.now < deadline else {
-                throw .silence(readiness == .readable ? .body : .send)
-            }
-        }
+        try await loop.wait(interests(readiness), for: readiness, by: deadline)
     }
 
     func interests(_ readiness: Readiness) -> [Interest]? {
@@ -147,9 +132,31 @@ final class TCPSocket: Carrier {
         return [Interest(descriptor: number, readiness: readiness)]
     }
 
+    func endSending() { shutdown(descriptor.borrowed, Int32(SHUT_WR)) }
+
     private func setFlag(_ level: Int, _ name: Int32) {
         var one: Int32 = 1
         setsockopt(
             descriptor.borrowed, Int32(level), name, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+}
+
+extension EventLoop {
+    /// Waits for the server on behalf of a socket.
+    ///
+    /// - Parameter interests: `nil` at the end of the socket's turn: nothing has said EAGAIN, so no
+    ///   edge will come, and this only steps aside.
+    /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
+    func wait(
+        _ interests: [Interest]?, for readiness: Readiness, by deadline: Instant
+    ) async throws(FetchError) {
+        switch await wait(for: interests ?? [], by: interests == nil ? .now : deadline) {
+        case .ready: return
+        case .cancelled: throw .cancelled
+        case .timedOut:
+            guard interests == nil && Instant.now < deadline else {
+                throw .silence(readiness == .readable ? .body : .send)
+            }
+        }
     }
 }

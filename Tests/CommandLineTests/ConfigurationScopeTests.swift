@@ -113,6 +113,7 @@ struct ConfigurationScopeTests {
     private static let exceptions: [String: String] = [
         "overwrite": "its effect needs a file that has the URL's name",
         "limit-rate": "its effect is time",
+        "plugin": "its effect needs a folder: ProgramTests",
         "key": "of use with cert alone, and read where cert is",
         "key-password-file": "of use with cert alone, and read where cert is",
     ]

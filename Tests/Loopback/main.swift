@@ -18,6 +18,9 @@ func fail(_ message: String) -> Never {
     exit(2)
 }
 
+// For the tests: runs a program as a plugin, and stays until it is killed.
+if CommandLine.arguments.dropFirst().first == "--contain" { contain(CommandLine.arguments) }
+
 let known = ["gemini", "gopher", "gophers", "finger", "nex", "spartan", "git", "http"]
 var wanted = known
 var arguments = CommandLine.arguments.dropFirst()

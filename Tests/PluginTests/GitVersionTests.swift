@@ -2,6 +2,7 @@
 internal import Foundation
 @testable internal import GitPlugin
 internal import SmallWebCore
+internal import SmallWebFormats
 internal import SmallWebTestSupport
 internal import Testing
 

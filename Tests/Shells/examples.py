@@ -24,7 +24,7 @@ import threading
 smallweb, root = (os.path.realpath(path) for path in sys.argv[1:3])
 HOSTS = [
     "localhost", "geminiprotocol.net", "gopher.floodgap.com", "example.org", "example.net",
-    "example.com", "dict.org",
+    "example.com", "dict.org", "dict.example.org", "proxy.test",
 ]
 work = tempfile.mkdtemp(prefix="smallweb-examples.")
 
@@ -139,16 +139,22 @@ class Dictionary(Connection):
 
 
 class Socks(Connection):
-    """SOCKS 5 without a password, to names alone."""
+    """SOCKS 5 with any password or none, to names alone."""
 
     def handle(self):
-        self.rfile.read(self.rfile.read(2)[1])
-        self.wfile.write(b"\x05\x00")
+        method = max(self.rfile.read(self.rfile.read(2)[1]))
+        self.wfile.write(bytes([5, method]))
+        if method == 2:
+            for _ in ("user", "password"):
+                self.rfile.read(self.rfile.read(2 if _ == "user" else 1)[-1])
+            self.wfile.write(b"\x01\x00")
         self.rfile.read(4)
         name = self.rfile.read(self.rfile.read(1)[0])
         other = socket.create_connection((name, int.from_bytes(self.rfile.read(2), "big")))
         self.wfile.write(b"\x05\x00\x00\x01" + bytes(6))
+        self.join(other)
 
+    def join(self, other):
         def copy(source, target):
             try:
                 while data := source.recv(65536):
@@ -160,6 +166,21 @@ class Socks(Connection):
 
         threading.Thread(target=copy, args=(other, self.request), daemon=True).start()
         copy(self.request, other)
+
+
+class Tunnel(Socks):
+    """HTTP's CONNECT, for those who log in."""
+
+    def handle(self):
+        header = b""
+        while not header.endswith(b"\r\n\r\n"):
+            header += self.rfile.readline()
+        if b"Proxy-Authorization: Basic" not in header:
+            return self.say("HTTP/1.1 407 Log in\r\n\r\n")
+        name, port = header.split()[1].decode().rsplit(":", 1)
+        other = socket.create_connection((name, int(port)))
+        self.say("HTTP/1.1 200 OK\r\n\r\n")
+        self.join(other)
 
 
 class Web(Encrypted, http.server.BaseHTTPRequestHandler):
@@ -250,7 +271,8 @@ command(
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 tls.load_cert_chain(work + "/cert.pem", work + "/key.pem")
 for port, handler in [
-        (1965, Gemini), (70, Gopher), (79, Finger), (300, Spartan), (2628, Dictionary), (9050, Socks),
+        (1965, Gemini), (70, Gopher), (79, Finger), (300, Spartan), (1900, Finger), (2628, Dictionary),
+        (9050, Socks), (3128, Tunnel),
         (80, Web), (443, Web), (8443, Web)]:
     serve(Server(("127.0.0.1", port), handler))
     serve(Server6(("::1", port), handler))
@@ -293,7 +315,8 @@ FILES = {
     "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
     "bookmarks.gmi": "=> gemini://example.org/a A\n",
     "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
-    "password.txt": "secret\n", "work.conf": "max-time = 30\n",
+    "password.txt": "secret\n", "login": "user:secret\n",
+ "work.conf": "max-time = 30\n",
     "known_hosts": "example.org SHA-512 " + ":".join(["AB"] * 64) + " 1900000000\n",
     "me.crt": open(work + "/cert.pem").read(), "me.key": open(work + "/key.pem").read(),
     "me.pem": open(work + "/cert.pem").read() + open(work + "/locked.pem").read(),
@@ -311,7 +334,10 @@ FILES = {
 os.makedirs(work + "/bin")
 with open(work + "/bin/lpr", "w") as file:
     file.write("#!/bin/sh\nexec cat >/dev/null\n")
-os.chmod(work + "/bin/lpr", 0o755)
+with open(work + "/bin/ssh", "w") as file:
+    file.write('#!/bin/sh\nexec socat - "TCP:$2"\n')
+for name in ("lpr", "ssh"):
+    os.chmod(work + "/bin/" + name, 0o755)
 
 
 def run(line):
@@ -331,6 +357,8 @@ def run(line):
     setup += "smallweb bookmarks add gemini://example.org/ Example;"
     if "identity new" not in line:
         setup += "smallweb identity new alice gemini://example.org/app;"
+    if "./dict" in line:
+        setup += "smallweb plugin new dict;"
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import SmallWebCore
+internal import SmallWebFormats
 internal import SmallWebTestSupport
 internal import Testing
 

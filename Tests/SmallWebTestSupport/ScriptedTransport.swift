@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
+package import SmallWebFormats
 
 /// The other end of a connection, played back: it gives recorded bytes in chosen pieces and keeps
 /// what it was sent.
 package final class ScriptedTransport: StreamTransport {
-    /// How the peer ends after its last byte.
-    package enum Close: String, Sendable {
-        case closeNotify = "close_notify"
-        case fin, reset
-        /// Not at all: whoever waits gets a `timeout`.
-        case silence
-    }
+    package typealias Close = WireCase.Close
 
     package struct Script: Sendable {
         package var reply: [UInt8]
@@ -136,31 +131,6 @@ package final class ScriptedDialer: Dialer {
     }
 }
 
-/// What a handler made of a case.
-package struct Played: Sendable, Hashable {
-    /// Head, items and notes in order, each as ``eventLine(_:)``.
-    package var events: [String] = []
-    package var body: [UInt8] = []
-    package var completeness: Completeness?
-    package var error: FetchError?
-    package var sent: [UInt8] = []
-    /// Where it connected to.
-    package var dialled: [String] = []
-
-    /// Everything as the `=` lines of a fixture: the body joined, then how it ended.
-    package var lines: [String] {
-        var lines = events
-        if !body.isEmpty { lines.append(eventLine(.body(body[...])) ?? "") }
-        if let completeness {
-            lines.append("{\"event\":\"end\",\"completeness\":\"\(completeness.rawValue)\"}")
-        }
-        return lines
-    }
-
-    package var heads: [String] { events.filter { $0.hasPrefix("{\"event\":\"head\"") } }
-    package var items: [String] { events.filter { $0.hasPrefix("{\"event\":\"item\"") } }
-}
-
 /// Runs a case through a handler.
 ///
 /// - Parameters:
@@ -205,19 +175,4 @@ package func play(
     precondition(
         dialer.endpoints.isEmpty || dialer.transport.isClosed, "the connection is left open")
     return played
-}
-
-extension WireCase {
-    /// The request as the fetcher would make it, for an ASCII host.
-    package func prepared(for handler: any ProtocolHandler) throws(FetchError) -> Request {
-        let uri = try URI(parsing: url)
-        guard let scheme = handler.schemes.first(where: { $0.name == uri.scheme }) else {
-            throw FetchError(.unsupportedScheme, .input, "not of this handler")
-        }
-        var request = Request(
-            uri: scheme.pathForm == .opaque ? uri : uri.removingDotSegments(), scheme: scheme,
-            input: input, limits: limits)
-        request.wantsRawBody = isRaw
-        return request
-    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWeb
+import SmallWebFormats
 import SmallWebTestSupport
 import SmallWebTransport
 import Synchronization

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import Glibc
 import SmallWeb
+import SmallWebFormats
 import SmallWebTestSupport
 import SmallWebTransport
 import Testing

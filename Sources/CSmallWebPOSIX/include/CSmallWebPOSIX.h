@@ -54,6 +54,7 @@ const char *_Nonnull const *_Nullable swposix_arguments(void);
 // For socket(): a stream that is closed on exec. Swift does not find SOCK_STREAM where it has seen
 // libcurl's header first, which includes the same one.
 static const int swposix_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
+static const int swposix_seqpacket_socket = SOCK_SEQPACKET | SOCK_CLOEXEC;
 
 // A descriptor that becomes readable when the child `pid` has ended, closed on exec; -1 where the
 // kernel has none.

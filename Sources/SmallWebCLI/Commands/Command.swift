@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+internal import ExternalPlugin
 internal import SmallWeb
+internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// One command: its name, its help, and what it does with settings and operands. The parser, the
@@ -119,8 +121,8 @@ struct Command: Sendable {
     }
 
     static let all: [Command] = [
-        get, head, links, open, put, refs, explain, trust, identity, schemes, history, bookmarks,
-        config, completions, help,
+        get, head, links, open, put, refs, explain, trust, identity, schemes, plugin, history,
+        bookmarks, config, completions, help,
     ]
 
     /// The command of that name, or that alias.
@@ -187,9 +189,13 @@ struct Command: Sendable {
     /// The options that it takes, in the order of the table.
     var options: [Option] { Option.all.filter(takes) }
 
+    /// Those of plugins that are programs.
+    var programOptions: [Option] { Option.ofPrograms.filter(takes) }
+
     /// - Throws: `usage` for an option that would change nothing.
     func refuseUseless(_ given: [String]) throws(FetchError) {
         for name in given where !options.contains(where: { $0.long == name }) {
+            if programOptions.contains(where: { $0.long == name }) { continue }
             throw usageError(
                 "\(self.name) has no use for --\(name)",
                 hint: Nearest.question(name, among: options.map(\.long), sign: "--")
@@ -263,7 +269,7 @@ struct Command: Sendable {
                 || ["fallback-curl", "json"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
-        for scheme in try settings.registry().schemes {
+        for scheme in try settings.registry().schemes + PluginFolders.schemes() {
             if settings.records.areWanted {
                 try writeRecord { $0.members(of: scheme) }
                 continue
@@ -289,6 +295,7 @@ struct Command: Sendable {
 enum Tool {
     static func run(_ arguments: [String]) -> Int32 {
         Environment.reserveStandardDescriptors()
+        PluginFolders.put(first: pluginFolders(arguments))
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))
         }
@@ -300,6 +307,16 @@ enum Tool {
             Messages(settings.messages).error(nil, error)
             return error.outcome.exitStatus
         }
+    }
+
+    /// Those that options name: their own options may stand before that.
+    private static func pluginFolders(_ arguments: [String]) -> [String] {
+        let values = arguments.indices.compactMap { index -> String? in
+            let word = arguments[index]
+            if word == "--plugin" { return arguments.dropFirst(index + 1).first }
+            return word.hasPrefix("--plugin=") ? String(word.dropFirst("--plugin=".count)) : nil
+        }
+        return values.filter { $0.contains("/") || $0.hasPrefix(".") }
     }
 
     private static func dispatch(_ settings: Settings) throws(FetchError) -> Int32 {

@@ -99,6 +99,7 @@ struct ExplainCommand: Sendable {
         var explanation = Explanation(
             order: order, url: request.uri.display, scheme: request.scheme,
             plugin: OneURL.name(entry))
+        explanation.version = entry.handler.programVersion
         explanation.request = rehearsal.request
         explanation.requestBytes = rehearsal.requestBytes
         explanation.endpoint = rehearsal.endpoint

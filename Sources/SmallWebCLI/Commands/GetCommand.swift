@@ -108,7 +108,7 @@ struct GetCommand: Sendable {
             || settings.configuration.hasSections
         guard
             writesFiles || !output.files.isEmpty || records.areWanted
-                || settings.run.ledger != nil || settings.connection.proxies.runsCommand
+                || settings.run.ledger != nil || mayRunPrograms(settings)
                 || Self.hasList(operands) || Environment.isTerminal(2)
         else { return await fetchAll(settings, fetcher) }
         let job = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
@@ -117,6 +117,12 @@ struct GetCommand: Sendable {
         }
         defer { watch.cancel() }
         return await job.value
+    }
+
+    /// Whether there may be processes to end.
+    private func mayRunPrograms(_ settings: Settings) -> Bool {
+        settings.connection.proxies.runsCommand || !settings.connection.plugins.isEmpty
+            || operands.contains { URI.scheme(of: $0).map { Registry.builtIn[$0] == nil } ?? false }
     }
 
     private func fetchAll(_ settings: Settings, _ fetcher: Fetcher) async -> Int32 {

@@ -65,7 +65,8 @@ struct Completion {
     }
 
     private mutating func offerOptions(_ word: String, after line: WordsBefore) {
-        let options = line.command?.options ?? Option.all
+        let options =
+            line.command.map { $0.options + $0.programOptions } ?? Option.all + Option.ofPrograms
         let isNegation = word.hasPrefix("--no")
         for option in options {
             // A value may be given again; a second switch changes nothing.
@@ -145,6 +146,10 @@ struct Completion {
             let (done, rest) = Self.parts(ofList: word)
             let sign = rest.first.map { "=+-".contains($0) ? String($0) : "" } ?? ""
             for scheme in Settings.plugins.schemes
+            where scheme.name.hasPrefix(rest.dropFirst(sign.count)) {
+                add(prefix + done + sign + scheme.name, scheme.summary)
+            }
+            for scheme in PluginFolders.schemes()
             where scheme.name.hasPrefix(rest.dropFirst(sign.count)) {
                 add(prefix + done + sign + scheme.name, scheme.summary)
             }

@@ -63,8 +63,9 @@ enum Help {
     static func text(of command: Command) -> String {
         var text = usage(of: command) + "\n\(command.summary)\n"
         if !command.actions.isEmpty { text += "\nActions:\n" + actions(of: command) }
-        for group in Option.Group.all {
-            let options = command.options.filter { $0.group == group }
+        let all = command.options + command.programOptions
+        for group in Option.Group.of(command.programOptions) {
+            let options = all.filter { $0.group == group }
             if options.isEmpty { continue }
             text += "\n\(group.title):\n"
             for option in options { text += row(syntax(option), option.summary) }

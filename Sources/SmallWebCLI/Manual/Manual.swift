@@ -21,8 +21,12 @@ enum Manual {
                 (
                     "smallweb-plugin.7",
                     try document(
-                        "plugin", 7, "how a protocol is added to smallweb",
-                        docs + "/NEW-PROTOCOL.md")
+                        "plugin", 7, "protocols that a program speaks",
+                        docs + "/plugins.md")
+                ),
+                (
+                    "smallweb-wire.5",
+                    try document("wire", 5, "fixtures of plugins", docs + "/wire.md")
                 ),
             ]
     }
@@ -83,7 +87,9 @@ enum Manual {
         text += exitStatus + ".Sh EXAMPLES\n"
         text += Command.all.compactMap { $0.examples.first }.map(example).joined(
             separator: ".Pp\n")
-        let others = ["config 5", "json 5", "known_hosts 5", "plugin 7"].map { "smallweb-" + $0 }
+        let others = ["config 5", "json 5", "known_hosts 5", "plugin 7", "wire 5"].map {
+            "smallweb-" + $0
+        }
         return text + seeAlso(Command.all.map { "smallweb-\($0.name) 1" } + others) + standards
     }
 
@@ -136,7 +142,8 @@ enum Manual {
         "links": ["open 1", "json 5"], "open": ["get 1", "links 1"],
         "put": ["identity 1"], "refs": ["get 1", "json 5"], "explain": ["get 1", "json 5"],
         "trust": ["identity 1", "known_hosts 5", "json 5"], "identity": ["trust 1", "json 5"],
-        "schemes": ["plugin 7"], "history": ["bookmarks 1"], "bookmarks": ["history 1"],
+        "schemes": ["plugin 7"], "plugin": ["plugin 7", "wire 5"],
+        "history": ["bookmarks 1"], "bookmarks": ["history 1"],
         "config": ["config 5"],
     ]
 

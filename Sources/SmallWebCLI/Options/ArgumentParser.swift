@@ -101,5 +101,6 @@ struct ArgumentParser {
 
     static func option(long name: Substring) -> Option? {
         Option.all.first { $0.long == name || $0.aliases.contains(String(name)) }
+            ?? Option.ofPrograms.first { $0.long == name }
     }
 }

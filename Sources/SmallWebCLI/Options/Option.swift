@@ -16,7 +16,7 @@ struct Option: Sendable {
         static let uploads = Group(title: "Uploads (put)")
         static let limits = Group(title: "Limits")
         static let connection = Group(title: "Connection and trust")
-        static let store = Group(title: "Keys and identities (trust, identity)")
+        static let store = Group(title: "Keys, identities, plugins (trust, identity, plugin)")
         static let messages = Group(title: "Messages")
         static let config = Group(title: "Configuration (config)")
 
@@ -31,6 +31,15 @@ struct Option: Sendable {
             }
             return groups + afterProtocols
         }()
+
+        /// The same with those of further options.
+        static func of(_ options: [Option]) -> [Group] {
+            var groups = all
+            for option in options where !groups.contains(option.group) {
+                groups.append(option.group)
+            }
+            return groups
+        }
     }
 
     enum Action: Sendable {

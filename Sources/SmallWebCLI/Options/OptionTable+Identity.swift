@@ -11,7 +11,9 @@ extension Option {
     /// Of `refs`.
     var isForReferences: Bool { group == .refs || purpose == .references }
 
-    static let ofStores: Set<String> = ["within", "from", "to", "replace", "force", "key-type"]
+    static let ofStores: Set<String> = [
+        "within", "from", "to", "replace", "force", "key-type", "lang",
+    ]
 
     /// Who we are, and what `put` sends.
     static let identity: [Option] = [

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+internal import ExternalPlugin
 internal import SmallWeb
+internal import SmallWebPlugins
 
 extension Option {
     /// What the protocols declare, in the order of the plugins; what two of them share occurs once.
@@ -8,6 +10,19 @@ extension Option {
         for option in Settings.plugins.handlers.flatMap(\.options)
         where !options.contains(where: { $0.long == option.key }) {
             options += Option.made(from: option)
+        }
+        return options
+    }()
+
+    /// What the manifests of programs declare. Read when something asks for an option that no other
+    /// plugin has, or for all.
+    static let ofPrograms: [Option] = {
+        var options: [Option] = []
+        for manifest in PluginFolders.all().compactMap({ try? $0.manifest.get() }) {
+            for option in manifest.options
+            where !(all + options).contains(where: { $0.long == option.key }) {
+                options += made(from: option)
+            }
         }
         return options
     }()

@@ -69,7 +69,8 @@ extension Option {
         Option(
             "force", .store, "do what cannot be undone without asking",
             manual: "Does what cannot be undone without a question: identity remove, which deletes "
-                + "a private key, and trust replace without --pin.",
+                + "a private key, trust replace without --pin, plugin remove, and plugin add where "
+                + "one of that name is there.",
             example: "smallweb identity remove --force alice",
             .flag { settings, isOn in settings.stores.isForced = isOn }),
     ]

@@ -7,7 +7,7 @@ extension Option {
     /// All options, in the order in which they are described.
     static let all: [Option] =
         output + reading + json + requests + bulk + refs + ofPlugins + limits + connection
-        + proxies + engine + trust + identity + messages + daily
+        + proxies + programs + engine + trust + identity + messages + daily
 
     private static let output: [Option] = [
         Option(

@@ -23,11 +23,29 @@ struct Settings: Sendable {
     }
 
     /// The protocols that smallweb comes with: the one place that names the list.
-    static let plugins = Registry.builtIn
+    static let plugins = Registry.withPrograms
 
     /// Those of this run.
+    ///
+    /// - Throws: `usage` for a plugin that is not there, `plugin` for one that cannot be used.
     func registry() throws(FetchError) -> Registry {
-        connection.fallsBackToCurl ? try .builtInWithCurl() : Self.plugins
+        var registry = connection.fallsBackToCurl ? try .builtInWithCurl() : Self.plugins
+        for name in connection.plugins {
+            try registry.register(try Self.pluginFolder(name).handler(), replacing: true)
+        }
+        return registry
+    }
+
+    /// A plugin by the path of its folder, or by its name.
+    ///
+    /// - Throws: `usage` when none has that name.
+    static func pluginFolder(_ name: String) throws(FetchError) -> PluginFolder {
+        if name.contains("/") || name.hasPrefix(".") { return PluginFolder(name) }
+        if let folder = PluginFolders.named(name) { return folder }
+        throw usageError(
+            "no plugin is called \"\(name)\"",
+            hint:
+                "'smallweb plugin list' shows those that there are; a folder is named as ./\(name)")
     }
 
     /// Which redirects are followed, among the schemes of `registry`.

@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebTransport
 
 /// Standard output and standard error, written at once and in full.
 struct StandardStream {
@@ -40,7 +41,8 @@ struct StandardStream {
                 if count > 0 && graceEnd != nil { graceEnd = Patience.graceEnd }
                 rest = rest.dropFirst(count)
             } else if number == EPIPE {
-                // SIGPIPE was inherited as ignored.
+                // SIGPIPE was inherited as ignored, or a program runs that goes with us.
+                removeTemporaryDirectories()
                 swposix_die_of(SIGPIPE)
             } else if number == EINTR {
                 let hasSignal = swposix_pending_signal() != 0

@@ -19,6 +19,8 @@ struct Explanation {
     let url: String
     let scheme: Scheme
     let plugin: String
+    /// Of a plugin that is a program.
+    var version: String?
     var endpoint: Endpoint?
     /// `nil` when they are not what is connected to, or are not known.
     var addresses: [String]?
@@ -134,6 +136,7 @@ extension JSONWriter {
         member("url", explanation.url)
         member("scheme", explanation.scheme.name)
         member("plugin", explanation.plugin)
+        member("version", explanation.version)
         member("host", explanation.endpoint?.host)
         member("port", explanation.endpoint.map { Int($0.port) })
         member("tls", explanation.endpoint?.security == .tls)

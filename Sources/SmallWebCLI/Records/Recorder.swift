@@ -115,6 +115,7 @@ final class Recorder {
             writer.member("scheme", scheme)
             let entry = log.flatMap { registry?[$0.uri.scheme] }
             writer.member("plugin", entry.map(OneURL.name))
+            writer.member("version", entry?.handler.programVersion)
             if let ending { write(ending, form, &writer) }
             if let error { write(error, form, &writer) }
             writer.member("redirects", array: log?.redirects ?? []) { writer, redirect in

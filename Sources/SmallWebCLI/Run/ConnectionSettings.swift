@@ -14,6 +14,8 @@ struct ConnectionSettings: Sendable {
     var proxies = ProxySettings()
     /// User and password of the proxy.
     var proxyAuthFile: String?
+    /// Plugins that are programs, each by its folder or its name: they win over all others.
+    var plugins: [String] = []
     /// Whether libcurl may fetch what no plugin does.
     var fallsBackToCurl = false
 

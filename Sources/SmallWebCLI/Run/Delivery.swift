@@ -71,6 +71,7 @@ struct Trace: Output {
                     )
                 ]
         case .head(let head): received(head.header)
+        case .diagnostics(let bytes): lines(bytes).map { ("!", $0) }
         case .body, .facts, .item, .note, .end: []
         }
     }

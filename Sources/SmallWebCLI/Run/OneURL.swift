@@ -153,8 +153,10 @@ final class OneURL: @unchecked Sendable {
         self.recorder = recorder
     }
 
-    /// `builtin:` and the plugin's own name.
-    static func name(_ entry: Registry.Entry) -> String { "builtin:" + entry.scheme.plugin }
+    /// `builtin:` or `program:`, and the plugin's own name.
+    static func name(_ entry: Registry.Entry) -> String {
+        (entry.handler.programVersion == nil ? "builtin:" : "program:") + entry.scheme.plugin
+    }
 
     /// What an attempt asks for.
     ///

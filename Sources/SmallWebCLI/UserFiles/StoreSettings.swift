@@ -2,7 +2,7 @@
 internal import SmallWeb
 internal import SmallWebTransport
 
-/// For `trust` and `identity`.
+/// For `trust`, `identity` and `plugin`.
 struct StoreSettings: Sendable {
     /// What expires in so many seconds expires soon.
     var within = 14.0 * 86_400
@@ -13,4 +13,6 @@ struct StoreSettings: Sendable {
     /// Whether what cannot be undone is done without a question.
     var isForced = false
     var keyType = ClientIdentity.KeyType.ecdsa
+    /// Of a new plugin.
+    var language = PluginTemplate.Language.sh
 }

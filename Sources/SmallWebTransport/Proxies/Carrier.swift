@@ -13,6 +13,12 @@ protocol Carrier: AnyObject {
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError)
     /// What there is to wait for; `nil` at the end of its turn, which this begins anew.
     func interests(_ readiness: Readiness) -> [Interest]?
+    /// Nothing more is sent, which the other side may be told.
+    func endSending()
+}
+
+extension Carrier {
+    func endSending() {}
 }
 
 /// TLS to a proxy: what it carries is the target's.

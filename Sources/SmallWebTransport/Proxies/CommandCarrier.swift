@@ -185,14 +185,7 @@ final class CommandCarrier: Carrier {
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        guard let interests = interests(readiness) else {
-            return try await socket.wait(for: readiness, by: deadline)
-        }
-        switch await loop.wait(for: interests, by: deadline) {
-        case .ready: return
-        case .cancelled: throw .cancelled
-        case .timedOut: throw .silence(readiness == .writable ? .send : .body)
-        }
+        try await loop.wait(interests(readiness), for: readiness, by: deadline)
     }
 
     func interests(_ readiness: Readiness) -> [Interest]? {

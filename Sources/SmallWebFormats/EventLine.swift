@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+package import SmallWebCore
 
 /// An event as one line of JSON, keys in a fixed order, absent instead of null; `nil` for events
 /// that no handler emits.
-public func eventLine(_ event: Event) -> String? {
+package func eventLine(_ event: Event) -> String? {
     switch event {
     case .head(let head): headLine(head)
     case .item(let item) where item.kind == .reference:
@@ -20,7 +20,7 @@ public func eventLine(_ event: Event) -> String? {
         ])
     case .body(let bytes): bodyLine(bytes)
     case .note(let note): object([("event", quoted("note")), ("code", quoted(note.code))])
-    case .connecting, .connected, .sent, .redirect, .facts, .end: nil
+    case .connecting, .connected, .sent, .redirect, .facts, .diagnostics, .end: nil
     }
 }
 

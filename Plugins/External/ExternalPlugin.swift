@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// A protocol that a program speaks: the host dials, the program talks.
+public struct ExternalPlugin: ProtocolHandler {
+    private let manifest: Manifest
+    /// The plugin's, absolute.
+    private let folder: String
+
+    public var schemes: [Scheme] { manifest.schemes }
+    public var options: [RequestOption] { manifest.options }
+    public var programVersion: String? { manifest.version }
+
+    /// - Parameter folder: Where the program is started, absolute.
+    public init(_ manifest: Manifest, in folder: String) {
+        self.manifest = manifest
+        self.folder = folder
+    }
+
+    public func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        guard let facts = manifest.facts[request.scheme.name] else {
+            preconditionFailure("a request is made for a scheme of its plugin")
+        }
+        var program = ProgramRequest(
+            folder: folder, words: manifest.program,
+            environment: try environment(of: request, facts),
+            transport: try Self.transport(request, facts),
+            isServerFirst: facts.isServerFirst, fetchLimits: request.limits)
+        program.upload = request.upload
+        program.limits = manifest.limits
+
+        var talk = ProgramTalk(request.uri, manifest.name, facts.mediaType)
+        // What only the last word of the program decides.
+        let ending = try await dialer.runner().run(program, isAnswered: { talk.hasHead }) {
+            output async throws(FetchError) in
+            switch output {
+            case .events(let bytes):
+                for event in try talk.take(events: bytes) { try await emit(event) }
+            case .body(let bytes):
+                if let head = try talk.take(body: bytes) { try await emit(.head(head)) }
+                try await emit(.body(bytes))
+            case .diagnostics(let bytes):
+                if let said = talk.take(diagnostics: bytes) { try await emit(.diagnostics(said)) }
+            }
+        }
+        if let head = try talk.finish(ending) { try await emit(.head(head)) }
+        return talk.completeness(ending.server, isSecure: request.scheme.isSecure)
+    }
+
+    private static func transport(
+        _ request: Request, _ facts: Manifest.SchemeFacts
+    ) throws(FetchError) -> ProgramRequest.Transport {
+        switch facts.transport {
+        case .none: .none
+        case .udp: .datagrams(try request.endpoint)
+        case .tcp, .tls: .stream(try request.endpoint)
+        }
+    }
+
+    /// What the program is told of the request.
+    ///
+    /// - Throws: `bad-url` for what could end a line of its request; `usage` for input with NUL.
+    private func environment(
+        of request: Request, _ facts: Manifest.SchemeFacts
+    ) throws(FetchError) -> [String: String] {
+        var uri = request.uri.withoutFragment
+        let (path, userinfo) = (PercentEncoding.decode(uri.path), uri.userinfo)
+        try Self.check(path, "path")
+        if let query = uri.query, !facts.keepsQueryEncoded {
+            try Self.check(PercentEncoding.decode(query), "query")
+        }
+        let user = userinfo.map(PercentEncoding.decode)
+        try Self.check(user ?? [], "user")
+        uri.userinfo = nil
+        var variables = [
+            "V": "1", "URL": uri.description, "SCHEME": uri.scheme, "HOST": uri.host ?? "",
+            "PORT": String(uri.port ?? request.scheme.defaultPort), "PATH": uri.path,
+            "SELECTOR": String(systemBytes: path),
+        ]
+        variables["QUERY"] = uri.query
+        variables["USERINFO"] = user.map { String(systemBytes: $0) }
+        if let input = request.input {
+            guard !input.contains(0) else {
+                throw FetchError(.usage, .input, "input for a program cannot hold a NUL")
+            }
+            variables["INPUT"] = String(systemBytes: input)
+        }
+        if let upload = request.upload {
+            variables["UPLOAD_SIZE"] = String(upload.byteCount)
+            variables["UPLOAD_MIME"] = upload.mediaType
+            variables["UPLOAD_TOKEN"] = request.options.secret("token").map {
+                String(systemBytes: $0)
+            }
+        }
+        if request.wantsHeadAlone { variables["HEAD_ONLY"] = "1" }
+        if request.wantsItems { variables["ITEMS"] = "1" }
+        for option in manifest.options {
+            let name = "OPT_" + option.key.uppercased().replacing("-", with: "_")
+            switch request.options[option.key] {
+            case .text(let text): variables[name] = text
+            case .flag(let isOn): variables[name] = isOn ? "1" : nil
+            default: variables[name] = manifest.defaults[option.key]
+            }
+        }
+        return Dictionary(
+            uniqueKeysWithValues: variables.map { ("SMALLWEB_" + $0.key, $0.value) })
+    }
+
+    private static func check(_ bytes: [UInt8], _ part: String) throws(FetchError) {
+        guard !bytes.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else {
+            throw FetchError(.badURL, .input, "the \(part) holds a line break or NUL")
+        }
+    }
+}
+
+/// What one run of a program has said, and what it means. Pure.
+struct ProgramTalk {
+    private var reader: ProgramEventReader
+    private let mediaType: String?
+    private(set) var hasHead = false
+    private var promisedBytes: Int?
+    private var bodyBytes = 0
+    private var end: Completeness?
+    private var diagnostics: [UInt8] = []
+    private var lastLine: [UInt8] = []
+
+    /// How much a program may say for people.
+    static let diagnosticsMax = 65_536
+    private static let lastLineMax = 500
+
+    init(_ base: URI, _ name: String, _ mediaType: String?) {
+        reader = ProgramEventReader(base: base, name: name)
+        self.mediaType = mediaType
+    }
+
+    /// - Throws: `plugin` for what is no event, and what the program says that has failed.
+    mutating func take(events bytes: ArraySlice<UInt8>) throws(FetchError) -> [Event] {
+        var events: [Event] = []
+        for event in try reader.add(bytes) {
+            switch event {
+            case .head(let head):
+                guard !hasHead else {
+                    throw FetchError(
+                        .plugin, .plugin, "the program gave its head after the body had begun")
+                }
+                hasHead = true
+                promisedBytes = head.bodyBytes
+                events.append(.head(head))
+            case .item(let item): events.append(.item(item))
+            case .note(let note): events.append(.note(note))
+            case .end(let completeness): end = completeness
+            case .fail(let outcome, let message): throw FetchError(outcome, .plugin, message)
+            }
+        }
+        return events
+    }
+
+    /// - Returns: The head that the body implies, if it had none.
+    mutating func take(body bytes: ArraySlice<UInt8>) throws(FetchError) -> Head? {
+        bodyBytes += bytes.count
+        if let promisedBytes, bodyBytes > promisedBytes {
+            throw FetchError(
+                .plugin, .plugin,
+                "the program gave more than the \(promisedBytes) bytes that it had announced")
+        }
+        return impliedHead()
+    }
+
+    private mutating func impliedHead() -> Head? {
+        guard !hasHead else { return nil }
+        hasHead = true
+        return Head(.success, mediaType: mediaType.flatMap(MediaType.init(parsing:)))
+    }
+
+    /// - Returns: What is shown of it; `nil` when it has said enough.
+    mutating func take(diagnostics bytes: ArraySlice<UInt8>) -> [UInt8]? {
+        let lines = bytes.split(
+            separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() {
+            if index > 0 && !line.isEmpty { lastLine = [] }
+            lastLine = Array((lastLine + line).prefix(Self.lastLineMax))
+        }
+        let room = Self.diagnosticsMax - diagnostics.count
+        guard room > 0 else { return nil }
+        let shown = Array(bytes.prefix(room))
+        diagnostics += shown
+        return shown
+    }
+
+    /// The program has ended, and all that it said has been taken.
+    ///
+    /// - Returns: The head of an empty success.
+    /// - Throws: `plugin` when it did not end well.
+    mutating func finish(_ ending: ProgramEnding) throws(FetchError) -> Head? {
+        try reader.finish()
+        switch ending.reason {
+        case .exited(0): return impliedHead()
+        case .exited(let status): throw failure("ended with exit status \(status)")
+        case .signalled(let signal): throw failure("was ended by signal \(signal)")
+        }
+    }
+
+    private func failure(_ what: String) -> FetchError {
+        let said = String(decoding: lastLine, as: UTF8.self)
+        return FetchError(
+            .plugin, .plugin, "the program \(what)" + (said.isEmpty ? "" : ": \(said)"))
+    }
+
+    /// What is known about the end of the body.
+    func completeness(_ server: StreamEnding?, isSecure: Bool) -> Completeness {
+        if let promisedBytes, bodyBytes < promisedBytes { return .truncated }
+        if end == .complete || end == .truncated { return end ?? .unverified }
+        if server == .reset || isSecure && server == .endOfFile { return .truncated }
+        return end ?? .unverified
+    }
+}

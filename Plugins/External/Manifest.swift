@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+internal import SmallWebFormats
+
+/// What `plugin.json` says of a plugin that is a program: facts, read as data.
+public struct Manifest: Sendable {
+    /// What one scheme is, beside the facts that every plugin has.
+    struct SchemeFacts: Sendable {
+        /// What carries its bytes.
+        enum Transport: String {
+            case tcp, tls, udp, none
+        }
+
+        let transport: Transport
+        /// Type of a body that comes without a head.
+        let mediaType: String?
+        let isServerFirst: Bool
+        /// Whether a query may hold anything, because the program keeps it encoded.
+        let keepsQueryEncoded: Bool
+    }
+
+    /// Unique among plugins, and the member of records that its facts are in.
+    public let name: String
+    /// Its own, for records.
+    public let version: String
+    public let summary: String
+    /// The program and its arguments, as they were written.
+    public let program: [String]
+    public let schemes: [Scheme]
+    /// What its requests know.
+    public let options: [RequestOption]
+    public let limits: ProgramRequest.Limits
+    /// By the schemes' names.
+    let facts: [String: SchemeFacts]
+    /// The values of options that were not given.
+    let defaults: [String: String]
+
+    /// Largest manifest.
+    public static let bytesMax = 1 << 20
+
+    /// The members that records have already: the facts of a plugin are under its name.
+    static let reservedNames: Set<String> = [
+        "attempts", "base64", "body", "bytes", "charset", "class", "code", "date", "error", "exit",
+        "final_url", "git", "gopher", "headers", "hint", "http", "i", "id",
+        "kind", "lang", "line", "links", "message", "meta", "mime", "n", "name", "offset", "oid",
+        "ok", "outcome", "page", "partial", "peeled", "plugin", "raw", "redirects", "refs",
+        "remote", "retry_after", "same_host", "scheme", "seq", "size", "status", "tag", "text",
+        "time", "tls", "trust", "type", "url", "url_input", "v", "version", "warnings",
+    ]
+
+    /// - Throws: `plugin`, naming the member that breaks a rule.
+    public init(parsing text: [UInt8]) throws(FetchError) {
+        let value: JSONValue
+        do throws(FetchError) {
+            value = try JSONValue.parse(text[...])
+        } catch {
+            throw ManifestReader.problem("is no JSON: \(error.message)")
+        }
+        var reader = try ManifestReader(value, in: "")
+        guard try reader.number("v", in: 1...1) != nil else {
+            throw ManifestReader.problem("has no \"v\": 1")
+        }
+        name = try reader.name("name")
+        guard !Self.reservedNames.contains(name) else {
+            throw ManifestReader.problem("has the name \"\(name)\", which records use already")
+        }
+        version = try reader.text("version") ?? ""
+        summary = try reader.text("summary") ?? ""
+        program = try reader.texts("program")
+        guard let first = program.first, !first.isEmpty else {
+            throw ManifestReader.problem("has no \"program\"")
+        }
+        let leavesFolder = program.contains { word in
+            (word.hasPrefix("./") || word == first) && word.split(separator: "/").contains("..")
+        }
+        guard !leavesFolder else {
+            throw ManifestReader.problem("has a \"program\" that leads out of its folder")
+        }
+        limits = try reader.object("limits").map(ManifestReader.limits) ?? .init()
+        var schemes: [Scheme] = []
+        var facts: [String: SchemeFacts] = [:]
+        for entry in try reader.objects("schemes") {
+            let (scheme, more) = try ManifestReader.scheme(entry, plugin: name, summary)
+            guard facts.updateValue(more, forKey: scheme.name) == nil else {
+                throw ManifestReader.problem("has the scheme \"\(scheme.name)\" twice")
+            }
+            schemes.append(scheme)
+        }
+        guard !schemes.isEmpty else { throw ManifestReader.problem("has no \"schemes\"") }
+        var options: [RequestOption] = []
+        var defaults: [String: String] = [:]
+        for entry in try reader.objects("options") {
+            let (option, value) = try ManifestReader.option(
+                entry, plugin: name, example: "\(schemes[0].name)://example.org/")
+            guard !options.contains(where: { $0.key == option.key }) else {
+                throw ManifestReader.problem("has the option \"\(option.key)\" twice")
+            }
+            options.append(option)
+            defaults[option.key] = value
+        }
+        try reader.finish()
+        (self.schemes, self.facts) = (schemes, facts)
+        (self.options, self.defaults) = (options, defaults)
+    }
+}
+
+/// Takes the members of an object, each once; what is left is unknown.
+private struct ManifestReader {
+    private var members: [String: JSONValue] = [:]
+    private let place: String
+
+    static func problem(_ what: String) -> FetchError {
+        FetchError(.plugin, .plugin, "plugin.json " + what)
+    }
+
+    /// - Parameter place: For messages: empty, or the name of the list that it is in.
+    init(_ value: JSONValue, in place: String) throws(FetchError) {
+        guard case .object(let members) = value else {
+            throw Self.problem(
+                place.isEmpty ? "is no object" : "has in \"\(place)\" what is no object")
+        }
+        self.place = place
+        for member in members { self.members[member.name] = member.value }
+    }
+
+    /// - Throws: `plugin` for a member that nothing has taken.
+    func finish() throws(FetchError) {
+        let unknown = members.keys.filter { !$0.hasPrefix("x-") }.sorted()
+        guard let first = unknown.first else { return }
+        throw Self.problem("has the unknown member \"\(path(first))\"")
+    }
+
+    private func path(_ name: String) -> String { place.isEmpty ? name : place + "." + name }
+
+    private mutating func take(_ name: String) -> JSONValue? { members.removeValue(forKey: name) }
+
+    private func mismatch(_ name: String, _ kind: String) -> FetchError {
+        Self.problem("has a \"\(path(name))\" that is no \(kind)")
+    }
+
+    mutating func text(_ name: String) throws(FetchError) -> String? {
+        guard let value = take(name) else { return nil }
+        guard let text = value.string else { throw mismatch(name, "string") }
+        return text
+    }
+
+    /// Letters, digits and `-`, beginning with a letter, as in a scheme.
+    mutating func name(_ name: String) throws(FetchError) -> String {
+        guard let text = try text(name) else { throw Self.problem("has no \"\(path(name))\"") }
+        let isName =
+            text.utf8.first.map { 97...122 ~= $0 } ?? false
+            && text.utf8.allSatisfy {
+                97...122 ~= $0 || ASCII.isDigit($0) || $0 == UInt8(ascii: "-")
+            } && text.utf8.count <= 63
+        guard isName else {
+            throw Self.problem(
+                "has a \"\(path(name))\" that is not lower-case letters, digits and -")
+        }
+        return text
+    }
+
+    mutating func flag(_ name: String) throws(FetchError) -> Bool {
+        guard let value = take(name) else { return false }
+        guard let flag = value.bool else { throw mismatch(name, "true or false") }
+        return flag
+    }
+
+    mutating func number(
+        _ name: String, in range: ClosedRange<Int>
+    ) throws(FetchError) -> Int? {
+        guard let value = take(name) else { return nil }
+        guard case .number(let text) = value, let number = Int(text), range.contains(number) else {
+            throw mismatch(name, "number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    mutating func word<Word: RawRepresentable & CaseIterable>(
+        _ name: String, _ kind: Word.Type
+    ) throws(FetchError) -> Word? where Word.RawValue == String {
+        guard let text = try text(name) else { return nil }
+        guard let word = Word(rawValue: text) else {
+            throw Self.problem(
+                "has a \"\(path(name))\" that is none of "
+                    + Word.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        return word
+    }
+
+    mutating func texts(_ name: String) throws(FetchError) -> [String] {
+        guard let value = take(name) else { return [] }
+        guard case .array(let values) = value else { throw mismatch(name, "list of strings") }
+        let texts = values.compactMap(\.string)
+        guard texts.count == values.count else { throw mismatch(name, "list of strings") }
+        return texts
+    }
+
+    mutating func object(_ name: String) throws(FetchError) -> ManifestReader? {
+        guard let value = take(name) else { return nil }
+        return try ManifestReader(value, in: path(name))
+    }
+
+    mutating func objects(_ name: String) throws(FetchError) -> [ManifestReader] {
+        guard let value = take(name) else { return [] }
+        guard case .array(let values) = value else { throw mismatch(name, "list of objects") }
+        var readers: [ManifestReader] = []
+        for value in values { readers.append(try ManifestReader(value, in: path(name))) }
+        return readers
+    }
+
+    // MARK: Parts of a manifest
+
+    static func limits(
+        _ reader: ManifestReader
+    ) throws(FetchError) -> ProgramRequest.Limits {
+        var (reader, limits) = (reader, ProgramRequest.Limits())
+        if let seconds = try reader.number("cpu_seconds", in: 1...86_400) {
+            limits.processorSeconds = seconds
+        }
+        if let bytes = try reader.number("memory_bytes", in: (16 << 20)...(1 << 40)) {
+            limits.memoryBytes = bytes
+        }
+        if let files = try reader.number("files", in: 16...4096) { limits.descriptors = files }
+        try reader.finish()
+        return limits
+    }
+
+    private enum Trust: String, CaseIterable { case tofu, ca }
+    private enum PathForm: String, CaseIterable { case hierarchical, opaque }
+    private enum Query: String, CaseIterable { case refused, encoded }
+
+    static func scheme(
+        _ reader: ManifestReader, plugin: String, _ summary: String
+    ) throws(FetchError) -> (Scheme, Manifest.SchemeFacts) {
+        var reader = reader
+        let name = try reader.name("name")
+        guard let transport = try reader.word("transport", Manifest.SchemeFacts.Transport.self)
+        else { throw problem("has no \"\(reader.path("transport"))\"") }
+        let ports = transport == .none ? 0...65_535 : 1...65_535
+        guard let port = try reader.number("port", in: ports) else {
+            throw problem("has no \"\(reader.path("port"))\"")
+        }
+        let trust = try reader.word("trust", Trust.self)
+        guard trust == nil || transport == .tls else {
+            throw problem("has a \"\(reader.path("trust"))\", but no TLS")
+        }
+        let isOpaque = try reader.word("path", PathForm.self) == .opaque
+        let takesInput = try reader.flag("input")
+        let uploads = try reader.flag("upload")
+        let secureForm = try reader.text("secure_form")
+        let identities = try reader.flag("identities")
+        let facts = Manifest.SchemeFacts(
+            transport: transport, mediaType: try reader.text("mime"),
+            isServerFirst: try reader.flag("server_first"),
+            keepsQueryEncoded: try reader.word("query", Query.self) == .encoded)
+        if let mime = facts.mediaType, MediaType(parsing: mime) == nil {
+            throw problem("has a \"\(reader.path("mime"))\" that is no media type")
+        }
+        let ownSummary = try reader.text("summary") ?? summary
+        try reader.finish()
+        let carrier: Scheme.Transport =
+            switch transport {
+            case .tcp: .tcp
+            case .tls: .tls
+            case .udp: .udp
+            case .none: .none
+            }
+        let scheme = Scheme(
+            name, plugin: plugin, port: UInt16(port), transport: carrier, summary: ownSummary
+        ) {
+            $0.trust = transport == .tls ? (trust == .ca ? .ca : .tofu) : .none
+            $0.pathForm = isOpaque ? .opaque : .hierarchical
+            $0.input = takesInput ? .body : nil
+            if uploads {
+                $0.uploads = .init(
+                    isOnlyUse: false, mediaType: facts.mediaType ?? "application/octet-stream",
+                    replySchemes: [])
+            }
+            $0.secureForm = secureForm
+            $0.identityScheme = identities ? name : nil
+            $0.factNames = [plugin]
+            $0.canUseProxy = transport != .udp
+        }
+        return (scheme, facts)
+    }
+
+    static func option(
+        _ reader: ManifestReader, plugin: String, example url: String
+    ) throws(FetchError) -> (RequestOption, value: String?) {
+        var reader = reader
+        let name = try reader.name("name")
+        let value = try reader.text("value")
+        let help = try reader.text("help") ?? ""
+        let standard = try reader.text("default")
+        guard standard == nil || value != nil else {
+            throw problem("has a default for \"\(name)\", which is a flag")
+        }
+        try reader.finish()
+        let manual =
+            help.prefix(1).uppercased() + help.dropFirst() + (help.hasSuffix(".") ? "" : ".")
+        let option = RequestOption(
+            name, value.map { .text($0) } ?? .flag,
+            .init(
+                "Options of \(plugin)", help + (standard.map { " (\($0))" } ?? ""),
+                manual: manual,
+                example: "smallweb get --\(name)\(value.map { " " + $0 } ?? "") \(url)"))
+        return (option, standard)
+    }
+}
+
+extension Manifest.SchemeFacts.Transport: CaseIterable {}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebFormats
+
+/// What a program says on descriptor 3: a JSON object a line.
+enum ProgramEvent: Sendable {
+    case head(Head)
+    case item(Item)
+    case note(Note)
+    /// Whether the end is proven, cut off, or not known.
+    case end(Completeness)
+    case fail(Outcome, message: String)
+}
+
+/// Takes lines apart into events. Pure: bytes in, events out.
+struct ProgramEventReader {
+    /// Longest line, without its end.
+    static let lineBytesMax = 65_536
+
+    private let base: URI
+    /// The member of records that its facts are in.
+    private let name: String
+    private var line: [UInt8] = []
+    private var number = 1
+    private var hasHead = false
+
+    /// - Parameters:
+    ///   - base: What URLs of events are relative to.
+    ///   - name: The plugin's.
+    init(base: URI, name: String) {
+        self.base = base
+        self.name = name
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// - Returns: The events that are whole, in order.
+    /// - Throws: `plugin`, naming the line.
+    mutating func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> [ProgramEvent] {
+        var events: [ProgramEvent] = []
+        var rest = bytes
+        while let end = rest.firstIndex(of: ASCII.lineFeed) {
+            line += rest[..<end]
+            rest = rest[rest.index(after: end)...]
+            guard line.count <= Self.lineBytesMax else { throw problem("is too long") }
+            if let event = try event() { events.append(event) }
+            line = []
+            number += 1
+        }
+        line += rest
+        guard line.count <= Self.lineBytesMax else { throw problem("is too long") }
+        return events
+    }
+
+    /// Nothing more comes.
+    ///
+    /// - Throws: `plugin` for a line without its end.
+    func finish() throws(FetchError) {
+        guard line.isEmpty else { throw problem("has no end") }
+    }
+
+    private func problem(_ what: String) -> FetchError {
+        FetchError(.plugin, .plugin, "line \(number) of the program's events \(what)")
+    }
+
+    private mutating func event() throws(FetchError) -> ProgramEvent? {
+        let value: JSONValue
+        do throws(FetchError) {
+            value = try JSONValue.parse(line[...])
+        } catch {
+            throw problem("is no JSON: \(error.message)")
+        }
+        guard case .object = value, let type = value["type"]?.string else {
+            throw problem("is no event: it has no type")
+        }
+        switch type {
+        case "head":
+            guard !hasHead else { throw problem("is a second head") }
+            hasHead = true
+            return .head(try head(value))
+        case "item": return .item(try item(value))
+        case "note":
+            guard let code = value["code"]?.string, let message = value["message"]?.string else {
+                throw problem("is a note without code and message")
+            }
+            return .note(Note(code, message))
+        case "end":
+            switch value["complete"] {
+            case .bool(let isComplete)?: return .end(isComplete ? .complete : .truncated)
+            case nil, .null?: return .end(.unverified)
+            default: throw problem("has a \"complete\" that is not true, false or null")
+            }
+        case "fail":
+            guard let outcome = value["outcome"]?.string.flatMap(Outcome.init), outcome != .ok
+            else { throw problem("has an unknown outcome") }
+            return .fail(outcome, message: value["message"]?.string ?? outcome.summary)
+        default: throw problem("has the unknown type \"\(type)\"")
+        }
+    }
+
+    private func head(_ value: JSONValue) throws(FetchError) -> Head {
+        guard let word = value["class"]?.string, let replyClass = ReplyClass(rawValue: word) else {
+            throw problem("has an unknown class")
+        }
+        var head = Head(replyClass)
+        head.status = try number(value, "status")
+        head.meta = try text(value, "meta")
+        if let mime = try text(value, "mime") {
+            guard let type = MediaType(parsing: mime) else {
+                throw problem("has a \"mime\" that is no media type")
+            }
+            head.mediaType = type
+        }
+        head.bodyBytes = try number(value, "size")
+        head.suggestedName = try text(value, "name")
+        head.redirectTarget = try text(value, "redirect")
+        head.isPermanentRedirect = try flag(value, "permanent")
+        head.wantsSensitiveInput = try flag(value, "sensitive")
+        head.retryAfter = try number(value, "retry_after").map { .seconds($0) }
+        guard replyClass == .redirect || head.redirectTarget == nil else {
+            throw problem("has a redirect, but is of another class")
+        }
+        head.facts = try facts(value)
+        return head
+    }
+
+    private func item(_ value: JSONValue) throws(FetchError) -> Item {
+        let kinds: Set<Item.Kind> = [
+            .link, .menu, .text, .binary, .image, .search, .info, .error, .input,
+        ]
+        guard let kind = value["kind"]?.string.flatMap(Item.Kind.init), kinds.contains(kind) else {
+            throw problem("has an unknown kind")
+        }
+        var item = Item(kind: kind, text: try text(value, "text") ?? "")
+        if let reference = try text(value, "url") {
+            item.url = (try? base.resolving(reference))?.description ?? reference
+        }
+        item.facts = try facts(value)
+        return item
+    }
+
+    private func facts(_ value: JSONValue) throws(FetchError) -> Facts {
+        switch value["facts"] {
+        case nil, .null?: return Facts()
+        case .object(let members)?: return [name: .object(Facts(members))]
+        default: throw problem("has facts that are no object")
+        }
+    }
+
+    private func text(_ value: JSONValue, _ name: String) throws(FetchError) -> String? {
+        switch value[name] {
+        case nil, .null?: return nil
+        case .string(let text)?: return text
+        default: throw problem("has a \"\(name)\" that is no string")
+        }
+    }
+
+    private func flag(_ value: JSONValue, _ name: String) throws(FetchError) -> Bool {
+        switch value[name] {
+        case nil, .null?: return false
+        case .bool(let flag)?: return flag
+        default: throw problem("has a \"\(name)\" that is not true or false")
+        }
+    }
+
+    /// Not negative.
+    private func number(_ value: JSONValue, _ name: String) throws(FetchError) -> Int? {
+        switch value[name] {
+        case nil, .null?: return nil
+        case .number(let text)?:
+            if let number = Int(text), number >= 0 { return number }
+            throw problem("has a \"\(name)\" that is no whole number")
+        default: throw problem("has a \"\(name)\" that is no number")
+        }
+    }
+}
+
+extension Facts {
+    fileprivate init(_ members: [JSONValue.Member]) {
+        self.init()
+        for member in members { self[member.name] = Fact(member.value) }
+    }
+}
+
+extension Fact {
+    /// A number that is not whole stays text, so that it loses no digit.
+    fileprivate init(_ value: JSONValue) {
+        switch value {
+        case .null: self = .none
+        case .bool(let flag): self = .flag(flag)
+        case .number(let text): self = Int(text).map { .number($0) } ?? .text(text)
+        case .string(let text): self = .text(text)
+        case .array(let values): self = .list(values.map(Fact.init))
+        case .object(let members): self = .object(Facts(members))
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void confine_capabilities(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+    // Otherwise execve() gives root all of them back. Refused where there is nothing to lose.
+    prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
+    syscall(SYS_capset, &header, none);
+}
+
+// The headers of the machine that builds may be older than the kernel that runs.
+enum {
+    CREATE_RULESET = 444,
+    ADD_RULE = 445,
+    RESTRICT_SELF = 446,
+    PATH_BENEATH = 1,
+};
+
+#define EXECUTE (1ULL << 0)
+#define WRITE_FILE (1ULL << 1)
+#define READ_FILE (1ULL << 2)
+#define READ_DIRECTORY (1ULL << 3)
+#define TRUNCATE (1ULL << 14)
+
+struct ruleset {
+    uint64_t files, network, scopes;
+};
+
+struct beneath {
+    uint64_t allowed;
+    int32_t directory;
+} __attribute__((packed));
+
+int swprogram_landlock(void) {
+    long version = syscall(CREATE_RULESET, NULL, 0, 1);
+    return version > 0 ? (int)version : 0;
+}
+
+// All rights that this version knows.
+static struct ruleset all_rights(int version) {
+    static const int rights[] = {0, 13, 14, 15, 15, 16};
+    return (struct ruleset){
+        .files = (1ULL << rights[version < 5 ? version : 5]) - 1,
+        .network = version >= 4 ? 3 : 0,
+        // Abstract sockets and signals.
+        .scopes = version >= 6 ? 3 : 0,
+    };
+}
+
+// A path that cannot be opened is not readable, then.
+static void allow(int ruleset, const char *path, uint64_t rights) {
+    struct beneath rule = {.allowed = rights, .directory = open(path, O_PATH | O_CLOEXEC)};
+    if (rule.directory < 0) return;
+    if (syscall(ADD_RULE, ruleset, PATH_BENEATH, &rule, 0) != 0 && errno == EINVAL) {
+        // It is not a directory.
+        rule.allowed &= EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
+        syscall(ADD_RULE, ruleset, PATH_BENEATH, &rule, 0);
+    }
+    close(rule.directory);
+}
+
+// Of those in /dev: a terminal of the user's would give what the user types.
+static const char *const devices[] = {
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", NULL};
+
+int confine_files(const struct swprogram *program) {
+    int version = swprogram_landlock();
+    if (version == 0 || program->without & SWPROGRAM_LANDLOCK) return 0;
+    struct ruleset all = all_rights(version);
+    size_t size = version >= 6 ? sizeof all : version >= 4 ? 16 : 8;
+    int ruleset = (int)syscall(CREATE_RULESET, &all, size, 0);
+    if (ruleset < 0) return 0;
+    const uint64_t reading = EXECUTE | READ_FILE | READ_DIRECTORY;
+    if (program->readable) {
+        for (const char *const *path = devices; *path; path++) allow(ruleset, *path, reading);
+        for (const char *const *path = program->readable; *path; path++)
+            allow(ruleset, *path, reading);
+        allow(ruleset, program->folder, reading);
+    } else {
+        allow(ruleset, "/", reading);
+    }
+    allow(ruleset, program->temporary, all.files);
+    allow(ruleset, devices[0], all.files & (READ_FILE | WRITE_FILE | TRUNCATE));
+    int holds = syscall(RESTRICT_SELF, ruleset, 0) == 0;
+    close(ruleset);
+    return holds;
+}

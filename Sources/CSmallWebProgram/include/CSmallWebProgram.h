@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// A program that is run contained: what must happen between fork and exec, where there is one
+// thread, no allocation and no Swift. The caller's memory is only read, and no pointer is kept.
+//
+// smallweb starts a supervisor, which starts the program and outlives it. Where the kernel lets it,
+// the supervisor is the first process of a PID namespace: with its end the kernel ends all others
+// in it. Elsewhere it adopts what the program leaves behind, and kills that.
+#ifndef CSMALLWEBPROGRAM_H
+#define CSMALLWEBPROGRAM_H
+
+#include <stdint.h>
+
+#define SWPROGRAM_DESCRIPTORS 6
+
+// What holds for a program; what can be done without, for tests.
+enum {
+    SWPROGRAM_PIDS = 1,         // sees no other processes, and ends with its supervisor
+    SWPROGRAM_NETWORK = 2,      // a network namespace without an interface
+    SWPROGRAM_SECCOMP = 4,      // system calls are filtered
+    SWPROGRAM_LANDLOCK = 8,     // files are
+    SWPROGRAM_PROC = 16,        // /proc shows its own processes alone
+    SWPROGRAM_PROCESSES = 32,   // their number is limited
+    SWPROGRAM_USERS = 64,       // a user namespace
+};
+
+// What failed, where a program could not be started.
+enum swprogram_stage {
+    SWPROGRAM_ENDED,            // nothing: it ran, and has ended
+    SWPROGRAM_SET_UP,
+    SWPROGRAM_FOLDER,
+    SWPROGRAM_EXECUTE,
+};
+
+struct swprogram {
+    const char *_Nullable path;  // NULL: nothing is run, to learn what would hold
+    const char *_Nullable const *_Nonnull arguments;    // NULL at the end, like the next two
+    const char *_Nullable const *_Nonnull environment;
+    const char *_Nullable const *_Nullable readable;    // what it may read and run; NULL: all
+    const char *_Nonnull folder;     // where it is started, and readable
+    const char *_Nonnull temporary;  // the only directory that it may write to
+    int descriptors[SWPROGRAM_DESCRIPTORS];  // its 0 to 5, which block; -1: /dev/null
+    uint64_t processor_seconds;
+    uint64_t memory_bytes;      // of address space, and of a file that it writes
+    uint64_t descriptors_max;
+    uint32_t without;           // of what holds, what is not to be used
+};
+
+// A supervisor. `report` is the caller's to close.
+struct swprogram_supervisor {
+    int process;
+    int report;                 // non-blocking; readable when the program has ended
+    int is_first;               // of a PID namespace
+};
+
+struct swprogram_report {
+    int32_t stage;              // enum swprogram_stage
+    int32_t number;             // a status as waitpid() has it, or errno
+    uint32_t holds;
+};
+
+// Starts a program, which ends with the calling thread at the latest. Returns 0 or errno.
+int swprogram_start(
+    const struct swprogram *_Nonnull program, struct swprogram_supervisor *_Nonnull supervisor);
+
+// Takes the report. Returns 1, 0 while there is none, or -1 when the supervisor died without one.
+int swprogram_report(int descriptor, struct swprogram_report *_Nonnull report);
+
+// Ends the program and all that it has started, and returns when they are gone.
+void swprogram_end(const struct swprogram_supervisor *_Nonnull supervisor);
+
+// Keeps processes of the same user from reading and tracing this one, or lets them again as before.
+void swprogram_guard(int begins);
+
+// Landlock's version, or 0.
+int swprogram_landlock(void);
+
+#endif

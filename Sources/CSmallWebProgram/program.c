@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Of a program with its children, threads included. PIDS_MAX is for root, which the first limit
+// does not hold; numbers below 300 are used once only, so it must be well above.
+#define PROCESSES_MAX 64
+#define PIDS_MAX "1024"
+
+// For what is done before the program has a stack of its own.
+#define STACK_SIZE (64 << 10)
+
+// Milliseconds to wait for what cannot be listed.
+#define BLIND_MAX 1000
+
+// The supervisor's descriptors, after those of the program.
+enum { REPORT = SWPROGRAM_DESCRIPTORS, PARENT, NEXT };
+
+// What a supervisor knows.
+struct start {
+    const struct swprogram *program;
+    int flags;                  // namespaces, as for clone()
+    int report;
+    int parent_end;             // readable when smallweb is gone; -1 where the kernel has none
+    pid_t parent, supervisor;
+    uid_t user;
+    gid_t group;
+    struct swprogram_report said;
+};
+
+// MARK: Between fork and exec
+
+static int limit(int resource, uint64_t soft, uint64_t hard) {
+    struct rlimit value, inherited;
+    if (getrlimit(resource, &inherited) != 0) return -1;
+    value.rlim_max = hard < inherited.rlim_max ? hard : inherited.rlim_max;
+    value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
+    return setrlimit(resource, &value);
+}
+
+// Since Linux 5.14 each user namespace counts its processes by itself; before, those that the user
+// has elsewhere would count against the program.
+static int counts_processes(const struct start *start) {
+    struct utsname name;
+    if (!(start->flags & CLONE_NEWUSER) || uname(&name) != 0) return 0;
+    char *rest;
+    long major = strtol(name.release, &rest, 10);
+    long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    return major > 5 || (major == 5 && minor >= 14);
+}
+
+static int limit_all(struct start *start) {
+    const struct swprogram *program = start->program;
+    if (counts_processes(start) && limit(RLIMIT_NPROC, PROCESSES_MAX, PROCESSES_MAX) == 0)
+        start->said.holds |= SWPROGRAM_PROCESSES;
+    // The first limit says which one it was, the second one ends what does not listen.
+    uint64_t seconds = program->processor_seconds;
+    return limit(RLIMIT_CPU, seconds, seconds + 1) != 0
+            || limit(RLIMIT_AS, program->memory_bytes, program->memory_bytes) != 0
+            || limit(RLIMIT_FSIZE, program->memory_bytes, program->memory_bytes) != 0
+            || limit(RLIMIT_NOFILE, program->descriptors_max, program->descriptors_max) != 0
+            // 1, not 0: that is too little for a file, and the only value that keeps memory from a
+            // program that collects dumps.
+            || limit(RLIMIT_CORE, 1, 1) != 0
+        ? -1 : 0;
+}
+
+// Becomes the program. Until then it shares its memory with the supervisor, which waits, and then
+// reads `said`.
+static void become(struct start *start) {
+    const struct swprogram *program = start->program;
+    int is_first = start->flags & CLONE_NEWPID;
+    start->said.stage = SWPROGRAM_SET_UP;
+    // Signals to its own group are for it alone.
+    setpgid(0, 0);
+    if (!is_first && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != start->supervisor)
+        _exit(0);
+    confine_capabilities();
+    start->said.stage = SWPROGRAM_FOLDER;
+    if (chdir(program->folder) != 0) return;
+    start->said.stage = SWPROGRAM_SET_UP;
+    if (limit_all(start) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
+    if (confine_files(program)) start->said.holds |= SWPROGRAM_LANDLOCK;
+    const pid_t protected[] = {start->parent, start->supervisor};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!(program->without & SWPROGRAM_SECCOMP) && confine_calls(is_first ? NULL : protected))
+        start->said.holds |= SWPROGRAM_SECCOMP;
+    start->said.stage = SWPROGRAM_EXECUTE;
+    if (program->path) {
+        execve(program->path, (char *const *)program->arguments,
+            (char *const *)program->environment);
+        return;
+    }
+    start->said.stage = SWPROGRAM_ENDED;
+    _exit(0);
+}
+
+static int begin(void *start) {
+    become(start);
+    ((struct start *)start)->said.number = errno;
+    _exit(127);
+}
+
+// MARK: The supervisor
+
+static int write_file(const char *path, const char *text) {
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    ssize_t count = write(file, text, strlen(text));
+    close(file);
+    return count < 0 ? -1 : 0;
+}
+
+// The user stays who it is. Without that the program runs, too, but sees itself as nobody.
+static void map_user(const struct start *start) {
+    char line[64];
+    // The files below belong to root while the process is guarded; no program runs here yet.
+    prctl(PR_SET_DUMPABLE, 1);
+    write_file("/proc/self/setgroups", "deny");
+    snprintf(line, sizeof line, "%u %u 1", start->user, start->user);
+    write_file("/proc/self/uid_map", line);
+    snprintf(line, sizeof line, "%u %u 1", start->group, start->group);
+    write_file("/proc/self/gid_map", line);
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+// The host's /proc, which would show the host's processes, is hidden behind an own one. A kernel
+// refuses that where parts of the host's are hidden already, as in some containers.
+static void mount_proc(struct start *start) {
+    if (start->program->without & SWPROGRAM_PROC) return;
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return;
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0) return;
+    start->said.holds |= SWPROGRAM_PROC;
+    // Since Linux 6.14 a namespace has a limit of its own; elsewhere this is refused.
+    if (start->flags & CLONE_NEWUSER) write_file("/proc/sys/kernel/pid_max", PIDS_MAX);
+}
+
+static void close_from(int first) {
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+#endif
+    struct rlimit open_files;
+    if (getrlimit(RLIMIT_NOFILE, &open_files) != 0 || open_files.rlim_cur > 1 << 20)
+        open_files.rlim_cur = 1 << 20;
+    for (rlim_t number = (rlim_t)first; number < open_files.rlim_cur; number++)
+        close((int)number);
+}
+
+// The program's descriptors become 0 to 5, and nothing else of smallweb's stays open.
+static int arrange(struct start *start) {
+    int all[NEXT];
+    memcpy(all, start->program->descriptors, sizeof start->program->descriptors);
+    all[REPORT] = start->report;
+    all[PARENT] = start->parent_end;
+    for (int number = 0; number < NEXT; number++) {
+        if (all[number] < 0 && number == PARENT) continue;
+        if (all[number] < 0) all[number] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        // Out of the way, before anything is put in its place.
+        all[number] = fcntl(all[number], F_DUPFD_CLOEXEC, NEXT);
+        if (all[number] < 0) return -1;
+    }
+    for (int number = 0; number < NEXT; number++) {
+        if (all[number] < 0) {
+            close(number);
+        } else if (dup3(all[number], number, number >= REPORT ? O_CLOEXEC : 0) < 0) {
+            return -1;
+        }
+    }
+    start->report = REPORT;
+    if (start->parent_end >= 0) start->parent_end = PARENT;
+    close_from(NEXT);
+    return 0;
+}
+
+// Asks for the signal that says smallweb is gone. Returns whether it is too late for that.
+static int follow_parent(const struct start *start) {
+    prctl(PR_SET_PDEATHSIG, start->flags & CLONE_NEWPID ? SIGKILL : SIGTERM);
+    struct pollfd end = {.fd = start->parent_end, .events = POLLIN};
+    if (end.fd >= 0) return poll(&end, 1, 0) != 0;
+    // A parent in another PID namespace has no number here.
+    pid_t parent = getppid();
+    return parent != start->parent && !(start->flags & CLONE_NEWPID && parent == 0);
+}
+
+// Sends SIGKILL to every child. Returns how many there are, or -1 where that cannot be learned.
+static int kill_children(void) {
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    int count = 0;
+    pid_t child = 0;
+    ssize_t length;
+    while ((length = read(file, text, sizeof text)) > 0) {
+        for (ssize_t index = 0; index < length; index++) {
+            if (text[index] >= '0' && text[index] <= '9') {
+                child = child * 10 + (text[index] - '0');
+            } else if (child > 0) {
+                count += kill(child, SIGKILL) == 0;
+                child = 0;
+            }
+        }
+    }
+    close(file);
+    return count;
+}
+
+// What loses its parent becomes a child of the supervisor, so there is an end to this.
+static void end_children(pid_t program) {
+    const struct timespec moment = {.tv_nsec = 1000000};
+    kill(program, SIGKILL);
+    for (int blind = 0; blind < BLIND_MAX;) {
+        int count = kill_children();
+        if (count < 0) blind++;
+        int status;
+        if (waitpid(-1, &status, __WALL | (count > 0 ? 0 : WNOHANG)) < 0 && errno == ECHILD) return;
+        while (waitpid(-1, &status, __WALL | WNOHANG) > 0) continue;
+        if (count <= 0) nanosleep(&moment, NULL);
+    }
+}
+
+// Waits for the program and lets go of everything else that ends. Returns whether it has ended by
+// itself.
+static int wait_for(pid_t program, const struct start *start, int *status) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    int is_first = start->flags & CLONE_NEWPID;
+    for (;;) {
+        pid_t child = waitpid(-1, status, __WALL | (is_first ? 0 : WNOHANG));
+        if (child == program) return 1;
+        if (child > 0 || (child < 0 && errno == EINTR)) continue;
+        if (child < 0) return 0;
+        if (sigwaitinfo(&signals, NULL) == SIGTERM) return 0;
+    }
+}
+
+static void say(struct start *start, int stage, int number) {
+    start->said.stage = stage;
+    start->said.number = number;
+    (void)!write(start->report, &start->said, sizeof start->said);
+}
+
+// Its signals are for smallweb, its keys for the user. A new session would do it, too, but where
+// the kernel shares the processor between sessions (autogroups) the program would begin by waiting
+// for all others: that is milliseconds on a busy machine.
+static void leave_terminal(void) {
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int is_left = terminal < 0 ? errno == ENXIO : ioctl(terminal, TIOCNOTTY) == 0;
+    if (terminal >= 0) close(terminal);
+    if (is_left) {
+        setpgid(0, 0);
+    } else {
+        setsid();
+    }
+}
+
+static _Noreturn void supervise(struct start start) {
+    int is_first = start.flags & CLONE_NEWPID;
+    // Those of smallweb are about its own descriptors. All are blocked.
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    leave_terminal();
+    prctl(PR_SET_NAME, "smallweb-plugin");
+    if (!is_first) prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (arrange(&start) != 0) {
+        say(&start, SWPROGRAM_SET_UP, errno);
+        _exit(1);
+    }
+    if (start.flags & CLONE_NEWUSER) map_user(&start);
+    if (is_first) mount_proc(&start);
+    if (follow_parent(&start)) _exit(1);
+    start.supervisor = getpid();
+    static char stack[STACK_SIZE] __attribute__((aligned(16)));
+    pid_t program =
+        clone(begin, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+    if (program < 0) {
+        say(&start, SWPROGRAM_SET_UP, errno);
+        _exit(1);
+    }
+    // The pipes are the program's: they end with it.
+    for (int number = 0; number < SWPROGRAM_DESCRIPTORS; number++) close(number);
+    int status = 0;
+    if (start.said.stage != SWPROGRAM_EXECUTE || start.said.number != 0) {
+        say(&start, start.said.stage, start.said.number);
+    } else if (wait_for(program, &start, &status)) {
+        say(&start, SWPROGRAM_ENDED, status);
+    }
+    if (!is_first) end_children(program);
+    _exit(0);
+}
+
+// MARK: smallweb's side
+
+// Makes a supervisor in as many namespaces as the kernel allows. Returns its process, or -1.
+static pid_t make_supervisor(struct start *start) {
+    const int pids = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS;
+    const int choices[] = {
+        CLONE_NEWUSER | CLONE_NEWNET | pids, CLONE_NEWUSER | pids, CLONE_NEWNET | pids, 0};
+    uint32_t without = start->program->without;
+    for (unsigned index = 0; index < sizeof choices / sizeof *choices; index++) {
+        int flags = choices[index];
+        if ((flags & CLONE_NEWPID && without & SWPROGRAM_PIDS)
+            || (flags & CLONE_NEWNET && without & SWPROGRAM_NETWORK)
+            || (flags & CLONE_NEWUSER && without & SWPROGRAM_USERS))
+            continue;
+        start->flags = flags;
+        start->said.holds = (flags & CLONE_NEWPID ? SWPROGRAM_PIDS : 0)
+            | (flags & CLONE_NEWNET ? SWPROGRAM_NETWORK : 0)
+            | (flags & CLONE_NEWUSER ? SWPROGRAM_USERS : 0);
+        // Without a signal at its end: a program's own wait() for its children does not see it.
+        pid_t process = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
+        if (process == 0) supervise(*start);
+        if (process > 0 || errno == EAGAIN || errno == ENOMEM) return process;
+    }
+    return -1;
+}
+
+int swprogram_start(
+    const struct swprogram *program, struct swprogram_supervisor *supervisor) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
+    struct start start = {
+        .program = program, .report = ends[1], .parent_end = -1, .parent = getpid(),
+        .user = geteuid(), .group = getegid()};
+#ifdef SYS_pidfd_open
+    start.parent_end = (int)syscall(SYS_pidfd_open, start.parent, 0);
+#endif
+    // A handler of smallweb's must not run in the supervisor.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t process = make_supervisor(&start);
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (start.parent_end >= 0) close(start.parent_end);
+    close(ends[1]);
+    if (process < 0) {
+        close(ends[0]);
+        return error;
+    }
+    supervisor->process = process;
+    supervisor->report = ends[0];
+    supervisor->is_first = (start.flags & CLONE_NEWPID) != 0;
+    return 0;
+}
+
+int swprogram_report(int descriptor, struct swprogram_report *report) {
+    ssize_t count;
+    do count = read(descriptor, report, sizeof *report);
+    while (count < 0 && errno == EINTR);
+    if (count < 0 && errno == EAGAIN) return 0;
+    return count == sizeof *report ? 1 : -1;
+}
+
+void swprogram_end(const struct swprogram_supervisor *supervisor) {
+    int status;
+    kill(supervisor->process, supervisor->is_first ? SIGKILL : SIGTERM);
+    if (!supervisor->is_first) kill(supervisor->process, SIGCONT);
+    // The first process of a namespace is gone only after all others.
+    while (waitpid(supervisor->process, &status, __WALL) < 0 && errno == EINTR) continue;
+}
+
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static int guards, guard_before;
+
+void swprogram_guard(int begins) {
+    pthread_mutex_lock(&guard);
+    if (begins && guards++ == 0) {
+        guard_before = prctl(PR_GET_DUMPABLE);
+        prctl(PR_SET_DUMPABLE, 0);
+    } else if (!begins && --guards == 0) {
+        // 2 is the kernel's alone to set.
+        if (guard_before == 1) prctl(PR_SET_DUMPABLE, 1);
+    }
+    pthread_mutex_unlock(&guard);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+internal import ExternalPlugin
+internal import SmallWeb
+internal import SmallWebPlugins
+internal import SmallWebTransport
+
+extension Command {
+    static let plugin = Command(
+        "plugin [ACTION] …", "list, make, test and add plugins",
+        manual: "Lists and shows plugins: those that are built in, and folders with a program. "
+            + "Makes, tests, adds and removes the latter. Manifests are read as data; only test "
+            + "and add run a program. smallweb-plugin(7) says what such a folder holds and where "
+            + "it is found.",
+        examples: [
+            ("smallweb plugin list", "All plugins"),
+            ("smallweb plugin show gemini", "What one of them is"),
+        ],
+        actions: PluginCommand.actions + PluginCommand.kit)
+}
+
+/// `smallweb plugin`: what speaks the protocols.
+struct PluginCommand {
+    fileprivate static let actions: [Command] = [
+        Command.action(
+            "list", "each plugin with its schemes",
+            manual: "Lists name, kind, schemes, version, place and problem: what is wrong with a "
+                + "plugin that cannot be used, or which one is used in its place.",
+            examples: [("smallweb plugin list --json | jq .name", "Their names")],
+            operands: [], options: ["json"]
+        ) { settings, _ throws(FetchError) in
+            try list(settings)
+            return 0
+        },
+        Command.action(
+            "show NAME|DIR", "its facts, options and bounds",
+            examples: [("smallweb plugin show ./dict", "Of a folder that is not installed")],
+            operands: [.text], options: []
+        ) { _, words throws(FetchError) in
+            try show(words[0])
+            return 0
+        },
+    ]
+
+    /// One line of the list.
+    struct Row {
+        let name: String
+        let isProgram: Bool
+        var schemes: [String] = []
+        var version: String?
+        var place: String?
+        var problem: String?
+    }
+
+    static func rows() -> [Row] {
+        var rows: [Row] = []
+        for handler in Settings.plugins.handlers {
+            let name = handler.schemes.first?.plugin ?? ""
+            let schemes = handler.schemes.map(\.name)
+            if let index = rows.firstIndex(where: { $0.name == name }) {
+                rows[index].schemes += schemes
+            } else {
+                rows.append(Row(name: name, isProgram: false, schemes: schemes))
+            }
+        }
+        let builtIn = Set(Settings.plugins.schemes.map(\.name))
+        var places: [String: String] = [:]
+        for folder in PluginFolders.all() {
+            var row = Row(name: folder.name, isProgram: true, place: folder.path)
+            switch folder.manifest {
+            case .success(let manifest):
+                row.schemes = manifest.schemes.map(\.name)
+                row.version = manifest.version
+                let taken = row.schemes.filter(builtIn.contains)
+                if !taken.isEmpty { row.problem = "\(taken.joined(separator: ", ")): built in" }
+            case .failure(let error): row.problem = error.message
+            }
+            if let first = places[row.name] { row.problem = "\(first) is used instead" }
+            places[row.name] = places[row.name] ?? folder.path
+            rows.append(row)
+        }
+        return rows
+    }
+
+    private static func list(_ settings: Settings) throws(FetchError) {
+        if settings.records.areWanted {
+            for row in rows() { try writeRecord { $0.members(of: row) } }
+            return
+        }
+        var table = Columns(["NAME", "KIND", "SCHEMES", "VERSION", "PLACE", "PROBLEM"])
+        table.rows = rows().map { row in
+            [
+                row.name, row.isProgram ? "program" : "built-in",
+                row.schemes.joined(separator: " "), row.version ?? "", row.place ?? "",
+                row.problem ?? "",
+            ]
+        }
+        try table.write()
+    }
+
+    static func show(_ name: String) throws(FetchError) {
+        let handlers = Settings.plugins.handlers.filter { $0.schemes.first?.plugin == name }
+        guard handlers.isEmpty else {
+            return try write(name, "built-in", handlers, place: nil, manifest: nil)
+        }
+        let folder = try Settings.pluginFolder(name)
+        let handler = try folder.handler()
+        try write(
+            folder.name, "program", [handler], place: folder.path,
+            manifest: try folder.manifest.get())
+    }
+
+    private static func write(
+        _ name: String, _ kind: String, _ handlers: [any ProtocolHandler], place: String?,
+        manifest: Manifest?
+    ) throws(FetchError) {
+        var rows = [("kind", kind)]
+        if let place { rows.append(("place", place)) }
+        if let manifest {
+            if !manifest.version.isEmpty { rows.append(("version", manifest.version)) }
+            rows.append(("program", manifest.program.joined(separator: " ")))
+        }
+        for scheme in handlers.flatMap(\.schemes) {
+            rows.append(
+                (
+                    scheme.name,
+                    "port \(scheme.defaultPort), \(scheme.transport.rawValue), trust "
+                        + "\(scheme.trust.rawValue): \(scheme.summary)"
+                ))
+        }
+        for option in handlers.flatMap(\.options) {
+            rows.append(("--" + option.key, option.summary))
+        }
+        if let limits = manifest?.limits {
+            rows.append(
+                (
+                    "bounds",
+                    "\(limits.processorSeconds) s of processor time, "
+                        + "\(limits.memoryBytes >> 20) MiB of memory, "
+                        + "\(limits.descriptors) descriptors"
+                ))
+            rows += try Containment.here.get().facts
+        }
+        let lines = rows.map { "  \(Help.padded($0, 14))\(TerminalText.escapeLine($1))\n" }
+        try StandardStream.output.write(TerminalText.escapeLine(name) + "\n" + lines.joined())
+    }
+}
+
+extension JSONWriter {
+    /// The record `plugin`.
+    mutating func members(of row: PluginCommand.Row) {
+        begin("plugin")
+        member("name", row.name)
+        member("kind", row.isProgram ? "program" : "built-in")
+        member("schemes", array: row.schemes) { $0.value($1) }
+        member("version", row.version)
+        member("place", row.place)
+        member("problem", row.problem)
+    }
+}

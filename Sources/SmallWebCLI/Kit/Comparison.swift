@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebFormats
+
+/// What a fixture expects beside what was seen.
+struct Comparison {
+    private let wire: WireCase
+    private let keepsDatagrams: Bool
+    private(set) var lines: [String] = []
+
+    /// Of one text in a report.
+    private static let shownMax = 400
+
+    init(_ wire: WireCase, keepsDatagrams: Bool) {
+        self.wire = wire
+        self.keepsDatagrams = keepsDatagrams
+    }
+
+    mutating func note(_ line: String) { lines.append(line) }
+
+    private mutating func differ(_ what: String, _ expected: String, _ seen: String) {
+        lines.append("\(what), expected: \(Self.shown(expected))")
+        lines.append("\(what), seen:     \(Self.shown(seen))")
+    }
+
+    private static func shown(_ text: String) -> String {
+        text.count > shownMax ? "\(text.prefix(shownMax))… (\(text.utf8.count) bytes)" : text
+    }
+
+    // MARK: The whole reply
+
+    /// However the reply came, it means the same. Before an error less may have been seen, since
+    /// the program says both in one breath.
+    mutating func checkWhole(_ played: Played) {
+        if played.error?.outcome != wire.error {
+            differ("error", Self.text(wire.error, nil), Self.text(played.error?.outcome, played))
+        }
+        checkPlace(played)
+        if played.sent != wire.request {
+            differ("sent", Self.escaped(wire.request), Self.escaped(played.sent))
+        }
+        let (expected, seen) = (wire.events, played.lines)
+        if wire.error == nil && played.error == nil {
+            for index in 0..<max(expected.count, seen.count) {
+                let pair = (
+                    index < expected.count ? expected[index] : nil,
+                    index < seen.count ? seen[index] : nil
+                )
+                if pair.0.map(Self.canonical) == pair.1.map(Self.canonical) { continue }
+                differ("event \(index + 1)", pair.0 ?? "none", pair.1 ?? "none")
+            }
+        } else if wire.error != nil {
+            checkBeginning(played)
+        }
+    }
+
+    private mutating func checkPlace(_ played: Played) {
+        guard let dial = wire.dial else { return }
+        let expected = dial == "no" ? [] : [dial]
+        if played.dialled != expected {
+            differ("connection", dial, played.dialled.first ?? "no")
+        }
+    }
+
+    private static func text(_ outcome: Outcome?, _ played: Played?) -> String {
+        guard let outcome else { return "none" }
+        let message = played?.error.map { " (\($0.message))" } ?? ""
+        return outcome.rawValue + message
+    }
+
+    // MARK: A part of it
+
+    /// A part gives a beginning of the body and is never taken for the whole.
+    mutating func checkCut(_ played: Played) {
+        if !wire.request.starts(with: played.sent) {
+            differ("sent", Self.escaped(wire.request), Self.escaped(played.sent))
+        }
+        checkBody(played)
+        guard played.completeness == .complete, !isWholeAllTheSame(played) else { return }
+        differ("end", "not complete, since the reply is cut", "complete")
+    }
+
+    /// Whether nothing was lost: what was cut off is a copy of a datagram, or follows a refusal.
+    private func isWholeAllTheSame(_ played: Played) -> Bool {
+        let isRefusal = wire.events.first.map { !$0.contains("\"success\"") } ?? false
+        return (keepsDatagrams || isRefusal)
+            && played.lines.map(Self.canonical) == wire.events.map(Self.canonical)
+    }
+
+    /// Events before an error are a beginning of those expected.
+    private mutating func checkBeginning(_ played: Played) {
+        checkBody(played)
+        let expected = wire.events.filter { Self.body(of: $0) == nil }
+        for (index, seen) in played.events.enumerated() {
+            let wanted = index < expected.count ? expected[index] : nil
+            if wanted.map(Self.canonical) == Self.canonical(seen) { continue }
+            differ("event \(index + 1)", wanted ?? "none", seen)
+        }
+    }
+
+    private mutating func checkBody(_ played: Played) {
+        let body = wire.events.compactMap(Self.body).first ?? []
+        if !body.starts(with: played.body) {
+            differ("body", "a beginning of " + Self.escaped(body), Self.escaped(played.body))
+        }
+    }
+
+    // MARK: Texts
+
+    /// The bytes of an event that is a body.
+    private static func body(of line: String) -> [UInt8]? {
+        guard let value = try? JSONValue.parse(Array(line.utf8)[...]),
+            value["event"]?.string == "body"
+        else { return nil }
+        if let text = value["text"]?.string { return Array(text.utf8) }
+        let digits = Array((value["hex"]?.string ?? "").utf8)
+        return stride(from: 0, to: digits.count - 1, by: 2).compactMap { index in
+            guard let high = ASCII.hexValue(digits[index]),
+                let low = ASCII.hexValue(digits[index + 1])
+            else { return nil }
+            return high << 4 | low
+        }
+    }
+
+    /// The same for the same value, however it is written; a line that is no JSON is itself.
+    static func canonical(_ line: String) -> String {
+        (try? JSONValue.parse(Array(line.utf8)[...])).map(canonical) ?? line
+    }
+
+    private static func canonical(_ value: JSONValue) -> String {
+        switch value {
+        case .null: "null"
+        case .bool(let flag): "\(flag)"
+        case .number(let text): text
+        case .string(let text): text.debugDescription
+        case .array(let values): "[\(values.map(canonical).joined(separator: ","))]"
+        case .object(let members):
+            "{"
+                + members.map { "\($0.name.debugDescription):\(canonical($0.value))" }.sorted()
+                .joined(separator: ",") + "}"
+        }
+    }
+
+    /// As a fixture has it.
+    private static func escaped(_ bytes: [UInt8]) -> String {
+        var text = ""
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars
+        where String(validating: bytes, as: UTF8.self) != nil {
+            switch scalar {
+            case "\r": text += "\\r"
+            case "\n": text += "\\n"
+            case "\t": text += "\\t"
+            case "\\": text += "\\\\"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        if !text.isEmpty || bytes.isEmpty { return bytes.isEmpty ? "nothing" : text }
+        return bytes.map { "\\x" + [$0].hex.uppercased() }.joined()
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebFormats
+internal import SmallWebPlugins
+internal import SmallWebTransport
+
+/// Replays the fixtures of a plugin that is a program.
+struct FixtureTest: Sendable {
+    /// What became of one fixture.
+    struct Report: Sendable {
+        let name: String
+        /// In which play it failed, and lines that say how; `nil` when it passed.
+        var failure: (play: String, lines: [String])?
+    }
+
+    let plugin: any ProtocolHandler
+
+    /// Of one play.
+    private static let seconds = 5.0
+    /// A silent server is silent for so long.
+    private static let silenceSeconds = 0.5
+    /// Of a long reply, how many of its offsets are tried.
+    private static let offsetsMax = 16
+    /// How many run at the same time.
+    private static let parallelMax = 2
+
+    /// - Parameter onReport: Called in the order of the fixtures.
+    func run(
+        _ fixtures: [(name: String, text: [UInt8])], on loop: EventLoop,
+        onReport: (Report) throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        for start in stride(from: 0, to: fixtures.count, by: Self.parallelMax) {
+            let some = fixtures[start..<min(start + Self.parallelMax, fixtures.count)]
+            for report in await reports(some, on: loop) { try onReport(report) }
+        }
+    }
+
+    private func reports(
+        _ fixtures: ArraySlice<(name: String, text: [UInt8])>, on loop: EventLoop
+    ) async -> [Report] {
+        await withTaskGroup(of: (Int, Report).self) { group in
+            for (index, fixture) in zip(fixtures.indices, fixtures) {
+                group.addTask { (index, await report(fixture, on: loop)) }
+            }
+            var reports: [Int: Report] = [:]
+            for await (index, report) in group { reports[index] = report }
+            return fixtures.indices.compactMap { reports[$0] }
+        }
+    }
+
+    private func report(
+        _ fixture: (name: String, text: [UInt8]), on loop: EventLoop
+    ) async -> Report {
+        let wire: WireCase
+        do {
+            guard let text = String(validating: fixture.text, as: UTF8.self) else {
+                throw WireCase.Malformed(why: "it is not UTF-8; \\xNN stands for such bytes")
+            }
+            wire = try WireCase(name: fixture.name, parsing: text)
+        } catch {
+            let why = (error as? WireCase.Malformed)?.why ?? "\(error)"
+            return Report(name: fixture.name, failure: ("cannot be read", [why]))
+        }
+        var report = Report(name: fixture.name)
+        for play in plays(of: wire) {
+            let lines = await differences(wire, play, on: loop)
+            guard lines.isEmpty else {
+                report.failure = (play.description, lines)
+                break
+            }
+        }
+        return report
+    }
+
+    private func keepsDatagrams(_ wire: WireCase) -> Bool {
+        let scheme = URI.scheme(of: wire.url)
+        return plugin.schemes.contains { $0.name == scheme && $0.transport == .udp }
+    }
+
+    private func plays(of wire: WireCase) -> [Play] {
+        if keepsDatagrams(wire) {
+            let count = wire.steps.count {
+                if case .reply = $0 { true } else { false }
+            }
+            return [.whole] + (0..<count).map { .cut($0, .fin) }
+        }
+        let offsets = Self.offsets(in: wire.reply)
+        return [.whole] + (wire.reply.count > 1 ? [.byteByByte] : [])
+            + offsets.filter { $0 > 0 }.map { .split($0) }
+            + offsets.enumerated().map { .cut($1, $0 % 2 == 0 ? .fin : .reset) }
+    }
+
+    /// All offsets of a short reply; of a longer one those around its first ends of lines, and
+    /// others at equal distances.
+    static func offsets(in reply: [UInt8]) -> [Int] {
+        guard reply.count > offsetsMax else { return Array(reply.indices) }
+        var offsets: Set<Int> = [0, 1, reply.count - 1]
+        for index in reply.indices where reply[index] == ASCII.lineFeed {
+            if offsets.count < offsetsMax / 2 { offsets.formUnion([index, index + 1]) }
+        }
+        let room = offsetsMax - offsets.count
+        for number in 1...max(1, room) { offsets.insert(number * reply.count / (room + 1)) }
+        return offsets.filter { $0 < reply.count }.sorted()
+    }
+
+    // MARK: One play
+
+    /// - Returns: What was expected and what was seen, as lines; empty when they agree.
+    private func differences(
+        _ wire: WireCase, _ play: Play, on loop: EventLoop
+    ) async -> [String] {
+        let deadline = Instant.after(seconds: Self.seconds)
+        let server = ScriptedServer(wire, play, keepsDatagrams: keepsDatagrams(wire))
+        let dialer = ScriptedDialer(server, on: loop, by: deadline)
+        var (played, said) = (Played(), [UInt8]())
+        do throws(FetchError) {
+            var request = try wire.prepared(for: plugin)
+            let known = plugin.options.map(\.key)
+            if let option = wire.options.first(where: { !known.contains($0.name) }) {
+                return ["the plugin has no option \(option.name)"]
+            }
+            request.limits.idleSeconds = wire.close == .silence ? Self.silenceSeconds : 0
+            played.completeness = try await plugin.fetch(request, dialer: dialer) { event in
+                switch event {
+                case .body(let bytes): played.body += bytes
+                case .diagnostics(let bytes): said += bytes
+                default: if let line = eventLine(event) { played.events.append(line) }
+                }
+            }
+        } catch {
+            played.error = error
+        }
+        played.sent = server.sent
+        if server.isUsed, let endpoint = dialer.endpoint {
+            played.dialled = [endpoint.description]
+        }
+        var comparison = Comparison(wire, keepsDatagrams: keepsDatagrams(wire))
+        if case .cut = play {
+            comparison.checkCut(played)
+        } else {
+            comparison.checkWhole(played)
+        }
+        if played.error?.outcome == .timeout, Instant.now >= deadline {
+            comparison.note("the program did not end within \(Int(Self.seconds)) s")
+        }
+        guard !comparison.lines.isEmpty else { return [] }
+        let words = String(decoding: said.suffix(2000), as: UTF8.self)
+        for line in words.split(separator: "\n").suffix(5) {
+            comparison.note("the program said: \(line)")
+        }
+        return comparison.lines
+    }
+}

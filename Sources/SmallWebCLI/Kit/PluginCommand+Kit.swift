@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+internal import ExternalPlugin
+internal import Glibc
+internal import SmallWebCore
+internal import SmallWebPlugins
+internal import SmallWebTransport
+
+/// Making, testing, adding and removing plugins that are programs.
+extension PluginCommand {
+    static let kit: [Command] = [
+        Command.action(
+            "test NAME|DIR", "replay its fixtures",
+            manual: "Runs the program of a plugin against each file fixtures/*.wire of its folder: "
+                + "the reply as a whole, byte by byte, in two pieces, and cut off. Says for each "
+                + "whether it did what the file says, or what was expected and what was seen; when "
+                + "one fails the exit status is 110. smallweb-wire(5) says what such a file holds.",
+            examples: [("smallweb plugin test ./dict", "Test a plugin that is being written")],
+            operands: [.text]
+        ) { _, words throws(FetchError) in
+            guard !Settings.plugins.schemes.contains(where: { $0.plugin == words[0] }) else {
+                throw usageError("\"\(words[0])\" is built in: it has no program to test")
+            }
+            let folder = try Settings.pluginFolder(words[0])
+            guard try test(folder) > 0 else {
+                throw FetchError(
+                    .plugin, .plugin, "the plugin \(folder.path) has no fixtures/*.wire")
+            }
+            return 0
+        },
+        Command.action(
+            "new NAME", "make a folder with a plugin that works",
+            manual: "Makes the folder NAME with a manifest, a program of a few lines and fixtures, "
+                + "which pass 'smallweb plugin test' as they are, and are there to be changed.",
+            examples: [("smallweb plugin new hello", "In sh")],
+            operands: [.text], options: ["lang"]
+        ) { settings, words throws(FetchError) in
+            try make(PluginTemplate(words[0], settings.stores.language))
+            return 0
+        },
+        Command.action(
+            "add DIR", "copy a folder to your plugins",
+            manual: "Tests the plugin in the folder DIR, says what it may do, and copies it to "
+                + "where your plugins are: smallweb/plugins below XDG_DATA_HOME, which is "
+                + "~/.local/share by default. One of that name which is there already is "
+                + "replaced only after a question, or with --force.",
+            operands: [.directory], options: ["force"]
+        ) { settings, words throws(FetchError) in
+            try add(words[0], settings)
+            return 0
+        },
+        Command.action(
+            "remove NAME", "remove one of your plugins",
+            manual: "Removes the folder of one of your plugins, after a question, or with --force.",
+            operands: [.text], options: ["force"]
+        ) { settings, words throws(FetchError) in
+            try remove(words[0], settings)
+            return 0
+        },
+    ]
+
+    /// - Returns: How many fixtures there are, all of which passed.
+    /// - Throws: `plugin` when one did not.
+    static func test(_ folder: PluginFolder) throws(FetchError) -> Int {
+        let test = FixtureTest(plugin: try folder.handler())
+        let place = folder.path + "/fixtures"
+        var fixtures: [(name: String, text: [UInt8])] = []
+        for name in DirectoryListing.names(in: place) where name.hasSuffix(".wire") {
+            fixtures.append((name, try InputSource.read("@\(place)/\(name)")))
+        }
+        let (loop, all) = (try EventLoop(), fixtures)
+        let result = loop.runToCompletion { () async -> Result<Int, FetchError> in
+            var failures = 0
+            do throws(FetchError) {
+                try await test.run(all, on: loop) { report throws(FetchError) in
+                    if report.failure != nil { failures += 1 }
+                    try StandardStream.output.write(text(of: report))
+                }
+            } catch {
+                return .failure(error)
+            }
+            return .success(failures)
+        }
+        let failures = try result.get()
+        guard failures == 0 else {
+            throw FetchError(
+                .plugin, .plugin,
+                "\(failures) of \(all.count) fixtures of \(folder.name) failed")
+        }
+        return all.count
+    }
+
+    private static func text(of report: FixtureTest.Report) -> String {
+        guard let failure = report.failure else {
+            return "ok      \(TerminalText.escapeLine(report.name))\n"
+        }
+        let lines = failure.lines.map { "  \(TerminalText.escapeLine($0))\n" }
+        return "failed  \(TerminalText.escapeLine(report.name)), \(failure.play)\n"
+            + lines.joined()
+    }
+
+    // MARK: Making, adding, removing
+
+    private static func make(_ template: PluginTemplate) throws(FetchError) {
+        let name = template.name
+        guard access(name, F_OK) != 0 else {
+            throw FetchError(.write, .output, "\(name) is there already", hint: "take a new name")
+        }
+        try PluginTree.makeDirectory(name)
+        try PluginTree.makeDirectory(name + "/fixtures")
+        for file in template.files {
+            try PluginTree.write(
+                Array(file.text.utf8), to: "\(name)/\(file.path)", isProgram: file.isProgram)
+        }
+        var text = "\(name)/ is a plugin that works. Change it, and try it:\n"
+        text += "  smallweb plugin test ./\(name)\n"
+        text += "  smallweb get --plugin ./\(name) \(name)://localhost/\n"
+        try StandardStream.output.write(text)
+    }
+
+    /// Where a plugin of that name of the user's is.
+    private static func place(of name: String) throws(FetchError) -> (parent: String, path: String)
+    {
+        guard let parent = PluginFolders.ofUser else {
+            throw FetchError(.write, .output, "no home directory", hint: "set HOME")
+        }
+        return (parent, "\(parent)/\(name)")
+    }
+
+    private static func add(_ operand: String, _ settings: Settings) throws(FetchError) {
+        let folder = PluginFolder(operand)
+        let manifest = try folder.manifest.get()
+        let (parent, path) = try place(of: manifest.name)
+        let isThere = access(path, F_OK) == 0
+        guard folder.path != resolvingLinks(path) else {
+            throw usageError("\(folder.path) is where your plugins are already")
+        }
+        if try test(folder) == 0 {
+            Messages(settings.messages).warning("the plugin has no fixtures: nothing was tested")
+        }
+        try show(operand.contains("/") ? operand : "./" + operand)
+        if isThere {
+            guard try settings.confirms("Replace the plugin \(manifest.name), \(path)?") else {
+                throw usageError("\(path) was kept")
+            }
+        }
+        do throws(SystemError) {
+            try makeDirectories(parent, mode: 0o755)
+        } catch {
+            throw FetchError(.write, .output, "cannot make \(parent): \(error.sentence)")
+        }
+        // A name that is not looked at, until all of it is there.
+        let new = "\(parent)/.new.\(getpid())"
+        let old = "\(parent)/.old.\(getpid())"
+        do throws(FetchError) {
+            try PluginTree.copy(folder.path, to: new)
+            _ = try PluginFolder(new).manifest.get()
+            if isThere { try PluginTree.call("cannot replace", path) { rename(path, old) } }
+            try PluginTree.call("cannot make", path) { rename(new, path) }
+        } catch {
+            try? PluginTree.remove(new)
+            // Where only the last step failed.
+            if isThere { _ = rename(old, path) }
+            throw error
+        }
+        if isThere { try PluginTree.remove(old) }
+        try StandardStream.output.write("added as \(TerminalText.escapeLine(path))\n")
+    }
+
+    private static func remove(_ name: String, _ settings: Settings) throws(FetchError) {
+        let (parent, _) = try place(of: name)
+        // A folder may have another name than its plugin.
+        let folders = PluginFolders.all().filter {
+            directory(of: $0.path) == resolvingLinks(parent)
+        }
+        guard let folder = folders.first(where: { $0.name == name }) else {
+            throw usageError(
+                "none of your plugins is called \"\(name)\"",
+                hint: Nearest.question(name, among: folders.map(\.name))
+                    ?? "'smallweb plugin list' shows where each one is")
+        }
+        guard try settings.confirms("Remove the plugin \(name), \(folder.path)?") else {
+            throw usageError("\(folder.path) was kept")
+        }
+        try PluginTree.remove(folder.path)
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWebCore
+
+/// Folders of plugins as files: made, copied, removed. What is made can be written by its owner
+/// alone, whatever the umask.
+enum PluginTree {
+    /// More than that is no plugin.
+    static let entriesMax = 1000
+    static let bytesMax = 64 << 20
+
+    /// - Throws: `write` when something is there already.
+    static func makeDirectory(_ path: String) throws(FetchError) {
+        try call("cannot make", path) { mkdir(path, 0o700) }
+        try call("cannot make", path) { chmod(path.systemName, 0o755) }
+    }
+
+    static func write(_ bytes: [UInt8], to path: String, isProgram: Bool) throws(FetchError) {
+        do throws(SystemError) {
+            let descriptor = Descriptor(
+                owning: try systemCall {
+                    open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+                })
+            try writeAll(bytes[...], to: descriptor.borrowed)
+            _ = try systemCall { fchmod(descriptor.borrowed, isProgram ? 0o755 : 0o644) }
+        } catch {
+            throw failure("cannot write", path, error)
+        }
+    }
+
+    /// Copies files and directories, and nothing else.
+    ///
+    /// - Throws: `plugin` for anything else, and for too much; `read`, `write`.
+    static func copy(_ source: String, to target: String) throws(FetchError) {
+        var room = (entries: entriesMax, bytes: bytesMax)
+        try copy(source, to: target, &room)
+    }
+
+    private static func copy(
+        _ source: String, to target: String, _ room: inout (entries: Int, bytes: Int)
+    ) throws(FetchError) {
+        try makeDirectory(target)
+        for name in DirectoryListing.names(in: source) {
+            let (from, to) = ("\(source)/\(name)", "\(target)/\(name)")
+            var facts = stat()
+            try call("cannot read", from, .read) { lstat(from, &facts) }
+            room.entries -= 1
+            guard room.entries >= 0 else {
+                throw FetchError(.plugin, .plugin, "\(source) has more than \(entriesMax) files")
+            }
+            switch facts.st_mode & S_IFMT {
+            case S_IFDIR: try copy(from, to: to, &room)
+            case S_IFREG:
+                let bytes = try InputSource.read("@" + from)
+                room.bytes -= bytes.count
+                guard room.bytes >= 0 else {
+                    throw FetchError(
+                        .plugin, .plugin, "\(source) has more than \(bytesMax >> 20) MiB")
+                }
+                try write(bytes, to: to, isProgram: facts.st_mode & 0o100 != 0)
+            default:
+                throw FetchError(
+                    .plugin, .plugin, "\(from) is neither a file nor a directory")
+            }
+        }
+    }
+
+    /// Removes a directory and all below it; a link, not what it leads to.
+    static func remove(_ path: String) throws(FetchError) {
+        var facts = stat()
+        try call("cannot remove", path) { lstat(path, &facts) }
+        guard facts.st_mode & S_IFMT == S_IFDIR else {
+            return try call("cannot remove", path) { unlink(path) }
+        }
+        for name in DirectoryListing.names(in: path, withHidden: true) {
+            try remove("\(path)/\(name)")
+        }
+        try call("cannot remove", path) { rmdir(path.systemName) }
+    }
+
+    static func call(
+        _ what: String, _ path: String, _ outcome: Outcome = .write, _ body: () -> Int32
+    ) throws(FetchError) {
+        do throws(SystemError) {
+            _ = try systemCall(body)
+        } catch {
+            throw failure(what, path, error, outcome)
+        }
+    }
+
+    private static func failure(
+        _ what: String, _ path: String, _ error: SystemError, _ outcome: Outcome = .write
+    ) -> FetchError {
+        FetchError(
+            outcome, .output, "\(what) \(path): \(error.sentence)", errnoName: error.name,
+            remedy: error.remedy)
+    }
+}
+
+/// Names in a directory.
+enum DirectoryListing {
+    /// In order; none when it cannot be read.
+    ///
+    /// - Parameter withHidden: Also those that begin with a dot.
+    static func names(in path: String, withHidden: Bool = false) -> [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(systemName: $0) }
+            }
+            guard name != ".", name != "..", withHidden || !name.hasPrefix(".") else { continue }
+            names.append(name)
+        }
+        return names.sorted()
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebFormats
+internal import SmallWebTransport
+
+/// How the reply of a fixture reaches the program.
+enum Play: Sendable, Hashable, CustomStringConvertible {
+    /// As its lines are.
+    case whole
+    case byteByByte
+    /// In two pieces, which meet there.
+    case split(Int)
+    /// No more than so many bytes, or datagrams.
+    case cut(Int, WireCase.Close)
+
+    var description: String {
+        switch self {
+        case .whole: "whole"
+        case .byteByByte: "byte by byte"
+        case .split(let offset): "split at byte \(offset)"
+        case .cut(let count, let close): "cut after \(count), \(close.rawValue)"
+        }
+    }
+}
+
+/// The server of a fixture: it says the next piece when the program has read the last one and has
+/// sent what comes before it.
+final class ScriptedServer: ProgramChannel {
+    /// What it says, and after how many bytes of the request.
+    private struct Piece {
+        var after: Int
+        var bytes: ArraySlice<UInt8>
+    }
+
+    private var pieces: [Piece] = []
+    /// After how many bytes of the request it ends.
+    private var endsAfter = 0
+    private let close: WireCase.Close
+    private(set) var sent: [UInt8] = []
+    private var given = 0
+
+    /// Of a stream one piece at a time is a byte up to here, and more beyond.
+    private static let singleBytesMax = 512
+
+    init(_ wire: WireCase, _ play: Play, keepsDatagrams: Bool) {
+        var before = 0
+        for step in wire.steps {
+            switch step {
+            case .request(let bytes): before += bytes.count
+            case .reply(let bytes):
+                if !keepsDatagrams, pieces.last?.after == before {
+                    pieces[pieces.count - 1].bytes += bytes
+                } else {
+                    pieces.append(Piece(after: before, bytes: bytes[...]))
+                }
+            }
+        }
+        endsAfter = before
+        close = if case .cut(_, let close) = play { close } else { wire.close }
+        switch play {
+        case .whole: break
+        case .byteByByte: pieces = pieces.flatMap(Self.bytes)
+        case .split(let offset): pieces = Array(Self.divided(pieces, at: offset).joined())
+        case .cut(let count, _) where keepsDatagrams:
+            endsAfter = count < pieces.count ? pieces[count].after : endsAfter
+            pieces = Array(pieces.prefix(count))
+        case .cut(let count, _):
+            let parts = Self.divided(pieces, at: count)
+            endsAfter = parts[1].first?.after ?? endsAfter
+            pieces = parts[0]
+        }
+    }
+
+    private static func bytes(_ piece: Piece) -> [Piece] {
+        let first = piece.bytes.prefix(singleBytesMax)
+        let rest = piece.bytes.dropFirst(singleBytesMax)
+        return first.indices.map { Piece(after: piece.after, bytes: first[$0...$0]) }
+            + (rest.isEmpty ? [] : [Piece(after: piece.after, bytes: rest)])
+    }
+
+    /// What is before an offset of all that is said, and what is behind.
+    private static func divided(_ pieces: [Piece], at offset: Int) -> [[Piece]] {
+        var (before, behind, room) = ([Piece](), [Piece](), offset)
+        for piece in pieces {
+            let count = min(room, piece.bytes.count)
+            room -= count
+            if count > 0 {
+                before.append(Piece(after: piece.after, bytes: piece.bytes.prefix(count)))
+            }
+            if count < piece.bytes.count {
+                behind.append(Piece(after: piece.after, bytes: piece.bytes.dropFirst(count)))
+            }
+        }
+        return [before, behind]
+    }
+
+    /// Whether the program has used the connection: it is made after a while all the same.
+    var isUsed: Bool { !sent.isEmpty || given > 0 }
+
+    var isPaced: Bool { true }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        guard let piece = pieces.first else {
+            guard sent.count >= endsAfter else { return .wouldBlock(.readable) }
+            switch close {
+            case .closeNotify: return .ended(.closeNotify)
+            case .fin: return .ended(.endOfFile)
+            case .reset: return .ended(.reset)
+            case .silence: return .wouldBlock(.readable)
+            }
+        }
+        guard sent.count >= piece.after else { return .wouldBlock(.readable) }
+        let count = min(piece.bytes.count, buffer.count)
+        buffer.copyBytes(from: piece.bytes.prefix(count))
+        pieces[0].bytes.removeFirst(count)
+        if pieces[0].bytes.isEmpty { pieces.removeFirst() }
+        given += count
+        return .bytes(count)
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        sent += bytes
+        return .bytes(bytes.count)
+    }
+
+    func endSending() {}
+
+    func interests(_ readiness: Readiness) -> [Interest]? { [] }
+}
+
+/// Runs a plugin's program against a ``ScriptedServer``.
+final class ScriptedDialer: Dialer {
+    let server: ScriptedServer
+    private(set) var endpoint: Endpoint?
+    private let loop: EventLoop
+    private let deadline: Instant
+
+    init(_ server: ScriptedServer, on loop: EventLoop, by deadline: Instant) {
+        self.server = server
+        self.loop = loop
+        self.deadline = deadline
+    }
+
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        throw FetchError(.internal, .connect, "a program's server is not dialled by its plugin")
+    }
+
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        throw FetchError(.notBuiltIn, .input, "a fixture has no HTTP engine")
+    }
+
+    func runner() -> any ProgramRunner {
+        ProgramExchange(
+            on: loop, by: deadline,
+            .init { [self] transport throws(FetchError) in
+                switch transport {
+                case .none: break
+                case .stream(let endpoint), .datagrams(let endpoint): self.endpoint = endpoint
+                }
+                return server
+            } onSent: { _ in
+            } onReceived: { _ in
+            })
+    }
+}

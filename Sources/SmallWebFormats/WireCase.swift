@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+
+/// One file of one protocol rule: what is sent, what comes back, what it means.
+///
+///     # A comment: the rule, and where it is written.
+///     url    gopher://example.test/0/a     what to fetch, verbatim
+///     input  TEXT                          the answer to a prompt, with escapes
+///     raw                                  ask for the wire's bytes
+///     option NAME VALUE                    an option of the plugin; a flag has no value
+///     upload TEXT                          what is stored, with escapes
+///     limit  line 80                       `line` or `held`, in bytes
+///     dial   example.test:70               where to connect to, or `no`
+///     >      /a\r\n                        request bytes, with escapes
+///     <      hello\r\n                     reply bytes, with escapes
+///     close  fin                           `close_notify`, `fin`, `reset`, `silence`
+///     =      {"event":"end",…}             one event as JSON, see `eventLine`
+///     error  protocol-error                the outcome of the error, after those events
+///
+/// The escapes are `\r \n \t \\ \xNN`. Body pieces are joined and come last before the end,
+/// because how they mix with items depends on how the bytes arrive.
+package struct WireCase: Sendable, CustomStringConvertible {
+    /// How the peer ends after its last byte.
+    package enum Close: String, Sendable {
+        case closeNotify = "close_notify"
+        case fin, reset
+        /// Not at all: a wait for it ends with a `timeout`.
+        case silence
+    }
+
+    /// What one line says of the conversation: on datagrams, one of them.
+    package enum Step: Sendable, Hashable {
+        /// The plugin sends this.
+        case request([UInt8])
+        /// The server answers with this.
+        case reply([UInt8])
+    }
+
+    package var name = ""
+    package var url = ""
+    package var input: [UInt8]?
+    package var isRaw = false
+    package var limits = Limits()
+    /// `no` for cases that must end before connecting; `nil` for anywhere.
+    package var dial: String?
+    package var options: [(name: String, value: String?)] = []
+    package var upload: [UInt8]?
+    /// The lines of requests and replies in their order.
+    package var steps: [Step] = []
+    /// All requests, and all replies.
+    package var request: [UInt8] = []
+    package var reply: [UInt8] = []
+    package var close = Close.fin
+    package var events: [String] = []
+    package var error: Outcome?
+
+    package var description: String { name }
+
+    /// - Parameter text: A fixture file's.
+    /// - Throws: ``Malformed`` with the line's number.
+    package init(name: String, parsing text: String) throws {
+        self.name = name
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
+            .enumerated()
+        where !line.isEmpty && !line.hasPrefix("#") {
+            do {
+                try take(line)
+            } catch let problem as Malformed {
+                throw Malformed(why: "\(name):\(index + 1): \(problem.why)")
+            }
+        }
+        guard !url.isEmpty else { throw Malformed(why: "\(name): no url") }
+    }
+
+    package struct Malformed: Error {
+        package let why: String
+        package init(why: String) { self.why = why }
+    }
+
+    private mutating func take(_ line: Substring) throws {
+        let word = line.prefix { $0 != " " }
+        let value = String(line.dropFirst(word.count).drop { $0 == " " })
+        switch word {
+        case "url": url = value
+        case "input": input = try Self.unescape(value)
+        case "raw": isRaw = true
+        case "limit": try limit(value)
+        case "dial": dial = value
+        case "option":
+            let name = value.prefix { $0 != " " }
+            guard !name.isEmpty else { throw Malformed(why: "option NAME VALUE") }
+            let rest = value.dropFirst(name.count + 1)
+            options.append((String(name), rest.isEmpty ? nil : String(rest)))
+        case "upload": upload = try Self.unescape(value)
+        case ">":
+            let bytes = try Self.unescape(value)
+            steps.append(.request(bytes))
+            request += bytes
+        case "<":
+            let bytes = try Self.unescape(value)
+            steps.append(.reply(bytes))
+            reply += bytes
+        case "=": events.append(value)
+        case "close":
+            guard let close = Close(rawValue: value) else {
+                throw Malformed(why: "no such close: \(value)")
+            }
+            self.close = close
+        case "error":
+            guard let error = Outcome(rawValue: value) else {
+                throw Malformed(why: "no such outcome: \(value)")
+            }
+            self.error = error
+        default: throw Malformed(why: "no such word: \(word)")
+        }
+    }
+
+    private mutating func limit(_ value: String) throws {
+        let words = value.split(separator: " ")
+        guard words.count == 2, let number = Int(words[1]) else {
+            throw Malformed(why: "limit NAME N")
+        }
+        switch words[0] {
+        case "line": limits.lineBytesMax = number
+        case "held": limits.heldBytesMax = number
+        default: throw Malformed(why: "no such limit: \(words[0])")
+        }
+    }
+
+    /// Bytes of a text with C escapes.
+    static func unescape(_ text: String) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\") else {
+                bytes.append(byte)
+                continue
+            }
+            switch rest.popFirst() {
+            case UInt8(ascii: "r"): bytes.append(0x0D)
+            case UInt8(ascii: "n"): bytes.append(0x0A)
+            case UInt8(ascii: "t"): bytes.append(0x09)
+            case UInt8(ascii: "\\"): bytes.append(0x5C)
+            case UInt8(ascii: "x"):
+                let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+                guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else {
+                    throw Malformed(why: "\\x without two digits")
+                }
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            default: throw Malformed(why: "no such escape")
+            }
+        }
+        return bytes
+    }
+}
+
+extension WireCase {
+    /// The request as the fetcher would make it, for an ASCII host.
+    ///
+    /// - Throws: What is wrong with the URL; `unsupported-scheme`.
+    package func prepared(for handler: any ProtocolHandler) throws(FetchError) -> Request {
+        let uri = try URI(parsing: url)
+        guard let scheme = handler.schemes.first(where: { $0.name == uri.scheme }) else {
+            throw FetchError(.unsupportedScheme, .input, "not of this handler")
+        }
+        var request = Request(
+            uri: scheme.pathForm == .opaque ? uri : uri.removingDotSegments(), scheme: scheme,
+            input: input, limits: limits)
+        request.wantsRawBody = isRaw
+        for option in options {
+            request.options[option.name] = option.value.map { .text($0) } ?? .flag(true)
+        }
+        if let upload {
+            let rest = Locked(upload)
+            request.upload = Upload(
+                byteCount: upload.count,
+                mediaType: scheme.uploads?.mediaType ?? "application/octet-stream"
+            ) { () throws(FetchError) in
+                rest.withLock { rest in
+                    let piece = Array(rest.prefix(65_536))
+                    rest.removeFirst(piece.count)
+                    return piece
+                }
+            }
+        }
+        return request
+    }
+}
+
+/// What a handler made of a case.
+package struct Played: Sendable, Hashable {
+    /// Head, items and notes in order, each as ``eventLine(_:)``.
+    package var events: [String] = []
+    package var body: [UInt8] = []
+    package var completeness: Completeness?
+    package var error: FetchError?
+    package var sent: [UInt8] = []
+    /// Where it connected to.
+    package var dialled: [String] = []
+
+    package init() {}
+
+    /// Everything as the `=` lines of a fixture: the body joined, then how it ended.
+    package var lines: [String] {
+        var lines = events
+        if !body.isEmpty { lines.append(eventLine(.body(body[...])) ?? "") }
+        if let completeness {
+            lines.append("{\"event\":\"end\",\"completeness\":\"\(completeness.rawValue)\"}")
+        }
+        return lines
+    }
+
+    package var heads: [String] { events.filter { $0.hasPrefix("{\"event\":\"head\"") } }
+    package var items: [String] { events.filter { $0.hasPrefix("{\"event\":\"item\"") } }
+}

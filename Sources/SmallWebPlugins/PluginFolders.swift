@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+package import ExternalPlugin
+internal import Glibc
+package import SmallWebCore
+
+/// A folder with a plugin that is a program: its manifest, read as data. Nothing is executed.
+package struct PluginFolder: Sendable {
+    /// Absolute.
+    package let path: String
+    /// What it says, or why it cannot be used.
+    package let manifest: Result<Manifest, FetchError>
+
+    package var name: String {
+        (try? manifest.get())?.name ?? path.split(separator: "/").last.map(String.init) ?? path
+    }
+
+    /// - Parameter path: Relative to the working directory, or absolute.
+    package init(_ path: String) {
+        let resolved = realpath(path, nil)
+        defer { free(resolved) }
+        self.path = resolved.map { String(systemName: $0) } ?? path
+        let place = self.path
+        manifest = Result { () throws(FetchError) in try Self.read(place) }
+    }
+
+    /// - Throws: `plugin`, saying what to do.
+    package func handler() throws(FetchError) -> ExternalPlugin {
+        ExternalPlugin(try manifest.get(), in: path)
+    }
+
+    private static func read(_ path: String) throws(FetchError) -> Manifest {
+        do throws(FetchError) {
+            try check(path)
+            let file = path + "/plugin.json"
+            try check(file)
+            let text: [UInt8]
+            do throws(SystemError) {
+                let number = try systemCall { open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+                let descriptor = Descriptor(owning: number)
+                text = try readAll(descriptor.borrowed, limit: Manifest.bytesMax)
+            } catch {
+                throw FetchError(.plugin, .plugin, "plugin.json: \(error.sentence)")
+            }
+            guard text.count <= Manifest.bytesMax else {
+                throw FetchError(.plugin, .plugin, "plugin.json is too large")
+            }
+            let manifest = try Manifest(parsing: text)
+            for word in manifest.program where word.hasPrefix("./") {
+                try check(path + word.dropFirst(1))
+            }
+            if let program = manifest.program.first, program.hasPrefix("/") { try check(program) }
+            return manifest
+        } catch {
+            throw FetchError(
+                error.outcome, .plugin, "the plugin \(path): \(error.message)", hint: error.hint)
+        }
+    }
+
+    /// What others can write, others can make run.
+    private static func check(_ path: String) throws(FetchError) {
+        var facts = stat()
+        do throws(SystemError) {
+            _ = try systemCall { stat(path, &facts) }
+        } catch {
+            throw FetchError(.plugin, .plugin, "\(path): \(error.sentence)")
+        }
+        guard facts.st_uid == getuid() || facts.st_uid == 0 else {
+            throw FetchError(.plugin, .plugin, "\(path) belongs to another user")
+        }
+        guard facts.st_mode & 0o022 == 0 else {
+            throw FetchError(
+                .plugin, .plugin, "others can write \(path)", hint: "chmod go-w '\(path)'")
+        }
+    }
+}
+
+/// Where plugins are found that are programs.
+package enum PluginFolders {
+    private static let named = Locked<[String]>([])
+
+    /// Folders that come before all others, for the rest of the process.
+    package static func put(first paths: [String]) { named.withLock { $0 = paths } }
+
+    /// In the order in which the first of a name wins; never the working directory.
+    package static func all() -> [PluginFolder] {
+        named.withLock { $0 }.map { PluginFolder($0) }
+            + parents().flatMap { parent in
+                subfolders(of: parent).map { PluginFolder("\(parent)/\($0)") }
+            }
+    }
+
+    /// The first of that name.
+    package static func named(_ name: String) -> PluginFolder? {
+        all().first { $0.name == name }
+    }
+
+    /// The plugin of a scheme; `nil` when there is none.
+    ///
+    /// - Throws: `plugin` when the one that is there cannot be used.
+    package static func handler(of scheme: String) throws(FetchError) -> ExternalPlugin? {
+        var names: Set<String> = []
+        for folder in all() where names.insert(folder.name).inserted {
+            switch folder.manifest {
+            case .success(let manifest):
+                if manifest.schemes.contains(where: { $0.name == scheme }) {
+                    return try folder.handler()
+                }
+            // What it would serve is not known; its name is all that there is to go by.
+            case .failure(let error): if folder.name == scheme { throw error }
+            }
+        }
+        return nil
+    }
+
+    /// The schemes of all that can be used, but for those that are built in.
+    package static func schemes() -> [Scheme] {
+        var schemes: [Scheme] = []
+        for scheme in all().flatMap({ (try? $0.manifest.get())?.schemes ?? [] })
+        where !(Registry.builtIn.schemes + schemes).contains(where: { $0.name == scheme.name }) {
+            schemes.append(scheme)
+        }
+        return schemes
+    }
+
+    /// The directory of those that the user has added; `nil` without a home.
+    package static var ofUser: String? { dataHome.map { $0 + "/smallweb/plugins" } }
+
+    private static func parents() -> [String] {
+        let list = variable("SMALLWEB_PLUGIN_PATH") ?? ""
+        let shared = variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
+        return list.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+            + (ofUser.map { [$0] } ?? [])
+            + shared.split(separator: ":").filter { $0.hasPrefix("/") }.map {
+                $0 + "/smallweb/plugins"
+            }
+    }
+
+    private static var dataHome: String? {
+        if let base = variable("XDG_DATA_HOME"), base.hasPrefix("/") { return base }
+        let home =
+            variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
+        return home.map { $0 + "/.local/share" }
+    }
+
+    /// `nil` when unset or empty.
+    private static func variable(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(systemName: value)
+    }
+
+    /// Names of folders with a manifest, in order.
+    private static func subfolders(of parent: String) -> [String] {
+        guard let directory = opendir(parent) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(systemName: $0) }
+            }
+            guard !name.hasPrefix("."), access("\(parent)/\(name)/plugin.json", F_OK) == 0
+            else { continue }
+            names.append(name)
+        }
+        return names.sorted()
+    }
+}
+
+extension Registry {
+    /// The handlers that smallweb comes with, and those of programs, which are looked for when
+    /// nothing else has a scheme.
+    package static let withPrograms: Registry = {
+        var registry = builtIn
+        registry.setFallback { scheme throws(FetchError) in
+            try PluginFolders.handler(of: scheme)
+        }
+        return registry
+    }()
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebProgram
+@preconcurrency internal import Glibc
+package import SmallWebCore
+
+/// A plugin's program and all that it starts: without a network, within limits, with a temporary
+/// directory of its own, and gone with this object.
+///
+/// It ends at the latest with the thread that started it.
+package final class ContainedProcess {
+    private let supervisor: swprogram_supervisor
+    private let temporary: TemporaryDirectory
+    var temporaryPath: String { temporary.path }
+    /// For messages.
+    private let name: String
+    private var report: swprogram_report?
+    private var isOver = false
+
+    /// Starts the program.
+    ///
+    /// - Parameters:
+    ///   - folder: Absolute; where it is started.
+    ///   - words: The program and its arguments. What begins with `./` is below `folder`, what is
+    ///     absolute is there, all else is looked for in PATH.
+    ///   - environment: Beside PATH, LANG, LC_*, TZ and TMPDIR. Holds no NUL.
+    ///   - descriptors: Six, its 0 to 5; -1 is /dev/null. They block, and stay the caller's to
+    ///     close, at once: else the other ends of pipes see no end.
+    /// - Throws: `plugin`, naming the program.
+    package init(
+        folder: String, words: [String], environment: [String: String],
+        limits: ProgramRequest.Limits, descriptors: [Int32],
+        confinement: Confinement = Confinement()
+    ) throws(FetchError) {
+        precondition(descriptors.count == Int(SWPROGRAM_DESCRIPTORS) && !words.isEmpty)
+        name = words[0]
+        let search = confinement.searchPath(folder: folder)
+        let path = try Self.find(name, folder: folder, search: search)
+        do throws(SystemError) {
+            temporary = try TemporaryDirectory()
+            let all = Self.variables(environment, search: search, temporary: temporary.path)
+            supervisor = try Self.start(
+                path, words, all, folder: folder, temporary: temporary.path, limits: limits,
+                descriptors: descriptors, confinement: confinement)
+        } catch {
+            throw Self.failure(name, error)
+        }
+    }
+
+    deinit {
+        end()
+        close(supervisor.report)
+    }
+
+    /// Becomes readable when the program has ended: by itself, or by ``end()``. Never blocks.
+    package var endDescriptor: Int32 { supervisor.report }
+
+    /// Why the program has ended; `nil` while it has not. What it has left running is still there,
+    /// until ``end()``.
+    ///
+    /// - Throws: `plugin` when it could not be run.
+    package func reap() throws(FetchError) -> ProgramEnding.Reason? {
+        if report == nil {
+            var taken = swprogram_report()
+            let result = swprogram_report(supervisor.report, &taken)
+            if result == 0 { return nil }
+            // Its supervisor was killed, and it with that.
+            if result < 0 { taken.number = SIGKILL }
+            report = taken
+        }
+        guard let report else { return nil }
+        if report.stage != Int32(SWPROGRAM_ENDED.rawValue) { throw failure(report) }
+        let signal = report.number & 0x7F
+        return signal == 0 ? .exited(report.number >> 8 & 0xFF) : .signalled(signal)
+    }
+
+    /// What held for it, once it has ended.
+    package var containment: Containment? {
+        report.map { Containment(Containment.Means(rawValue: $0.holds)) }
+    }
+
+    /// Ends the program and all that it has started, and returns when they are gone, with the
+    /// temporary directory. Does nothing the second time.
+    package func end() {
+        guard !isOver else { return }
+        isOver = true
+        var supervisor = supervisor
+        swprogram_end(&supervisor)
+        swprogram_guard(0)
+        temporary.remove()
+    }
+
+    /// What would hold for a program, without one.
+    static func trial(_ confinement: Confinement) throws(FetchError) -> Containment {
+        do throws(SystemError) {
+            let temporary = try TemporaryDirectory()
+            var supervisor = try start(
+                nil, [], [], folder: "/", temporary: temporary.path, limits: .init(),
+                descriptors: [-1, -1, -1, -1, -1, -1], confinement: confinement)
+            var event = pollfd(fd: supervisor.report, events: Int16(POLLIN), revents: 0)
+            _ = try systemCall { poll(&event, 1, -1) }
+            var report = swprogram_report()
+            swprogram_report(supervisor.report, &report)
+            swprogram_end(&supervisor)
+            swprogram_guard(0)
+            close(supervisor.report)
+            return Containment(Containment.Means(rawValue: report.holds))
+        } catch {
+            throw FetchError(
+                .plugin, .plugin, "cannot run a program: \(error.sentence)", errnoName: error.name,
+                remedy: error.remedy)
+        }
+    }
+
+    // MARK: Starting
+
+    private static func find(
+        _ name: String, folder: String, search: [String]
+    ) throws(FetchError) -> String {
+        guard !name.hasPrefix("/") else { return try checked(name, name) }
+        guard !name.hasPrefix("./") else { return try checked(folder + name.dropFirst(), name) }
+        for place in search {
+            let path = place + "/" + name
+            if isProgram(path) { return path }
+        }
+        throw FetchError(
+            .plugin, .plugin,
+            "the program \(name) is in none of the directories of PATH that a"
+                + " plugin may use", errnoName: SystemError(number: ENOENT).name)
+    }
+
+    private static func checked(_ path: String, _ name: String) throws(FetchError) -> String {
+        guard !isProgram(path) else { return path }
+        let number = errno
+        throw failure(name, SystemError(number: number == 0 ? EACCES : number))
+    }
+
+    /// Whether a file may be run; sets errno, to 0 when it is not a file.
+    private static func isProgram(_ path: String) -> Bool {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else { return false }
+        guard facts.st_mode & S_IFMT == S_IFREG else {
+            errno = 0
+            return false
+        }
+        return access(path, X_OK) == 0
+    }
+
+    private static func variables(
+        _ given: [String: String], search: [String], temporary: String
+    ) -> [String] {
+        var all = given
+        for (name, value) in inherited { all[name] = value }
+        all["PATH"] = search.joined(separator: ":")
+        all["TMPDIR"] = temporary
+        return all.map { $0 + "=" + $1 }
+    }
+
+    /// What every program gets of smallweb's own environment.
+    private static var inherited: [(String, String)] {
+        var found: [(String, String)] = []
+        var next = environ
+        while let entry = next.pointee {
+            next += 1
+            guard entry[0] == 76 || entry[0] == 84 else { continue }
+            let text = String(systemName: entry)
+            guard let equals = text.firstIndex(of: "=") else { continue }
+            let name = String(text[..<equals])
+            if name == "LANG" || name == "TZ" || name.hasPrefix("LC_") {
+                found.append((name, String(text[equals...].dropFirst())))
+            }
+        }
+        return found
+    }
+
+    private static func start(
+        _ path: String?, _ words: [String], _ environment: [String], folder: String,
+        temporary: String, limits: ProgramRequest.Limits, descriptors: [Int32],
+        confinement: Confinement
+    ) throws(SystemError) -> swprogram_supervisor {
+        let arguments = CStrings(words)
+        let variables = CStrings(environment)
+        let readable = confinement.readable.map { CStrings($0) }
+        let places = CStrings([folder, temporary] + (path.map { [$0] } ?? []))
+        defer { withExtendedLifetime((arguments, variables, readable, places)) {} }
+        guard let folder = places.list[0], let temporary = places.list[1] else {
+            throw SystemError(number: ENOMEM)
+        }
+        var program = swprogram(
+            path: places.list[2], arguments: arguments.list, environment: variables.list,
+            readable: readable.map { UnsafePointer($0.list) }, folder: folder,
+            temporary: temporary,
+            descriptors: (
+                descriptors[0], descriptors[1], descriptors[2], descriptors[3], descriptors[4],
+                descriptors[5]
+            ), processor_seconds: UInt64(limits.processorSeconds),
+            memory_bytes: UInt64(limits.memoryBytes), descriptors_max: UInt64(limits.descriptors),
+            without: confinement.without.rawValue)
+        var supervisor = swprogram_supervisor()
+        swprogram_guard(1)
+        let status = swprogram_start(&program, &supervisor)
+        guard status == 0 else {
+            swprogram_guard(0)
+            throw SystemError(number: status)
+        }
+        return supervisor
+    }
+
+    // MARK: Messages
+
+    private func failure(_ report: swprogram_report) -> FetchError {
+        let error = SystemError(number: report.number)
+        switch report.stage {
+        case Int32(SWPROGRAM_FOLDER.rawValue):
+            return FetchError(
+                .plugin, .plugin, "cannot start \(name) in its folder: \(error.sentence)",
+                errnoName: error.name)
+        case Int32(SWPROGRAM_EXECUTE.rawValue) where report.number == ENOENT:
+            return FetchError(
+                .plugin, .plugin,
+                "cannot run \(name): the interpreter in its first line is missing",
+                errnoName: error.name)
+        default: return Self.failure(name, error)
+        }
+    }
+
+    private static func failure(_ name: String, _ error: SystemError) -> FetchError {
+        let reason = error.number == 0 ? "it was killed before it began" : error.sentence
+        return FetchError(
+            .plugin, .plugin, "cannot run \(name): \(reason)", errnoName: error.name,
+            remedy: error.remedy)
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWebCore
+
+/// Our end of what connects us to a program: a pipe, or a socket that keeps datagrams apart.
+///
+/// Writing to a pipe whose reader is gone raises SIGPIPE: ``ProgramExchange`` ignores it.
+final class ProgramPipe {
+    private let number: Int32
+    private var isClosed = false
+    private let isReader: Bool
+    private let keepsDatagrams: Bool
+    /// Bytes of one turn; see ``TCPSocket``.
+    private var turnBytes = 0
+    private static let turnBytesMax = 4 << 20
+
+    private init(
+        _ number: Int32, isReader: Bool, keepsDatagrams: Bool, on loop: EventLoop
+    ) throws(SystemError) {
+        self.number = number
+        self.isReader = isReader
+        self.keepsDatagrams = keepsDatagrams
+        _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
+        try loop.attach(number)
+    }
+
+    deinit { close() }
+
+    /// The other end sees the end.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        Glibc.close(number)
+    }
+
+    /// What the program writes, and the program's end of it.
+    static func reader(
+        keepsDatagrams: Bool = false, on loop: EventLoop
+    ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
+        let ends = try makeEnds(keepsDatagrams)
+        do throws(SystemError) {
+            let pipe = try ProgramPipe(
+                ends[0], isReader: true, keepsDatagrams: keepsDatagrams, on: loop)
+            return (pipe, ends[1])
+        } catch {
+            Glibc.close(ends[1])
+            throw error
+        }
+    }
+
+    /// What the program reads, and the program's end of it.
+    static func writer(
+        keepsDatagrams: Bool = false, on loop: EventLoop
+    ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
+        let ends = try makeEnds(keepsDatagrams)
+        do throws(SystemError) {
+            let pipe = try ProgramPipe(
+                ends[1], isReader: false, keepsDatagrams: keepsDatagrams, on: loop)
+            return (pipe, ends[0])
+        } catch {
+            Glibc.close(ends[0])
+            throw error
+        }
+    }
+
+    private static func makeEnds(_ keepsDatagrams: Bool) throws(SystemError) -> [Int32] {
+        var ends: [Int32] = [-1, -1]
+        _ = try systemCall {
+            keepsDatagrams
+                ? socketpair(AF_UNIX, swposix_seqpacket_socket, 0, &ends)
+                : pipe(&ends)
+        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return ends
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        if turnBytes >= Self.turnBytesMax { return .wouldBlock(.readable) }
+        do throws(SystemError) {
+            let count = try systemCall {
+                read(number, buffer.baseAddress, buffer.count)
+            }
+            turnBytes += count
+            return count > 0 ? .bytes(count) : .ended(.endOfFile)
+        } catch {
+            if error.number == EAGAIN { return .wouldBlock(.readable) }
+            // A socket whose other end was closed with something unread in it.
+            if error.number == ECONNRESET { return .ended(.endOfFile) }
+            throw failure(error)
+        }
+    }
+
+    /// - Returns: `nil` when the program reads no more.
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite? {
+        if isClosed { return nil }
+        if turnBytes >= Self.turnBytesMax { return .wouldBlock(.writable) }
+        do throws(SystemError) {
+            let count = try systemCall {
+                write(number, bytes.baseAddress, bytes.count)
+            }
+            turnBytes += count
+            return .bytes(count)
+        } catch {
+            switch error.number {
+            case EAGAIN: return .wouldBlock(.writable)
+            case EPIPE, ECONNRESET: return nil
+            default: throw failure(error)
+            }
+        }
+    }
+
+    /// Whether the program has yet to read something of what was written.
+    var hasUnread: Bool {
+        guard !isClosed else { return false }
+        var count: Int32 = 0
+        let question = keepsDatagrams ? UInt(TIOCOUTQ) : UInt(FIONREAD)
+        return ioctl(number, question, &count) == 0 && count > 0
+    }
+
+    /// What there is to wait for; `nil` at the end of a turn, which this begins anew.
+    func interests() -> [Interest]? {
+        defer { turnBytes = 0 }
+        if isClosed { return [] }
+        guard turnBytes < Self.turnBytesMax else { return nil }
+        return [Interest(descriptor: number, readiness: isReader ? .readable : .writable)]
+    }
+
+    private func failure(_ error: SystemError) -> FetchError {
+        FetchError(
+            .plugin, .plugin, "talking to the program failed: \(error.sentence)",
+            errnoName: error.name)
+    }
+}

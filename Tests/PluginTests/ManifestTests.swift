@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+@testable internal import ExternalPlugin
+internal import SmallWebCore
+internal import SmallWebTestSupport
+internal import Testing
+
+/// Manifests and events of programs: what is refused, and that nothing crashes.
+@Suite struct ManifestTests {
+    private static let good = """
+        {"v": 1, "name": "nex", "version": "1.0", "summary": "Nex", "program": ["./nex", "-x"],
+         "schemes": [{"name": "nex", "port": 1900, "transport": "tcp", "mime": "text/plain"},
+                     {"name": "nexs", "port": 1901, "transport": "tls", "trust": "ca",
+                      "path": "opaque", "input": true, "upload": true, "identities": true,
+                      "server_first": true, "query": "encoded", "summary": "Nex over TLS",
+                      "x-note": {}},
+                     {"name": "nexu", "port": 1900, "transport": "udp"},
+                     {"name": "nexn", "port": 0, "transport": "none", "secure_form": "nexs"}],
+         "options": [{"name": "nex-depth", "value": "N", "help": "how deep", "default": "1"},
+                     {"name": "nex-all", "help": "everything"}],
+         "limits": {"cpu_seconds": 1, "memory_bytes": 16777216, "files": 16}, "x-more": 1}
+        """
+
+    @Test func aManifestIsRead() throws {
+        let manifest = try Manifest(parsing: Array(Self.good.utf8))
+        #expect(manifest.name == "nex" && manifest.version == "1.0")
+        #expect(manifest.schemes.map(\.name) == ["nex", "nexs", "nexu", "nexn"])
+        #expect(manifest.schemes.map(\.transport) == [.tcp, .tls, .udp, .none])
+        #expect(manifest.schemes.map(\.trust) == [.none, .ca, .none, .none])
+        #expect(manifest.schemes.map(\.canUseProxy) == [true, true, false, true])
+        #expect(manifest.schemes[1].pathForm == .opaque && manifest.schemes[1].uploads != nil)
+        #expect(manifest.schemes[3].secureForm == "nexs")
+        #expect(manifest.options.map(\.key) == ["nex-depth", "nex-all"])
+        #expect(manifest.limits.processorSeconds == 1 && manifest.limits.descriptors == 16)
+    }
+
+    @Test(arguments: [
+        (#""v": 1"#, #""v": 2"#, "v"), (#""v": 1, "#, "", "\"v\""),
+        (#""name": "nex""#, #""name": "Nex""#, "name"),
+        (#""name": "nex""#, #""name": "body""#, "records"),
+        (#"["./nex", "-x"]"#, "[]", "program"), (#"["./nex", "-x"]"#, #""./nex""#, "program"),
+        (#"["./nex", "-x"]"#, #"["./../nex"]"#, "folder"), ("1900", "0", "port"),
+        ("1900", "65536", "port"), ("1900", "19.5", "port"), ("1900", "\"1900\"", "port"),
+        (#""name": "nexs""#, #""name": "nex""#, "twice"),
+        (#""nex-all""#, #""nex-depth""#, "twice"),
+        (#""transport": "tcp""#, #""transport": "sctp""#, "transport"),
+        (#""transport": "tcp", "#, "", "transport"),
+        (#""mime": "text/plain""#, #""mime": "nonsense""#, "mime"),
+        (#""mime""#, #""mine""#, "schemes.mine"), (#""x-more""#, #""more""#, "\"more\""),
+        (#""trust": "ca""#, #""trust": "none""#, "trust"),
+        (#""mime": "text/plain""#, #""trust": "tofu""#, "TLS"),
+        (#""input": true"#, #""input": 1"#, "input"),
+        (#""help": "everything""#, #""default": "1""#, "flag"),
+        (#""cpu_seconds": 1"#, #""cpu_seconds": 0"#, "cpu_seconds"),
+        (#""files""#, #""fails""#, "limits.fails"), ("{\"v\"", "[\"v\"", "JSON"),
+    ])
+    func whatBreaksARuleIsNamed(_ old: String, _ new: String, _ word: String) {
+        let text = Self.good.replacing(old, with: new, maxReplacements: 1)
+        #expect(text != Self.good)
+        let error = #expect(throws: FetchError.self) {
+            try Manifest(parsing: Array(text.utf8))
+        }
+        #expect(
+            error?.outcome == .plugin && error?.message.contains(word) == true, "\(error as Any)")
+    }
+
+    private func events(_ text: String, step: Int = .max) throws -> [String] {
+        let uri = try URI(parsing: "nex://h/a/b")
+        var reader = ProgramEventReader(base: uri, name: "nex")
+        var bytes = Array(text.utf8)[...]
+        var all: [String] = []
+        while !bytes.isEmpty {
+            all += try reader.add(bytes.prefix(step)).map { String(describing: $0) }
+            bytes = bytes.dropFirst(step)
+        }
+        try reader.finish()
+        return all
+    }
+
+    @Test func eventsMeanTheSameHoweverTheyCome() throws {
+        let text = """
+            {"type":"head","class":"success","status":20,"mime":"text/plain","facts":{"a":[1,2.5]}}
+            {"type":"item","kind":"link","text":"c","url":"c","later":true}
+            {"type":"note","code":"n","message":"m"}
+            {"type":"end","complete":null}
+            {"type":"fail","outcome":"timeout","message":"late"}
+
+            """
+        let whole = try events(text)
+        #expect(whole.count == 5 && whole[1].contains("nex://h/a/c"))
+        for step in [1, 2, 7, 64] { #expect(try events(text, step: step) == whole) }
+        for count in 1..<text.utf8.count {
+            let cut = String(decoding: Array(text.utf8).prefix(count), as: UTF8.self)
+            guard !cut.hasSuffix("\n") else { continue }
+            #expect(throws: FetchError.self) { try events(cut) }
+        }
+    }
+
+    @Test func randomBytesEndInAnError() {
+        var generator = SeededGenerator(seed: 7)
+        for _ in 0..<2000 {
+            let count = Int.random(in: 0..<200, using: &generator)
+            var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            let good = Array(Self.good.utf8)
+            if Bool.random(using: &generator) {
+                bytes = good
+                let place = Int.random(in: 0..<bytes.count, using: &generator)
+                bytes[place] = UInt8.random(in: 0...255, using: &generator)
+            }
+            _ = try? Manifest(parsing: bytes)
+            if let uri = try? URI(parsing: "nex://h/") {
+                var reader = ProgramEventReader(base: uri, name: "nex")
+                _ = try? reader.add(bytes[...])
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Glibc
+import SmallWebCore
+import Testing
+
+@testable import SmallWebTransport
+
+@Suite(.timeLimit(.minutes(5)))
+struct ContainedProcessTests {
+    /// Whatever it does, it ends as it should, and leaves neither process nor file.
+    @Test(arguments: HostileProgram.all, Way.allCases)
+    func leavesNothingBehind(_ program: HostileProgram, _ way: Way) throws {
+        guard program.words[0] != "perl" || hasPerl else { return }
+        let here = try Self.containments[way]?.get().means ?? []
+        // It would write where the test has no right to.
+        guard here.contains(.landlock) || !program.needs.contains(.landlock) else { return }
+        let trial = try Trial.run(program.words, way, limits: program.limits)
+        trial.expectNothingLeft()
+        guard here.isSuperset(of: program.needs) else { return }
+        #expect(trial.reason == program.reason, "\(trial.output)")
+        #expect(
+            program.output.isEmpty || trial.output.contains(program.output), "\(trial.output)")
+    }
+
+    private var hasPerl: Bool {
+        let isThere = access("/usr/bin/perl", X_OK) == 0
+        if !isThere && ProcessInfo.processInfo.environment["CI"] != nil {
+            Issue.record("perl is missing")
+        }
+        return isThere
+    }
+
+    private static let containments: [Way: Result<Containment, FetchError>] =
+        Dictionary(
+            uniqueKeysWithValues: Way.allCases.map { way in
+                let trial = Result { () throws(FetchError) in
+                    try ContainedProcess.trial(Confinement(without: way.without))
+                }
+                return (way, trial)
+            })
+
+    @Test(arguments: Way.allCases)
+    func hasExactlyItsEnvironment(_ way: Way) throws {
+        let trial = try Trial.run(["env"], way, environment: ["SMALLWEB_V": "1", "TMPDIR": "/"])
+        let names = Set(trial.output.split(separator: "\n").map { $0.prefix { $0 != "=" } })
+        let known: Set<Substring> = [
+            "LANG", "TZ", "PATH", "TMPDIR", "SMALLWEB_V", "SMALLWEB_MARK", "SMALLWEB_HOME",
+            "SMALLWEB_PID",
+        ]
+        #expect(names.filter { !known.contains($0) && !$0.hasPrefix("LC_") } == [])
+        #expect(names.isSuperset(of: ["PATH", "TMPDIR", "SMALLWEB_V"]))
+        #expect(!trial.output.contains("TMPDIR=/\n"))
+        trial.expectNothingLeft()
+    }
+
+    @Test(arguments: Way.allCases)
+    func startsInItsFolder(_ way: Way) throws {
+        let place = try Trial.Place()
+        try place.write("hello", "#!/bin/sh\npwd; echo \"$0 $1\"; cat data\n")
+        try place.write("data", "data\n", mode: 0o644)
+        let trial = try Trial.run(["./hello", "a b"], way, place: place)
+        #expect(trial.output == "\(place.folder)\n\(place.folder)/hello a b\ndata\n")
+        #expect(trial.reason == .exited(0))
+        trial.expectNothingLeft()
+    }
+
+    @Test func saysWhichProgramCannotBeRun() throws {
+        let place = try Trial.Place()
+        try place.write("data", "data\n", mode: 0o644)
+        try place.write("script", "#!/nowhere/interpreter\n")
+        try place.write("text", "echo hello\n")
+        try #require(mkdir(place.folder + "/directory", 0o755) == 0)
+        let messages = [
+            "./none": "cannot run ./none: no such file or directory",
+            "./data": "cannot run ./data: permission denied",
+            "./directory": "cannot run ./directory: permission denied",
+            "./script": "cannot run ./script: the interpreter in its first line is missing",
+            "./text": "cannot run ./text: exec format error",
+            "no-such-program":
+                "the program no-such-program is in none of the directories of PATH that a plugin"
+                + " may use",
+        ]
+        for (name, message) in messages {
+            let error = #expect(throws: FetchError.self) { try Trial.run([name], place: place) }
+            #expect(error?.message == message)
+            #expect(error?.outcome == .plugin && error?.phase == .plugin)
+        }
+        try FileManager.default.removeItem(atPath: place.folder)
+        let error = #expect(throws: FetchError.self) { try Trial.run(["true"], place: place) }
+        #expect(
+            error?.message == "cannot start true in its folder: no such file or directory")
+    }
+
+    @Test func endsOnceOnly() throws {
+        let process = try ContainedProcess(
+            folder: "/", words: ["sleep", "1000"], environment: [:], limits: .init(),
+            descriptors: [-1, -1, -1, -1, -1, -1])
+        #expect(try process.reap() == nil)
+        process.end()
+        process.end()
+        #expect(try process.reap() == .signalled(SIGKILL))
+        #expect(access(process.temporaryPath, F_OK) != 0)
+    }
+
+    /// smallweb has no time to do anything about it.
+    @Test(arguments: Way.allCases)
+    func diesWithItsParent(_ way: Way) async throws {
+        let place = try Trial.Place()
+        let mark = UUID().uuidString
+        let parent = Process()
+        let output = Pipe()
+        parent.executableURL = Self.loopback
+        parent.arguments =
+            ["--contain", place.folder, "\(way.without.rawValue)", mark] + [
+                "sh", "-c",
+                """
+                trap '' HUP TERM INT; (setsid sh -c 'trap "" HUP TERM; sleep 1000' &)
+                sleep 1000 & echo ready; while :; do sleep 1; done
+                """,
+            ]
+        parent.environment = ["TMPDIR": place.root, "PATH": "/usr/bin:/bin"]
+        parent.standardOutput = output
+        try parent.run()
+        let line = output.fileHandleForReading.availableData
+        #expect(String(decoding: line, as: UTF8.self) == "ready\n")
+        #expect(Trial.marked(mark).count >= 3)
+        kill(parent.processIdentifier, SIGKILL)
+        parent.waitUntilExit()
+        // The kernel, or the supervisor, is at work on its own.
+        let deadline = ProcessClock.monotonic + 20_000_000_000
+        while !Trial.marked(mark).isEmpty && ProcessClock.monotonic < deadline { usleep(2000) }
+        #expect(Trial.marked(mark) == [])
+        // A later one removes what this one could not.
+        let top = place.root + "/smallweb-plugins-\(geteuid())"
+        func left() -> [String] {
+            let names = try? FileManager.default.contentsOfDirectory(atPath: top)
+            return (names ?? []).filter { $0.hasPrefix("smallweb-plugin-") }
+        }
+        #expect(left().count == 1)
+        while !left().isEmpty && ProcessClock.monotonic < deadline {
+            TemporaryDirectory.sweep(top)
+        }
+        #expect(left() == [])
+    }
+
+    private static let loopback: URL = {
+        let bundle =
+            CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+        var directory = URL(fileURLWithPath: bundle)
+        func file() -> URL { directory.appendingPathComponent("smallweb-loopback") }
+        repeat {
+            directory.deleteLastPathComponent()
+        } while directory.path != "/" && !FileManager.default.fileExists(atPath: file().path)
+        return file()
+    }()
+
+    @Test func sweepsOnlyWhatIsLeftBehind() throws {
+        let place = try Trial.Place()
+        let held = try TemporaryDirectory(in: place.root)
+        try #require(mkdir(place.root + "/smallweb-plugin-old", 0o700) == 0)
+        try #require(mkdir(place.root + "/smallweb-plugin-old/a", 0) == 0)
+        try #require(symlink(place.home, place.root + "/smallweb-plugin-link") == 0)
+        TemporaryDirectory.sweep(place.root)
+        #expect(access(held.path, F_OK) == 0)
+        #expect(access(place.root + "/smallweb-plugin-old", F_OK) != 0)
+        #expect(access(place.home + "/secret", F_OK) == 0)
+        held.remove()
+        #expect(access(held.path, F_OK) != 0)
+    }
+
+    @Test func saysWhatHolds() throws {
+        let here = try Containment.here.get()
+        #expect(here.keepsNetworkAway)
+        #expect(here.facts.count == 5)
+        let trial = try Trial.run(["true"])
+        #expect(trial.containment == here)
+    }
+
+    /// Beside a bare start, in the same run. What a machine under load takes is not a test, and in
+    /// this process, which is large, each start copies more than in smallweb.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["SMALLWEB_MEASURE"] != nil))
+    func costsLittle() throws {
+        func median(_ body: () throws -> Void) rethrows -> Double {
+            let times = try (0..<200).map { _ in
+                let begin = ProcessClock.monotonic
+                try body()
+                return Double(ProcessClock.monotonic - begin) / 1e6
+            }
+            return times.sorted()[100]
+        }
+        let bare = median {
+            var process: pid_t = 0
+            var words: [UnsafeMutablePointer<CChar>?] = [strdup("/bin/true"), nil]
+            posix_spawn(&process, "/bin/true", nil, nil, &words, environ)
+            waitpid(process, nil, 0)
+            free(words[0])
+        }
+        for way in Way.allCases {
+            let contained = try median {
+                let process = try ContainedProcess(
+                    folder: "/", words: ["/bin/true"], environment: [:], limits: .init(),
+                    descriptors: [-1, -1, -1, -1, -1, -1],
+                    confinement: Confinement(without: way.without))
+                var event = pollfd(fd: process.endDescriptor, events: Int16(POLLIN), revents: 0)
+                poll(&event, 1, -1)
+                _ = try process.reap()
+                process.end()
+            }
+            print("\(way): bare \(bare) ms, contained \(contained) ms")
+        }
+    }
+
+    /// Everything but home, in few words.
+    @Test func namesWhatIsReadable() throws {
+        guard swprogramHasLandlock else { return }
+        let place = try Trial.Place()
+        let readable = try #require(Confinement(home: place.home).readable)
+        #expect(readable.contains("/usr") && readable.contains("/etc"))
+        #expect(readable.contains(place.folder))
+        #expect(!readable.contains("/") && !readable.contains("/var"))
+        #expect(!readable.contains { (place.home + "/").hasPrefix($0 + "/") })
+        #expect(Confinement(home: "/").readable == nil)
+    }
+
+    private var swprogramHasLandlock: Bool {
+        (try? Containment.here.get().means.contains(.landlock)) ?? false
+    }
+}
