@@ -101,7 +101,7 @@ test: unit examples real
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit.
-PROCESS_TESTS := ^(CommandLineTests|PluginTests)[.]
+PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 
 unit: test-deps
 	$(SWIFT) build --build-tests
