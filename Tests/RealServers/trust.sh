@@ -15,6 +15,9 @@ trust_checks() {
     local place other key wrong
     script trust.run <<'END'
 IFS= read -r line
+# What is closed with an upload unread is reset, and the reply may be lost with it.
+size=${line##*;size=}
+case $line in *';size='*) head -c "${size%%[!0-9]*}" >/dev/null ;; esac
 printf '20 text/plain\r\ngot %s\n' "${line%$'\r'}"
 END
     certificate trusted
