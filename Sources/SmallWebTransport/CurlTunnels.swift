@@ -95,7 +95,7 @@ final class CurlTunnel: @unchecked Sendable {
     let resolver: Resolver
     let deadline: Instant
     let proxyName: String?
-    /// Whoever waits for the connection.
+    /// The transfer that waits for the connection.
     weak var transfer: CurlTransfer?
     /// Makes the connection, then carries bytes.
     var task: Task<Void, Never>?

@@ -8,7 +8,7 @@ import Testing
 struct ProgramTests {
     private let smallweb = Smallweb()
 
-    /// A plugin in a folder of the home directory, which nobody else can write.
+    /// A plugin in a folder of the home directory, writable by its owner alone.
     private func plugin(
         _ script: String, scheme: String = #""transport": "none", "port": 0"#,
         more: String = "", name: String = "trial"
