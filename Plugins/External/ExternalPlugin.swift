@@ -123,7 +123,7 @@ struct ProgramTalk {
     private var promisedBytes: Int?
     private var bodyBytes = 0
     private var end: Completeness?
-    private var diagnostics: [UInt8] = []
+    private var diagnosticsBytes = 0
     private var lastLine: [UInt8] = []
 
     /// How much a program may say for people.
@@ -182,10 +182,10 @@ struct ProgramTalk {
             if index > 0 && !line.isEmpty { lastLine = [] }
             lastLine = Array((lastLine + line).prefix(Self.lastLineMax))
         }
-        let room = Self.diagnosticsMax - diagnostics.count
+        let room = Self.diagnosticsMax - diagnosticsBytes
         guard room > 0 else { return nil }
         let shown = Array(bytes.prefix(room))
-        diagnostics += shown
+        diagnosticsBytes += shown.count
         return shown
     }
 

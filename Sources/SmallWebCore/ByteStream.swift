@@ -2,7 +2,8 @@
 
 /// The common stream transport: one connection, read and written by one task.
 ///
-/// All loops over short reads and short writes of the whole tree are in this file. Received bytes
+/// All loops over short reads and short writes of plugins are in this file; below it, `Carrier` has
+/// those that must not read a byte beyond a proxy's reply. Received bytes
 /// live in one buffer that is reused; a returned slice shares it, so a caller that keeps a slice
 /// makes the next read allocate, and one that does not costs nothing.
 public final class ByteStream {

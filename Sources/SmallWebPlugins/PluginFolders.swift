@@ -94,12 +94,15 @@ package enum PluginFolders {
         all().first { $0.name == name }
     }
 
+    /// Read once: a page may name any number of schemes that nothing has.
+    private static let known = all()
+
     /// The plugin of a scheme; `nil` when there is none.
     ///
     /// - Throws: `plugin` when the one that is there cannot be used.
     package static func handler(of scheme: String) throws(FetchError) -> ExternalPlugin? {
         var names: Set<String> = []
-        for folder in all() where names.insert(folder.name).inserted {
+        for folder in known where names.insert(folder.name).inserted {
             switch folder.manifest {
             case .success(let manifest):
                 if manifest.schemes.contains(where: { $0.name == scheme }) {

@@ -113,11 +113,11 @@ private final class ProgramTurns {
     var channel: (any ProgramChannel)?
     private(set) var serverEnding: StreamEnding?
 
-    private var toServer = ProgramBuffer()
-    private var toProgram = ProgramBuffer()
-    private var toUpload = ProgramBuffer()
+    /// Bytes on their way: a datagram goes as it came.
+    private var toServer: [UInt8] = []
+    private var toProgram: [UInt8] = []
+    private var toUpload: [UInt8] = []
     private var piece = [UInt8](repeating: 0, count: 65_536)
-    private var isInputClosed = false
     private var isServerTold = false
     /// Whether a paced channel was not asked, since the program had not read all.
     private var isHeldBack = false
@@ -239,7 +239,7 @@ private final class ProgramTurns {
     func readRequest() throws(FetchError) {
         guard toServer.isEmpty else { return }
         let bytes = try read(output)
-        if program.transport != .none { toServer.bytes = Array(bytes) }
+        if program.transport != .none { toServer = Array(bytes) }
     }
 
     /// - Returns: What has gone out.
@@ -247,12 +247,12 @@ private final class ProgramTurns {
         guard let channel else { return [] }
         var sent: [UInt8] = []
         while !toServer.isEmpty {
-            let written = toServer.bytes.withUnsafeBytes { bytes in
+            let written = toServer.withUnsafeBytes { bytes in
                 Result { () throws(FetchError) in try channel.send(bytes) }
             }
             guard case .bytes(let count) = try written.get() else { break }
-            sent += toServer.bytes.prefix(count)
-            toServer.bytes.removeFirst(count)
+            sent += toServer.prefix(count)
+            toServer.removeFirst(count)
         }
         if toServer.isEmpty && !isOpen(output) && !isServerTold {
             isServerTold = true
@@ -273,7 +273,7 @@ private final class ProgramTurns {
             switch try read.get() {
             case .bytes(let count):
                 received = count
-                toProgram.bytes = Array(piece[..<count])
+                toProgram = Array(piece[..<count])
             case .wouldBlock: break
             case .ended(let how): serverEnding = how
             }
@@ -283,17 +283,17 @@ private final class ProgramTurns {
     }
 
     private func move(
-        _ buffer: inout ProgramBuffer, to pipe: ProgramPipe, closesAtEnd: Bool
+        _ buffer: inout [UInt8], to pipe: ProgramPipe, closesAtEnd: Bool
     ) throws(FetchError) {
         while !buffer.isEmpty {
-            let written = buffer.bytes.withUnsafeBytes { bytes in
+            let written = buffer.withUnsafeBytes { bytes in
                 Result { () throws(FetchError) in try pipe.send(bytes) }
             }
             switch try written.get() {
-            case .bytes(let count): buffer.bytes.removeFirst(count)
+            case .bytes(let count): buffer.removeFirst(count)
             case .wouldBlock: return
             // It reads no more.
-            case nil: buffer.bytes = []
+            case nil: buffer = []
             }
         }
         if closesAtEnd { pipe.close() }
@@ -310,12 +310,12 @@ private final class ProgramTurns {
                 upload = nil
                 return false
             }
-            toUpload.bytes = bytes
+            toUpload = bytes
             hasMoved = true
         }
-        let before = toUpload.bytes.count
+        let before = toUpload.count
         try move(&toUpload, to: pipe, closesAtEnd: false)
-        return hasMoved || toUpload.bytes.count < before
+        return hasMoved || toUpload.count < before
     }
 
     /// Suspends until a step may do something again.
@@ -342,10 +342,4 @@ private final class ProgramTurns {
             for: isTurnOver ? [] : all.flatMap { $0 ?? [] }, by: isTurnOver ? .now : moment)
         return isTurnOver && result == .timedOut ? .ready : result
     }
-}
-
-/// Bytes on their way: a datagram goes as it came.
-private struct ProgramBuffer {
-    var bytes: [UInt8] = []
-    var isEmpty: Bool { bytes.isEmpty }
 }

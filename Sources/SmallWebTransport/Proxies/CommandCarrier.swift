@@ -148,14 +148,10 @@ final class CommandCarrier: Carrier {
     /// - Throws: `proxy` when it died before anything had come.
     private func conclude() throws(FetchError) -> StreamEnding {
         if !reaped() { awaitEnd() }
-        guard let status, status != 0 else {
-            ending = .endOfFile
-            return .endOfFile
-        }
-        guard status != Self.unknown || hasReceived else {
+        if status == Self.unknown && !hasReceived {
             throw .proxy("the proxy command ended without a reply")
         }
-        guard status != Self.unknown else {
+        guard let status, status != 0, status != Self.unknown else {
             ending = .endOfFile
             return .endOfFile
         }
