@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include "confine.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,27 +124,6 @@ static int begin(void *start) {
 
 // MARK: The supervisor
 
-static int write_file(const char *path, const char *text) {
-    int file = open(path, O_WRONLY | O_CLOEXEC);
-    if (file < 0) return -1;
-    ssize_t count = write(file, text, strlen(text));
-    close(file);
-    return count < 0 ? -1 : 0;
-}
-
-// The user stays who it is. Without that the program runs, too, but sees itself as nobody.
-static void map_user(const struct start *start) {
-    char line[64];
-    // The files below belong to root while the process is guarded; no program runs here yet.
-    prctl(PR_SET_DUMPABLE, 1);
-    write_file("/proc/self/setgroups", "deny");
-    snprintf(line, sizeof line, "%u %u 1", start->user, start->user);
-    write_file("/proc/self/uid_map", line);
-    snprintf(line, sizeof line, "%u %u 1", start->group, start->group);
-    write_file("/proc/self/gid_map", line);
-    prctl(PR_SET_DUMPABLE, 0);
-}
-
 // The host's /proc, which would show the host's processes, is hidden behind an own one. A kernel
 // refuses that where parts of the host's are hidden already, as in some containers.
 static void mount_proc(struct start *start) {
@@ -152,7 +132,11 @@ static void mount_proc(struct start *start) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0) return;
     start->said.holds |= SWPROGRAM_PROC;
     // Since Linux 6.14 a namespace has a limit of its own; elsewhere this is refused.
-    if (start->flags & CLONE_NEWUSER) write_file("/proc/sys/kernel/pid_max", PIDS_MAX);
+    if (!(start->flags & CLONE_NEWUSER)) return;
+    int file = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    (void)!write(file, PIDS_MAX, strlen(PIDS_MAX));
+    close(file);
 }
 
 static void close_from(int first) {
@@ -287,7 +271,7 @@ static _Noreturn void supervise(struct start start) {
         say(&start, SWPROGRAM_SET_UP, errno);
         _exit(1);
     }
-    if (start.flags & CLONE_NEWUSER) map_user(&start);
+    if (start.flags & CLONE_NEWUSER) map_user(start.user, start.group);
     if (is_first) mount_proc(&start);
     if (follow_parent(&start)) _exit(1);
     start.supervisor = getpid();
@@ -312,25 +296,52 @@ static _Noreturn void supervise(struct start start) {
 
 // MARK: smallweb's side
 
+enum { PIDS = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS };
+
+// Returns the supervisor's process, or -1.
+static pid_t make_with(struct start *start, int flags, int inherits_network) {
+    start->flags = flags;
+    start->said.holds = (flags & CLONE_NEWPID ? SWPROGRAM_PIDS : 0)
+        | (inherits_network || flags & CLONE_NEWNET ? SWPROGRAM_NETWORK : 0)
+        | (flags & CLONE_NEWUSER ? SWPROGRAM_USERS : 0);
+    // Without a signal at its end: a program's own wait() for its children does not see it.
+    pid_t process = (pid_t)syscall(
+        SYS_clone, flags | (inherits_network ? CLONE_PARENT : 0), 0, 0, 0, 0);
+    if (process == 0) supervise(*start);
+    return process;
+}
+
+struct inside {
+    struct start *start;
+    pid_t process;
+    int error;
+};
+
+// In a user namespace of its own below the shared one, which counts its processes.
+static void make_inside(void *argument) {
+    struct inside *inside = argument;
+    inside->process = make_with(inside->start, CLONE_NEWUSER | PIDS, 1);
+    inside->error = errno;
+}
+
 // Makes a supervisor in as many namespaces as the kernel allows. Returns its process, or -1.
 static pid_t make_supervisor(struct start *start) {
-    const int pids = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS;
     const int choices[] = {
-        CLONE_NEWUSER | CLONE_NEWNET | pids, CLONE_NEWUSER | pids, CLONE_NEWNET | pids, 0};
+        CLONE_NEWUSER | CLONE_NEWNET | PIDS, CLONE_NEWUSER | PIDS, CLONE_NEWNET | PIDS, 0};
     uint32_t without = start->program->without;
+    struct inside inside = {.start = start, .process = -1};
+    if (!(without & (SWPROGRAM_PIDS | SWPROGRAM_NETWORK | SWPROGRAM_USERS))
+        && shared_enter(make_inside, &inside)) {
+        errno = inside.error;
+        if (inside.process > 0 || errno == EAGAIN || errno == ENOMEM) return inside.process;
+    }
     for (unsigned index = 0; index < sizeof choices / sizeof *choices; index++) {
         int flags = choices[index];
         if ((flags & CLONE_NEWPID && without & SWPROGRAM_PIDS)
             || (flags & CLONE_NEWNET && without & SWPROGRAM_NETWORK)
             || (flags & CLONE_NEWUSER && without & SWPROGRAM_USERS))
             continue;
-        start->flags = flags;
-        start->said.holds = (flags & CLONE_NEWPID ? SWPROGRAM_PIDS : 0)
-            | (flags & CLONE_NEWNET ? SWPROGRAM_NETWORK : 0)
-            | (flags & CLONE_NEWUSER ? SWPROGRAM_USERS : 0);
-        // Without a signal at its end: a program's own wait() for its children does not see it.
-        pid_t process = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
-        if (process == 0) supervise(*start);
+        pid_t process = make_with(start, flags, 0);
         if (process > 0 || errno == EAGAIN || errno == ENOMEM) return process;
     }
     return -1;

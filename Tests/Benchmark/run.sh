@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: MIT
 # Compares smallweb with curl and with the least that C can do, over servers on this machine.
 #
-#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk proxy;
-#                                                   all by default
+#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk proxy
+#                                                   program; all by default
 #
 # Both are paths of release builds. All commands of a case take turns (see ratio.c).
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk|proxy]..." >&2
+    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk|proxy|program]..." >&2
     exit 2
 fi
 smallweb=$1
 loopback=$2
 shift 2
-cases=${*:-small split large http git bulk proxy}
+cases=${*:-small split large http git bulk proxy program}
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 server=
@@ -253,6 +253,44 @@ compare_proxy() {
     done
 }
 
+# What a plugin costs that is a program, beside a built-in one at the same server, the bare start of
+# the program, and its start in namespaces.
+compare_program() {
+    local home=$scratch/data number
+    local folder=$home/smallweb/plugins/bench
+    mkdir -p "$folder"
+    cat >"$folder/plugin.json" <<END
+{ "v": 1, "name": "bench", "version": "1", "summary": "least", "program": ["./helper"],
+  "schemes": [ { "name": "bench", "port": 70, "transport": "tcp", "mime": "text/plain" } ] }
+END
+    ${CC:-cc} -O2 -Wall -Wextra -o "$folder/helper" "$here/helper.c"
+    ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/spawn" "$here/spawn.c"
+    chmod -R go-w "$home"
+    local program=(env "XDG_DATA_HOME=$home" "$smallweb" get)
+    for number in 1 2 3; do
+        echo "1 KiB through a program, turn $number of 3"
+        "$ratio" 100 program "${program[@]}" "bench://127.0.0.1:$gopher/1k" \
+            -- built-in env "XDG_DATA_HOME=$home" "$smallweb" get "$gopher_url/0/1k" \
+            -- bare "$folder/helper"
+    done | tee "$scratch/programs"
+    awk '$1 ~ /^(program|built-in|bare)$/ { median[$1] = $3 }
+        $1 == "bare" {
+            cost = median["program"] - median["built-in"] - median["bare"]
+            if (least == "" || cost < least) least = cost
+        }
+        END { printf "  more than the bare start: %.2f ms, best of three medians\n", least }' \
+        "$scratch/programs"
+    for number in $(seq 1000); do
+        echo "bench://127.0.0.1:$gopher/1k" >&4
+        echo "$gopher_url/0/1k" >&5
+    done 4>"$scratch/programs" 5>"$scratch/built-in"
+    echo "1,000 URLs of 1 KiB through a program, 32 at a time, as records"
+    "$ratio" 5 program "${program[@]}" -s --json -j 32 --per-host 32 "@$scratch/programs" \
+        -- built-in "$smallweb" get -s --json -j 32 --per-host 32 "@$scratch/built-in" \
+        -- bare "$scratch/spawn" 1000 32 bare "$folder/helper" \
+        -- contained "$scratch/spawn" 1000 32 contained "$folder/helper"
+}
+
 # What a command's sockets read, by strace.
 received() {
     strace -f -qq -e trace=read,recvfrom -e status=successful -yy -o "$scratch/trace" "$@" >/dev/null
@@ -340,6 +378,7 @@ for case in $cases; do
             ;;
         bulk) compare_bulk ;;
         proxy) compare_proxy ;;
+        program) compare_program ;;
         *)
             echo "$0: no case is called $case" >&2
             exit 2

@@ -103,16 +103,38 @@ struct ContainedProcessTests {
         #expect(access(process.temporaryPath, F_OK) != 0)
     }
 
+    /// From the second on, programs share the namespaces that take long to make, and no others.
+    @Test func sharesItsNetworkNamespaceAlone() throws {
+        guard try Containment.here.get().means.isSuperset(of: [.network, .pids, .users]) else {
+            return
+        }
+        let kinds = ["net", "user", "pid", "mnt", "ipc"]
+        func namespaces() throws -> [String: String] {
+            let trial = try Trial.run(["readlink"] + kinds.map { "/proc/self/ns/\($0)" })
+            let names = trial.output.split(separator: "\n").map(String.init)
+            try #require(names.count == kinds.count, "\(trial.output)")
+            return Dictionary(uniqueKeysWithValues: zip(kinds, names))
+        }
+        _ = try namespaces()
+        let (one, other) = try (namespaces(), namespaces())
+        for kind in kinds {
+            #expect((one[kind] == other[kind]) == (kind == "net"), "\(kind)")
+            let ours = try FileManager.default.destinationOfSymbolicLink(
+                atPath: "/proc/self/ns/\(kind)")
+            #expect(one[kind] != ours, "\(kind)")
+        }
+    }
+
     /// smallweb has no time to do anything about it.
-    @Test(arguments: Way.allCases)
-    func diesWithItsParent(_ way: Way) async throws {
+    @Test(arguments: Way.allCases, [0, 2])
+    func diesWithItsParent(_ way: Way, after before: Int) async throws {
         let place = try Trial.Place()
         let mark = UUID().uuidString
         let parent = Process()
         let output = Pipe()
         parent.executableURL = Self.loopback
         parent.arguments =
-            ["--contain", place.folder, "\(way.without.rawValue)", mark] + [
+            ["--contain", place.folder, "\(way.without.rawValue)", "\(before)", mark] + [
                 "sh", "-c",
                 """
                 trap '' HUP TERM INT; (setsid sh -c 'trap "" HUP TERM; sleep 1000' &)
