@@ -33,17 +33,24 @@ public struct ExternalPlugin: ProtocolHandler {
 
         var talk = ProgramTalk(request.uri, manifest.name, facts.mediaType)
         // What only the last word of the program decides.
-        let ending = try await dialer.runner().run(program, isAnswered: { talk.hasHead }) {
-            output async throws(FetchError) in
-            switch output {
-            case .events(let bytes):
-                for event in try talk.take(events: bytes) { try await emit(event) }
-            case .body(let bytes):
-                if let head = try talk.take(body: bytes) { try await emit(.head(head)) }
-                try await emit(.body(bytes))
-            case .diagnostics(let bytes):
-                if let said = talk.take(diagnostics: bytes) { try await emit(.diagnostics(said)) }
+        let ending: ProgramEnding
+        do throws(FetchError) {
+            ending = try await dialer.runner().run(program, isAnswered: { talk.hasHead }) {
+                output async throws(FetchError) in
+                switch output {
+                case .events(let bytes):
+                    for event in try talk.take(events: bytes) { try await emit(event) }
+                case .body(let bytes):
+                    if let head = try talk.take(body: bytes) { try await emit(.head(head)) }
+                    try await emit(.body(bytes))
+                case .diagnostics(let bytes):
+                    if let said = talk.take(diagnostics: bytes) {
+                        try await emit(.diagnostics(said))
+                    }
+                }
             }
+        } catch {
+            throw talk.completing(error)
         }
         if let head = try talk.finish(ending) { try await emit(.head(head)) }
         return talk.completeness(ending.server, isSecure: request.scheme.isSecure)
@@ -206,6 +213,14 @@ struct ProgramTalk {
         let said = String(decoding: lastLine, as: UTF8.self)
         return FetchError(
             .plugin, .plugin, "the program \(what)" + (said.isEmpty ? "" : ": \(said)"))
+    }
+
+    /// A server may be silent because the program, which has failed, has not asked it for anything.
+    func completing(_ error: FetchError) -> FetchError {
+        guard error.outcome == .timeout, !lastLine.isEmpty else { return error }
+        var error = error
+        error.message += "; the program said: \(String(decoding: lastLine, as: UTF8.self))"
+        return error
     }
 
     /// What is known about the end of the body.

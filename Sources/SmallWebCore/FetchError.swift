@@ -16,7 +16,7 @@ public struct FetchError: Error, Sendable, Hashable {
     /// What was being done.
     public let phase: Phase
     /// One line without a full stop, without the URL, which the caller knows.
-    public let message: String
+    public var message: String
     /// A name such as `ECONNREFUSED`, when a system call failed.
     public var errnoName: String?
     /// What the user can do next, as one line; `nil` when ``remedy`` says it.

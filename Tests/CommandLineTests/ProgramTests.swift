@@ -136,9 +136,22 @@ struct ProgramTests {
         #expect(explained.status == 0 && explained.text.contains("/a\\r\\n"), "\(explained)")
     }
 
+    /// What it would send depends on what it reads first.
+    @Test(arguments: ["", #", "server_first": true"#])
+    func explainsAProgramThatWaitsForTheServer(_ serverFirst: String) throws {
+        let folder = try plugin(
+            "read -r greeting; printf 'x\r\n'; exec cat >&4",
+            scheme: #""transport": "tcp", "port": 70, "mime": "text/plain"\#(serverFirst)"#)
+        let result = try smallweb.run(["explain", "--plugin", folder, "trial://127.0.0.1/"])
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.text.contains("request       nothing before the server speaks\n"))
+        #expect(result.text.contains("127.0.0.1:70"))
+    }
+
     @Test func limitsEndAProgramLikeAServer() throws {
-        let silent = try plugin("sleep 100")
-        #expect(try get(silent, "--read-timeout", "0.3", "trial://h/").status == 28)
+        let silent = try plugin("echo 'prntf: not found' >&2; sleep 100")
+        let result = try get(silent, "--read-timeout", "0.3", "trial://h/")
+        #expect(result.status == 28 && result.errors.contains("the program said: prntf: not found"))
         let endless = try plugin("exec yes >&4", name: "other")
         #expect(try get(endless, "--max-filesize", "100k", "other://h/").status == 63)
     }

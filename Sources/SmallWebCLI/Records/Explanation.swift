@@ -82,7 +82,9 @@ extension Explanation {
             rows.append(("connect to", "nothing: no connection is needed"))
         }
         rows.append(("body goes to", output))
-        rows.append(("request", "\(requestBytes) bytes"))
+        let isSilent = requestBytes == 0 && endpoint != nil
+        rows.append(
+            ("request", isSilent ? "nothing before the server speaks" : "\(requestBytes) bytes"))
         let lines = rows.map { "  \(Help.padded($0, 14))\(TerminalText.escapeLine($1))\n" }
         return TerminalText.escapeLine(url) + "\n" + lines.joined()
             + Self.escaped(request).map { "    \($0)\n" }.joined()
