@@ -4,11 +4,20 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
+
+// The field has no name in the GNU C library's headers before 2.36.
+#ifdef sigev_notify_thread_id
+#define THREAD_ID sigev_notify_thread_id
+#else
+#define THREAD_ID _sigev_un._tid
+#endif
 
 static volatile sig_atomic_t pending_signal;
 static volatile sig_atomic_t pending_event_fd = -1;
@@ -108,22 +117,57 @@ int swposix_continuations(void) { return continuations; }
 
 static void interrupt(int signal_number) { (void)signal_number; }
 
-void swposix_begin_alarm(long milliseconds) {
+static void catch_alarm(void) {
     struct sigaction action = {.sa_handler = interrupt};
-    struct itimerval timer = {
-        .it_value = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000},
-        .it_interval = {.tv_usec = 100000},
-    };
     sigaction(SIGALRM, &action, NULL);
+}
+
+// Of each thread, made at its first use, gone with the process.
+static _Thread_local timer_t alarm_timer;
+static _Thread_local int has_alarm_timer;
+
+void swposix_begin_alarm(long milliseconds) {
+    struct itimerspec time = {
+        .it_value = {
+            .tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000},
+        .it_interval = {.tv_nsec = 100000000},
+    };
+    catch_alarm();
     unblock(SIGALRM);
-    setitimer(ITIMER_REAL, &timer, NULL);
+    if (!has_alarm_timer) {
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+        event.THREAD_ID = gettid();
+        has_alarm_timer = timer_create(CLOCK_MONOTONIC, &event, &alarm_timer) == 0;
+    }
+    if (has_alarm_timer) timer_settime(alarm_timer, 0, &time, NULL);
 }
 
 void swposix_end_alarm(void) {
-    struct itimerval none = {.it_value = {.tv_sec = 0}};
+    struct itimerspec none = {.it_value = {.tv_sec = 0}};
     int saved = errno;
-    setitimer(ITIMER_REAL, &none, NULL);
+    if (has_alarm_timer) timer_settime(alarm_timer, 0, &none, NULL);
     errno = saved;
+}
+
+int swposix_processor_count(void) {
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
+}
+
+int swposix_block_signals(void) {
+    // What a thread does itself, and what it must be told of.
+    static const int own[] = {
+        SIGPIPE, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGALRM};
+    sigset_t others;
+    sigfillset(&others);
+    for (unsigned index = 0; index < sizeof own / sizeof *own; index++)
+        sigdelset(&others, own[index]);
+    return pthread_sigmask(SIG_BLOCK, &others, NULL);
+}
+
+void swposix_interrupt(pthread_t thread) {
+    catch_alarm();
+    pthread_kill(thread, SIGALRM);
 }
 
 void swposix_die_of(int signal_number) {

@@ -65,6 +65,14 @@ package struct Fetcher: Sendable {
         self.thread = thread
     }
 
+    /// The same on another loop, with TLS sessions of its own.
+    package func moved(to loop: EventLoop) -> Fetcher {
+        Fetcher(registry: registry, options: options, loop: loop)
+    }
+
+    /// Whether both are one, or copies of one.
+    package func sharesSessions(with other: Fetcher) -> Bool { sessions === other.sessions }
+
     /// A request for `url`, ready to be given limits and input.
     ///
     /// - Parameter url: A URI or IRI in full; an international host becomes its A-labels.

@@ -154,12 +154,3 @@ extension Registry {
         return copy
     }
 }
-
-/// An event loop on a thread of its own, which ends when nothing refers to this object.
-final class LoopThread: Sendable {
-    let loop: EventLoop
-
-    init() throws(FetchError) { loop = try EventLoop.onItsOwnThread() }
-
-    deinit { loop.stop() }
-}

@@ -54,19 +54,20 @@ package enum ProcessClock {
     /// Notes that a wait for at most `longest` nanoseconds has just ended.
     ///
     /// - Parameter began: By ``monotonic``.
-    /// - Returns: For how many nanoseconds the process was stopped meanwhile; 0 if it was not.
+    /// - Returns: For how many nanoseconds the process was stopped meanwhile; 0 if it was not. Each
+    ///   event loop is told, whichever has counted them.
     @discardableResult
     package static func noteWait(began: UInt64, longest: UInt64) -> UInt64 {
         let end = monotonic
         let due = began + longest
         guard end > due, end - due > slackNanoseconds else { return 0 }
-        return countedUntil.withLock { until in
+        countedUntil.withLock { until in
             let start = max(due, until)
-            guard start < end else { return 0 }
+            guard start < end else { return }
             until = end
             stopped.add(end - start, ordering: .relaxed)
-            return end - start
         }
+        return end - due
     }
 }
 

@@ -6,8 +6,8 @@ internal import Synchronization
 
 /// A single-threaded event loop over epoll, and the task executor of the fetches pinned to it.
 ///
-/// The caller of ``run()`` lends it a thread: the command line its main thread, a library user the
-/// thread of ``EventLoop/onItsOwnThread()``. All state below `inbox` belongs to that thread.
+/// The caller of ``run()`` lends it a thread: the command line its main thread, others the one of a
+/// ``LoopThread``. All state below `inbox` belongs to that thread.
 //
 // @unchecked: `inbox` has its lock, everything else is touched by the running thread alone, which
 // every entry point checks.
@@ -16,6 +16,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         var jobs: [UnownedJob] = []
         var actions: [@Sendable () -> Void] = []
         var isStopping = false
+
+        var isEmpty: Bool { jobs.isEmpty && actions.isEmpty && !isStopping }
     }
 
     /// Who waits for a descriptor. The generation tells a reused number from its predecessor.
@@ -69,13 +71,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// A loop on a detached thread that runs as long as the process.
-    package static func onItsOwnThread() throws(FetchError) -> EventLoop {
-        let loop = try EventLoop()
-        try Thread.detach { loop.run() }
-        return loop
-    }
-
     /// Whether the caller is on the loop's thread.
     package var isCurrent: Bool {
         runner.load(ordering: .relaxed) == UInt(pthread_self())
@@ -105,8 +100,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// Makes ``run()`` return once no job is left. From any thread.
     package func stop() {
-        inbox.withLock { $0.isStopping = true }
-        wake()
+        send { $0.isStopping = true }
     }
 
     /// Runs `body` on the calling thread and returns when it has finished. Nothing is left to run.
@@ -131,15 +125,23 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         if isCurrent {
             jobs.append(job)
         } else {
-            inbox.withLock { $0.jobs.append(job) }
-            wake()
+            send { $0.jobs.append(job) }
         }
     }
 
     /// Runs `action` on the loop's thread. From any thread.
     func perform(_ action: @escaping @Sendable () -> Void) {
-        inbox.withLock { $0.actions.append(action) }
-        wake()
+        send { $0.actions.append(action) }
+    }
+
+    /// What is not the first in the inbox has no need to wake: the thread comes to take all.
+    private func send(_ change: (inout Inbox) -> Void) {
+        let isFirst = inbox.withLock { inbox in
+            let isFirst = inbox.isEmpty
+            change(&inbox)
+            return isFirst
+        }
+        if isFirst { wake() }
     }
 
     private func wake() {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// A detached thread, for what must not block an event loop.
+/// How many processors this process may use.
+package func processorCount() -> Int { Int(swposix_processor_count()) }
+
+/// A thread, for what must not block an event loop, and for a loop of its own.
 enum Thread {
     private final class Body {
         let run: @Sendable () -> Void
@@ -11,6 +15,12 @@ enum Thread {
 
     /// - Throws: `resolve` when the system refuses another thread: that is what they are for.
     static func detach(_ run: @escaping @Sendable () -> Void) throws(FetchError) {
+        pthread_detach(try start(run))
+    }
+
+    /// - Returns: A thread to be joined or detached.
+    /// - Throws: `resolve` when the system refuses another thread.
+    static func start(_ run: @escaping @Sendable () -> Void) throws(FetchError) -> pthread_t {
         let body = Unmanaged.passRetained(Body(run))
         var thread = pthread_t()
         let status = pthread_create(
@@ -28,6 +38,6 @@ enum Thread {
                 errnoName: error.name,
                 remedy: .raise(.threads))
         }
-        pthread_detach(thread)
+        return thread
     }
 }

@@ -9,17 +9,18 @@ import SmallWebTransport
 /// A fetcher with the real plugins, an event loop and a trust store of its own, for one test.
 final class Bench: Sendable {
     let directory: String
-    let loop: EventLoop
+    private let thread: LoopThread
+    var loop: EventLoop { thread.loop }
 
     init() throws {
         var template = Array("/tmp/smallweb-test-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw SystemError(number: errno) }
         directory = String(decoding: template.dropLast().map(UInt8.init), as: UTF8.self)
-        loop = try EventLoop.onItsOwnThread()
+        thread = try LoopThread()
     }
 
     deinit {
-        loop.stop()
+        thread.end()
         for name in ["known_hosts", "link", "store/known_hosts"] { unlink("\(directory)/\(name)") }
         rmdir("\(directory)/store")
         rmdir(directory)

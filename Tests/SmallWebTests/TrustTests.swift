@@ -199,11 +199,10 @@ struct TrustTests {
     @Test func judgementsAtTheSameTimeLoseNoLine() async throws {
         let store = TrustStore(path: bench.storePath, policy: .tofu)
         // Each opens the directory anew, so to the lock they are as good as processes.
-        let loops = try (0..<4).map { _ in try EventLoop.onItsOwnThread() }
-        defer { for loop in loops { loop.stop() } }
+        let threads = try (0..<4).map { _ in try LoopThread() }
         try await withThrowingTaskGroup(of: TrustFacts.self) { group in
             for number in 0..<50 {
-                let (loop, facts) = (loops[number % 4], facts(UInt8(number)))
+                let (loop, facts) = (threads[number % 4].loop, facts(UInt8(number)))
                 group.addTask(executorPreference: loop) {
                     try await store.judge(
                         Endpoint(host: "host\(number).test", port: 1965, security: .tls), facts,

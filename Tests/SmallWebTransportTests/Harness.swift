@@ -13,8 +13,9 @@ import Testing
 func onLoop<Value: Sendable>(
     _ body: @Sendable (EventLoop) async throws -> Value
 ) async throws -> Value {
-    let loop = try EventLoop.onItsOwnThread()
-    defer { loop.stop() }
+    let thread = try LoopThread()
+    defer { thread.end() }
+    let loop = thread.loop
     return try await withTaskExecutorPreference(loop) {
         // Load-bearing: without it Swift 6.3.1 drops the hop to the loop, because the closure does
         // nothing but await another nonsending one.

@@ -5,6 +5,7 @@
 #define CSMALLWEBPOSIX_H
 
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -38,10 +39,19 @@ int swposix_pending_signal(void);
 void swposix_count_continuations(void);
 int swposix_continuations(void);
 
-// Makes a blocking call fail with EINTR once `milliseconds` have passed, and again and again from
+// Makes a blocking call of this thread fail with EINTR once `milliseconds` have passed, and again and again from
 // then on: until swposix_end_alarm() there is no moment at which that could be missed.
 void swposix_begin_alarm(long milliseconds);
 void swposix_end_alarm(void);
+
+// How many processors this process may use, 1 or more.
+int swposix_processor_count(void);
+
+// Leaves signals to the process to other threads. Returns 0 or an error.
+int swposix_block_signals(void);
+
+// Makes a blocking call of `thread`, which runs, fail with EINTR.
+void swposix_interrupt(pthread_t thread);
 
 // Gives `signal_number` back its default action and raises it.
 void swposix_die_of(int signal_number);

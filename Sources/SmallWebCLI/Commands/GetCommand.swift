@@ -133,9 +133,11 @@ struct GetCommand: Sendable {
             let headers = try settings.output.headerFile.map { name throws(FetchError) in
                 try HeaderFile(name, Patience(seconds: settings.fetch.totalSeconds))
             }
-            let context = RunContext(
+            let context = try RunContext(
                 settings, fetcher, headers: headers,
-                ledger: try settings.run.ledger.map { path throws(FetchError) in try Ledger(path) })
+                ledger: try settings.run.ledger.map { path throws(FetchError) in try Ledger(path) },
+                loops: operands.count > 1 || Self.hasList(operands)
+                    ? RunContext.loops(settings.run) : 1)
             status = try await Run(OrderSource(operands), context).run()
             try headers?.commit()
         } catch {

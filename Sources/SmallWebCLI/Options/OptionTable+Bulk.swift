@@ -91,6 +91,16 @@ extension Option {
                 settings.run.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
             }),
         Option(
+            "loops", .bulk, "with -j, fetch in N threads (one per core)",
+            manual: "In how many threads URLs are fetched, besides the one that reads the list and "
+                + "writes what came of it. Each host has its place in one of them. With 1 the main "
+                + "thread does everything, as it does for a single URL. Results, their order, "
+                + "limits and statuses are the same with any number.",
+            example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
+            .value("N") { settings, value throws(FetchError) in
+                settings.run.loops = max(1, try OptionValue.count(value, "--loops"))
+            }),
+        Option(
             "rate", .bulk, "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
             example: "smallweb get --rate 30/m - < urls.txt",

@@ -21,7 +21,8 @@ enum Attempt: Sendable {
 
 /// One URL of a run, with its attempts and the prompts that its server asks for.
 //
-// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
+// @unchecked: an attempt has it for itself, on the loop of its fetcher; before and after, it lives on
+// the event loop of the run.
 final class OneURL: @unchecked Sendable {
     let order: Order
     /// What standard output means for this URL.
@@ -39,6 +40,8 @@ final class OneURL: @unchecked Sendable {
     let context: RunContext
     let settings: URLSettings
     let fetcher: Fetcher
+    /// `host:port`; `nil` where there is nothing to wait for.
+    let place: String?
     private let arrived = Instant.now
     private(set) var started: Instant?
     /// Of the last attempt.
@@ -56,12 +59,12 @@ final class OneURL: @unchecked Sendable {
         var fetcher = context.fetcher
         var request: Request?
         var problem = order.problem
+        var place: String?
         if problem == nil {
             do throws(FetchError) {
                 (settings, fetcher) = try context.settings(for: order)
                 request = try fetcher.request(order.url ?? "")
-                // Without a host there is nothing to wait for.
-                _ = try request?.endpoint
+                place = try request?.endpoint.description
             } catch {
                 problem = error
             }
@@ -69,7 +72,8 @@ final class OneURL: @unchecked Sendable {
         self.request = request
         self.problem = problem
         self.settings = settings
-        self.fetcher = fetcher
+        self.fetcher = place.map { context.spread(fetcher, $0) } ?? fetcher
+        self.place = place
         destination = BodySink.Destination(order, settings)
     }
 
@@ -274,14 +278,14 @@ final class OneURL: @unchecked Sendable {
             settings.fetch, log: log, watchers: watchers,
             outputs: outputs(to: sink, log: log))
         let request = request.upload == nil ? request : Self.measured(request, by: meter)
-        meter.start(context.progress, on: context.loop)
+        meter.start(context.progress, on: fetcher.loop)
         var canGoOn = false
         defer {
             meter.stop()
             sink.discard(keepsPart: canGoOn)
             leftover = sink.leftover
         }
-        let pace = Pace(settings.fetch, context.loop)
+        let pace = Pace(settings.fetch, fetcher.loop)
         do throws(FetchError) {
             let ending = try await fetcher.runHere(request, log: log) {
                 event async throws(FetchError) in

@@ -92,6 +92,7 @@ final class Run: @unchecked Sendable {
             }
             group.cancelAll()
         }
+        context.end()
         if isStopping { await abandon() }
         if writesRecords
             && (context.settings.records.wantsSummary || tally.requests + tally.skipped > 1)
@@ -153,8 +154,7 @@ final class Run: @unchecked Sendable {
             await deliver(order.n, nil)
             return
         }
-        // What cannot be fetched has no host to wait for.
-        waiting.add(one, host: try? one.request?.endpoint.description, now: .now)
+        waiting.add(one, host: one.place, now: .now)
     }
 
     private func isDone(_ one: OneURL, in ledger: Ledger) -> Bool {
@@ -170,7 +170,12 @@ final class Run: @unchecked Sendable {
             switch waiting.next(.now) {
             case .start(let entry):
                 active += 1
-                group.addTask { .attempted(entry, await entry.item.attempt()) }
+                let loop = entry.item.fetcher.loop
+                group.addTask(executorPreference: loop) {
+                    // Keeps the hop to the loop; see ``Fetcher/run(_:emit:)``.
+                    precondition(loop.isCurrent)
+                    return .attempted(entry, await entry.item.attempt())
+                }
             case .refuse(let one, let pauseSeconds):
                 await complete(one, .failed(one.problem ?? Self.refusal(pauseSeconds)))
             case .wait(let soonest):
@@ -285,7 +290,10 @@ final class Run: @unchecked Sendable {
 
     // MARK: Stopping
 
-    private func stop() { isStopping = true }
+    private func stop() {
+        isStopping = true
+        context.interrupt()
+    }
 
     /// Answers what has been asked and not been tried.
     private func abandon() async {

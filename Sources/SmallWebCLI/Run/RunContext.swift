@@ -5,7 +5,8 @@ internal import SmallWebTransport
 
 /// What the URLs of a run share.
 //
-// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
+// @unchecked: `headers` and `ledger` are used on the event loop of the run alone, all else does not
+// change.
 final class RunContext: @unchecked Sendable {
     let settings: Settings
     var loop: EventLoop { fetcher.loop }
@@ -22,11 +23,16 @@ final class RunContext: @unchecked Sendable {
     let progress: MessageSettings.Progress
     /// Where several URLs at a time share one line.
     let meter: RunMeter?
+    /// Those that fetch, each with the fetcher of URLs of which nothing in particular is said; none
+    /// where the run's own loop fetches.
+    private let threads: [(loop: LoopThread, fetcher: Fetcher)]
 
+    /// - Parameter loops: The most that fetch at the same time.
+    /// - Throws: `connect`, `resolve` when the system has no room for that many.
     init(
         _ settings: Settings, _ fetcher: Fetcher, headers: HeaderFile? = nil,
-        ledger: Ledger? = nil
-    ) {
+        ledger: Ledger? = nil, loops: Int = 1
+    ) throws(FetchError) {
         self.settings = settings
         self.fetcher = fetcher
         self.headers = headers
@@ -50,7 +56,42 @@ final class RunContext: @unchecked Sendable {
             keepsOrder
             && (records.areWanted || settings.run.jobs > 1 || settings.run.retry.retries > 0
                 || output.isReading)
+        // What an attempt writes to standard output or into one file for all, it writes here.
+        let writesMeanwhile =
+            headers != nil
+            || !holdsOutput && records.areWanted
+                && (records.includesEvents || records.streamsBodies)
+        var threads: [(LoopThread, Fetcher)] = []
+        for _ in 0..<(writesMeanwhile ? 1 : loops) where loops > 1 {
+            let thread = try LoopThread()
+            threads.append((thread, fetcher.moved(to: thread.loop)))
+        }
+        self.threads = threads
+        if !threads.isEmpty { Prompt.ask(on: fetcher.loop) }
     }
+
+    /// Those of a run with so many URLs at a time.
+    static func loops(_ settings: RunSettings) -> Int {
+        settings.jobs > 1 ? min(settings.jobs, settings.loops ?? processorCount()) : 1
+    }
+
+    /// `fetcher`, on the loop that has this place.
+    func spread(_ fetcher: Fetcher, _ place: String) -> Fetcher {
+        guard !threads.isEmpty else { return fetcher }
+        // FNV-1a: any would do that spreads names that differ in one byte.
+        let hash = place.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+        }
+        let there = threads[Int((hash >> 32) % UInt64(threads.count))]
+        let isCommon = fetcher.sharesSessions(with: self.fetcher)
+        return isCommon ? there.fetcher : fetcher.moved(to: there.loop.loop)
+    }
+
+    /// Makes what blocks a loop return, to see that it shall stop.
+    func interrupt() { for thread in threads { thread.loop.interrupt() } }
+
+    /// No URL is under way any more.
+    func end() { for thread in threads { thread.loop.end() } }
 
     /// What holds for one URL, and the fetcher that keeps it.
     ///

@@ -107,6 +107,8 @@ struct RunSettings: Sendable {
     /// URLs at the same time, and of them at the same host.
     var jobs = 1
     var jobsPerHost = 2
+    /// Event loops that fetch; `nil` for as many as there are processors.
+    var loops: Int?
     /// Least seconds between the starts of two requests: of all, and of those to one host.
     var startSeconds = 0.0
     var hostSeconds = 0.0

@@ -20,16 +20,21 @@ struct MessageSettings: Sendable {
 }
 
 /// What smallweb says on standard error. Text from servers is neutralised here, once for all.
-final class Messages {
+final class Messages: Sendable {
+    private struct State {
+        /// The transient line that is on the terminal now.
+        var transient = ""
+        /// How many columns it takes.
+        var transientColumns = 0
+        /// What has been said of servers.
+        var told: Set<Note> = []
+    }
+
     private let settings: MessageSettings
     private let isTerminal = Environment.isTerminal(2)
     private let usesColor: Bool
-    /// The transient line that is on the terminal now.
-    private var transient = ""
-    /// How many columns it takes.
-    private var transientColumns = 0
-    /// What has been said of servers.
-    private var told: Set<Note> = []
+    /// Held while a line is written: fetches on several loops have one terminal.
+    private let state = Locked(State())
 
     init(_ settings: MessageSettings) {
         self.settings = settings
@@ -74,7 +79,7 @@ final class Messages {
     /// A remark, for a person or in the trace: a script has no use for it.
     func note(_ url: String, _ note: Note) {
         guard settings.showsNotes, isTerminal || settings.isVerbose else { return }
-        if note.place != nil && !told.insert(note).inserted { return }
+        if note.place != nil, !state.withLock({ $0.told.insert(note).inserted }) { return }
         line("smallweb: \(URI.display(url)): note: \(note.message)")
     }
 
@@ -90,14 +95,16 @@ final class Messages {
     }
 
     /// Replaces the transient line; an empty one erases it.
-    func showTransient(_ text: String) {
-        guard text != transient else { return }
+    func showTransient(_ text: String) { state.withLock { showTransient(text, &$0) } }
+
+    private func showTransient(_ text: String, _ state: inout State) {
+        guard text != state.transient else { return }
         // Most terminals that become narrower break the line, and we are in the last part of it.
-        let above = max(0, transientColumns - 1) / Environment.columns(2)
+        let above = max(0, state.transientColumns - 1) / Environment.columns(2)
         let erasure = above > 0 ? "\r\u{1B}[\(above)A\u{1B}[J" : "\r\u{1B}[K"
         let line = TerminalText.escapeLine(text).prefix(transientColumnsMax)
         print(erasure + line)
-        (transient, transientColumns) = (text, line.count)
+        (state.transient, state.transientColumns) = (text, line.count)
     }
 
     /// What a question is about, on lines before it.
@@ -108,7 +115,7 @@ final class Messages {
 
     /// A line of JSON, which escapes what is dangerous by itself.
     func writeRecord(_ line: [UInt8]) {
-        try? StandardStream.error.write(line[...], isWhole: true)
+        state.withLock { _ in try? StandardStream.error.write(line[...], isWhole: true) }
     }
 
     /// Asks without a line end.
@@ -120,10 +127,12 @@ final class Messages {
     func endPromptLine() { print("\n") }
 
     private func line(_ text: String, color: String? = nil) {
-        if !transient.isEmpty { showTransient("") }
         let safe = TerminalText.escapeLine(text)
-        guard usesColor, let color else { return print(safe + "\n") }
-        print("\u{1B}[\(color)m\(safe)\u{1B}[0m\n")
+        let color = usesColor ? color : nil
+        state.withLock { state in
+            showTransient("", &state)
+            print(color.map { "\u{1B}[\($0)m\(safe)\u{1B}[0m\n" } ?? safe + "\n")
+        }
     }
 
     private func print(_ text: String) {

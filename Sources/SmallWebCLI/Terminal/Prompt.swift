@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebTransport
 
 /// How a person is asked outside of a run: for passwords, keys, secrets.
 struct Asker: Sendable {
@@ -46,9 +47,26 @@ extension Settings {
 enum Prompt {
     static var isPossible: Bool { Environment.isTerminal(0) && Environment.isTerminal(2) }
 
+    /// Whose thread asks: a signal interrupts it, and one question comes after the other.
+    private static let loop = Locked<EventLoop?>(nil)
+
+    /// From now on, questions of other threads are asked on that of `loop`.
+    static func ask(on loop: EventLoop) { Self.loop.withLock { $0 = loop } }
+
     /// - Parameter isSensitive: Whether the terminal must not show what is typed.
     /// - Returns: The line without its end; `nil` at end of file or when a signal came.
     static func read(_ question: String, isSensitive: Bool, messages: Messages) -> [UInt8]? {
+        guard let loop = loop.withLock({ $0 }), !loop.isCurrent else {
+            return readHere(question, isSensitive: isSensitive, messages: messages)
+        }
+        return loop.performAndWait {
+            readHere(question, isSensitive: isSensitive, messages: messages)
+        }
+    }
+
+    private static func readHere(
+        _ question: String, isSensitive: Bool, messages: Messages
+    ) -> [UInt8]? {
         var saved = termios()
         let canHide = isSensitive && tcgetattr(0, &saved) == 0
         // A signal's first arrival only interrupts the read, so the end is reached on Ctrl-C too:

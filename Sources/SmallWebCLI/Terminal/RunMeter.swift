@@ -4,16 +4,16 @@ internal import SmallWebTransport
 
 /// What a person sees of a run with several URLs at a time: one line that sums up.
 //
-// @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
+// @unchecked: `transfer` has its lock, all else lives on the event loop of the run alone.
 final class RunMeter: @unchecked Sendable {
     private let messages: Messages
-    private var transfer = Transfer()
+    private let transfer = Locked(Transfer())
     private var task: Task<Void, Never>?
 
     init(_ messages: Messages) { self.messages = messages }
 
     /// Bytes have come or gone, for any of the URLs.
-    func move(_ count: Int) { transfer.bytes += count }
+    func move(_ count: Int) { transfer.withLock { $0.bytes += count } }
 
     /// - Parameter state: How many URLs are done, how many of these have failed, and how many there
     ///   are, if that is known.
@@ -39,7 +39,10 @@ final class RunMeter: @unchecked Sendable {
     }
 
     private func draw(_ state: (done: Int, failed: Int, total: Int?)) {
-        transfer.sample()
+        let transfer = transfer.withLock { transfer in
+            transfer.sample()
+            return transfer
+        }
         let total = state.total.map { " of \($0)" } ?? ""
         let failed = state.failed > 0 ? ", \(state.failed) failed" : ""
         messages.showTransient(

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+package import SmallWebCore
+
+/// An event loop on a thread of its own, which ends with this object at the latest. Signals to the
+/// process are for other threads.
+package final class LoopThread: Sendable {
+    package let loop: EventLoop
+    /// `nil` once it has ended.
+    private let thread: Locked<pthread_t?>
+
+    /// - Throws: `connect` when the process has no descriptor left, `resolve` when it has no thread.
+    package init() throws(FetchError) {
+        let loop = try EventLoop()
+        self.loop = loop
+        thread = Locked(
+            try Thread.start {
+                swposix_block_signals()
+                loop.run()
+            })
+    }
+
+    deinit {
+        loop.stop()
+        // The last reference may go on the thread itself.
+        if let thread = thread.withLock({ $0 }) { pthread_detach(thread) }
+    }
+
+    /// Ends the thread when its jobs are done, and waits for that. From another thread.
+    package func end() {
+        loop.stop()
+        let thread = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        if let thread { pthread_join(thread, nil) }
+    }
+
+    /// Makes a call that blocks the thread return, to see that it shall stop.
+    package func interrupt() {
+        thread.withLock { if let thread = $0 { swposix_interrupt(thread) } }
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the loop's thread, which is another one, and waits for it.
+    package func performAndWait<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value {
+        let done = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+        sem_init(done, 0, 0)
+        defer {
+            sem_destroy(done)
+            done.deallocate()
+        }
+        // The semaphore outlives the action, which is what is waited for.
+        nonisolated(unsafe) let semaphore = done
+        let result = Locked<Value?>(nil)
+        perform {
+            let value = body()
+            result.withLock { $0 = value }
+            sem_post(semaphore)
+        }
+        while true {
+            if sem_wait(done) == 0, let value = result.withLock({ $0 }) { return value }
+        }
+    }
+}
