@@ -167,6 +167,48 @@ struct PluginKitTests {
         #expect(result.status == 0, "\(result.text)\(result.errors)")
     }
 
+    /// A fixture may leave them unsaid, but what it says of them is compared.
+    @Test func sizesNamesAndFactsAreComparedWhereTheyAreStated() throws {
+        _ = try plugin("new", "hello")
+        try write(
+            #"""
+            #!/bin/sh
+            echo '{"type":"head","class":"success","size":6,"name":"a","facts":{"b":[1,"\""]}}' >&3
+            echo '{"type":"item","kind":"info","text":"i","facts":{"c":null}}' >&3
+            echo Hello >&4
+            """#, to: "hello/hello")
+        try FileManager.default.removeItem(
+            atPath: smallweb.home.file("hello/fixtures/root.wire"))
+        func test(head: String, item: String) throws -> Smallweb.Result {
+            try write(
+                """
+                url    hello://example.test/
+                =      {"event":"head","class":"success"\(head)}
+                =      {"event":"item","kind":"info","text":"i"\(item)}
+                =      {"event":"body","text":"Hello\\n"}
+                =      {"event":"end","completeness":"unverified"}
+                """, to: "hello/fixtures/page.wire")
+            return try plugin("test", "./hello")
+        }
+        let facts = #","facts":{"hello":{"b":[1,"\""]}}"#
+        let itemFacts = #","facts":{"hello":{"c":null}}"#
+        for (head, item) in [
+            ("", ""), (#","size":6,"name":"a""# + facts, itemFacts), (facts, ""), ("", itemFacts),
+        ] {
+            let result = try test(head: head, item: item)
+            #expect(result.status == 0, "\(result.text)\(result.errors)")
+        }
+        for (head, item, number) in [
+            (#","size":7"#, "", 1), (#","name":"b""#, "", 1), (#","facts":{}"#, "", 1),
+            (facts.replacing("1", with: "2"), "", 1), ("", #","facts":{"hello":{}}"#, 2),
+            ("", #","name":"a""#, 2),
+        ] {
+            let result = try test(head: head, item: item)
+            #expect(result.status == 110, "\(head)\(item)")
+            #expect(result.text.contains("event \(number), expected:"), "\(result.text)")
+        }
+    }
+
     @Test func whatCannotBeTestedSaysWhy() throws {
         #expect(try plugin("test", "./missing").status == 110)
         #expect(try plugin("test", "missing").status == 2)
