@@ -9,6 +9,21 @@ struct PluginKitTests {
     private let smallweb = Smallweb()
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path
+    /// Of the plugins that come with smallweb, and of those that the documents have as examples.
+    static let folders = ["Plugins", "docs/examples/plugins"].flatMap { parent in
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "\(root)/\(parent)")
+        return (names ?? []).sorted().map { "\(parent)/\($0)" }.filter {
+            FileManager.default.fileExists(atPath: "\(root)/\($0)/plugin.json")
+        }
+    }
+    /// Starts what follows with a loopback interface that is down for its only network.
+    private static let withoutNetwork = """
+        exec unshare --map-root-user --net sh -c '
+            test "$(wc -l </proc/net/route)" -le 1 && exec "$@"' sh "$@"
+        """
+    private static let canHaveNoNetwork =
+        (try? Smallweb().run([], shell: withoutNetwork.replacing("exec \"$@\"'", with: "true'")))?
+        .status == 0
 
     private func plugin(_ words: String...) throws -> Smallweb.Result {
         try smallweb.run(["plugin"] + words)
@@ -36,15 +51,21 @@ struct PluginKitTests {
         return "./" + name
     }
 
-    @Test(arguments: [
-        "Plugins/Guppy", "Plugins/Text", "docs/examples/plugins/finger",
-        "docs/examples/plugins/nex", "docs/examples/plugins/scroll",
-        "docs/examples/plugins/spartan",
-    ])
+    @Test func theTreeHasPlugins() { #expect(Self.folders.count >= 6) }
+
+    @Test(arguments: folders)
     func thePluginsOfTheTreePass(_ folder: String) throws {
         let result = try plugin("test", try copy(folder))
         #expect(result.status == 0, "\(result.text)\(result.errors)")
         #expect(result.text.split(separator: "\n").allSatisfy { $0.hasPrefix("ok ") })
+    }
+
+    @Test(.enabled(if: canHaveNoNetwork, "no user namespaces on this machine"), arguments: folders)
+    func thePluginsOfTheTreeNeedNoNetwork(_ folder: String) throws {
+        let result = try smallweb.run(
+            ["plugin", "test", try copy(folder)], shell: Self.withoutNetwork)
+        #expect(result.status == 0, "\(result.text)\(result.errors)")
+        #expect(result.text.contains("ok "))
     }
 
     @Test(arguments: [[], ["--lang", "python"]])
