@@ -39,6 +39,15 @@ for wire in Plugins/*/fixtures/*.wire docs/examples/plugins/*/fixtures/*.wire; d
         >"$work/seeds/events-$(basename "$folder")-$(basename "$wire" .wire)"
 done
 sed -n 's/^    \({"type":.*\)/\1/p' docs/plugins.md >"$work/seeds/events"
+# What none of them has.
+cat >"$work/seeds/events-rare" <<'END'
+{"type":"head","class":"redirect","redirect":"/a","permanent":true,"sensitive":true,"size":1,"retry_after":5,"facts":{"a":[1,null]}}
+{"type":"item","kind":"info","facts":{"b":{"c":2.5}}}
+{"type":"end","complete":null}
+END
+cat >"$work/seeds/manifest-rare" <<'END'
+{"v":1,"name":"a","program":["/b"],"limits":{"cpu_seconds":1,"memory_bytes":16777216,"files":16},"x-c":0,"options":[{"name":"d"}],"schemes":[{"name":"e","port":0,"transport":"none","path":"opaque","upload":true,"secure_form":"f","server_first":true,"summary":""}]}
+END
 
 # One for each client: its number, and a line with the signs that stand for hashes.
 printf '%b' '\000h SHA-512 ? 1797805033' >"$work/seeds/trust-gmni"
