@@ -52,7 +52,7 @@ struct PluginDocument {
         if values.allSatisfy({ $0?["type"] != nil }) { return .events(lines) }
         if values.allSatisfy({ $0?["event"] != nil }) { return .expectations(lines) }
         if lines.contains(where: { $0.hasPrefix("url ") }) { return .fixture(text) }
-        if lines.allSatisfy({ $0.hasPrefix("smallweb ") }) { return .commands(lines) }
+        if lines.contains(where: { $0.hasPrefix("smallweb ") }) { return .commands(lines) }
         if lines[0].hasSuffix("/") { return .tree(lines) }
         return .unknown(text)
     }

@@ -57,10 +57,15 @@ def examples():
                                       ("\\(ha", "^"), ("\\&", ""), ("\\e", "\\")]:
                     text = text.replace(escape, plain)
                 lines.setdefault(text, os.path.basename(page))
-    for page in ("README.md", "docs/plugins.md", "docs/wire.md"):
-        for line in open(root + "/" + page, encoding="utf-8"):
-            if line.startswith("    smallweb "):
-                lines.setdefault(line.strip(), page)
+    for line in open(root + "/README.md", encoding="utf-8"):
+        if line.startswith("    smallweb "):
+            lines.setdefault(line.strip(), "README.md")
+    # Commands that follow each other belong together.
+    for page in ("docs/plugins.md", "docs/wire.md"):
+        for block in re.findall(r"(?:^    .*\n)+", open(root + "/" + page, encoding="utf-8").read(), re.M):
+            commands = [line.strip() for line in block.splitlines()]
+            if any(line.startswith("smallweb ") for line in commands):
+                lines.setdefault(" && ".join(commands), page)
     return lines
 
 
@@ -361,8 +366,8 @@ def run(line):
     if "identity new" not in line:
         setup += "smallweb identity new alice gemini://example.org/app;"
     for name in ("dict", "hello", "nex"):
-        if "./" + name in line:
-            setup += "smallweb plugin new %s;" % name
+        if "./" + name in line or name + ".tar" in line:
+            setup += "smallweb plugin new {0}; tar -cf {0}.tar {0};".format(name)
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,
