@@ -57,7 +57,8 @@ install: build install-files
 
 install-files:
 	install -s -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/smallweb
-	install -Dm644 docs/schema/v1.json $(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json
+	for schema in docs/schema/*.json; do install -Dm644 "$$schema" \
+		"$(DESTDIR)$(PREFIX)/share/smallweb/schema/$${schema##*/}" || exit 1; done
 	for page in man/*.[157]; do install -Dm644 "$$page" \
 		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}" || exit 1; done
 	for manifest in Plugins/*/plugin.json; do plugin=$${manifest%/plugin.json}; \
@@ -73,8 +74,9 @@ install-files:
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
-		$(DESTDIR)$(PREFIX)/share/smallweb/schema/v1.json \
 		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
+	for schema in docs/schema/*.json; do \
+		rm -f "$(DESTDIR)$(PREFIX)/share/smallweb/schema/$${schema##*/}"; done
 	for manifest in Plugins/*/plugin.json; do \
 		rm -rf "$(DESTDIR)$(PLUGINS)/$$(basename "$${manifest%/plugin.json}" | tr A-Z a-z)"; done
 	for page in man/*.[157]; do rm -f \

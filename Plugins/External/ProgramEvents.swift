@@ -16,6 +16,12 @@ enum ProgramEvent: Sendable {
 struct ProgramEventReader {
     /// Longest line, without its end.
     static let lineBytesMax = 65_536
+    /// Longest wait that a head may ask for, as of servers.
+    static let retrySecondsMax = 86_400
+    /// What an item of a program may lead to.
+    static let kinds: [Item.Kind] = [
+        .link, .menu, .text, .binary, .image, .search, .info, .error, .input,
+    ]
 
     private let base: URI
     /// The member of records that its facts are in.
@@ -93,7 +99,7 @@ struct ProgramEventReader {
         case "fail":
             guard let outcome = value["outcome"]?.string.flatMap(Outcome.init), outcome != .ok
             else { throw problem("has an unknown outcome") }
-            return .fail(outcome, message: value["message"]?.string ?? outcome.summary)
+            return .fail(outcome, message: try text(value, "message") ?? outcome.summary)
         default: throw problem("has the unknown type \"\(type)\"")
         }
     }
@@ -116,7 +122,9 @@ struct ProgramEventReader {
         head.redirectTarget = try text(value, "redirect")
         head.isPermanentRedirect = try flag(value, "permanent")
         head.wantsSensitiveInput = try flag(value, "sensitive")
-        head.retryAfter = try number(value, "retry_after").map { .seconds($0) }
+        head.retryAfter = try number(value, "retry_after").map {
+            .seconds(min($0, Self.retrySecondsMax))
+        }
         guard replyClass == .redirect || head.redirectTarget == nil else {
             throw problem("has a redirect, but is of another class")
         }
@@ -125,12 +133,8 @@ struct ProgramEventReader {
     }
 
     private func item(_ value: JSONValue) throws(FetchError) -> Item {
-        let kinds: Set<Item.Kind> = [
-            .link, .menu, .text, .binary, .image, .search, .info, .error, .input,
-        ]
-        guard let kind = value["kind"]?.string.flatMap(Item.Kind.init), kinds.contains(kind) else {
-            throw problem("has an unknown kind")
-        }
+        guard let kind = value["kind"]?.string.flatMap(Item.Kind.init), Self.kinds.contains(kind)
+        else { throw problem("has an unknown kind") }
         var item = Item(kind: kind, text: try text(value, "text") ?? "")
         if let reference = try text(value, "url") {
             item.url = (try? base.resolving(reference))?.description ?? reference
@@ -176,9 +180,9 @@ struct ProgramEventReader {
 }
 
 extension Facts {
+    /// - Parameter members: Of a parsed object, in which no name occurs twice.
     fileprivate init(_ members: [JSONValue.Member]) {
-        self.init()
-        for member in members { self[member.name] = Fact(member.value) }
+        self.init(members.map { ($0.name, Fact($0.value)) })
     }
 }
 

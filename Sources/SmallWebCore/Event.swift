@@ -29,7 +29,7 @@ public enum Event: Sendable {
 }
 
 /// The reply's class, the same words for every protocol.
-public enum ReplyClass: String, Sendable, Hashable {
+public enum ReplyClass: String, CaseIterable, Sendable, Hashable {
     case success, input, redirect
     case temporaryFailure = "temporary-failure"
     case permanentFailure = "permanent-failure"

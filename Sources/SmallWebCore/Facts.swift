@@ -65,7 +65,10 @@ public enum Fact: Sendable, Hashable {
 
 extension Facts: ExpressibleByDictionaryLiteral {
     /// - Precondition: No name occurs twice.
-    public init(dictionaryLiteral elements: (String, Fact)...) {
+    public init(dictionaryLiteral elements: (String, Fact)...) { self.init(elements) }
+
+    /// - Precondition: No name occurs twice.
+    package init(_ elements: [(String, Fact)]) {
         members = elements.map { Member(name: $0, value: $1) }
     }
 }

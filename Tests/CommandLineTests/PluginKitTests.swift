@@ -9,6 +9,21 @@ struct PluginKitTests {
     private let smallweb = Smallweb()
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path
+    /// Of the plugins that come with smallweb, and of those that the documents have as examples.
+    static let folders = ["Plugins", "docs/examples/plugins"].flatMap { parent in
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "\(root)/\(parent)")
+        return (names ?? []).sorted().map { "\(parent)/\($0)" }.filter {
+            FileManager.default.fileExists(atPath: "\(root)/\($0)/plugin.json")
+        }
+    }
+    /// Starts what follows with a loopback interface that is down for its only network.
+    private static let withoutNetwork = """
+        exec unshare --map-root-user --net sh -c '
+            test "$(wc -l </proc/net/route)" -le 1 && exec "$@"' sh "$@"
+        """
+    private static let canHaveNoNetwork =
+        (try? Smallweb().run([], shell: withoutNetwork.replacing("exec \"$@\"'", with: "true'")))?
+        .status == 0
 
     private func plugin(_ words: String...) throws -> Smallweb.Result {
         try smallweb.run(["plugin"] + words)
@@ -36,15 +51,21 @@ struct PluginKitTests {
         return "./" + name
     }
 
-    @Test(arguments: [
-        "Plugins/Guppy", "Plugins/Text", "docs/examples/plugins/finger",
-        "docs/examples/plugins/nex", "docs/examples/plugins/scroll",
-        "docs/examples/plugins/spartan",
-    ])
+    @Test func theTreeHasPlugins() { #expect(Self.folders.count >= 6) }
+
+    @Test(arguments: folders)
     func thePluginsOfTheTreePass(_ folder: String) throws {
         let result = try plugin("test", try copy(folder))
         #expect(result.status == 0, "\(result.text)\(result.errors)")
         #expect(result.text.split(separator: "\n").allSatisfy { $0.hasPrefix("ok ") })
+    }
+
+    @Test(.enabled(if: canHaveNoNetwork, "no user namespaces on this machine"), arguments: folders)
+    func thePluginsOfTheTreeNeedNoNetwork(_ folder: String) throws {
+        let result = try smallweb.run(
+            ["plugin", "test", try copy(folder)], shell: Self.withoutNetwork)
+        #expect(result.status == 0, "\(result.text)\(result.errors)")
+        #expect(result.text.contains("ok "))
     }
 
     @Test(arguments: [[], ["--lang", "python"]])
@@ -165,6 +186,48 @@ struct PluginKitTests {
             """, to: "hello/fixtures/page.wire")
         let result = try plugin("test", "./hello")
         #expect(result.status == 0, "\(result.text)\(result.errors)")
+    }
+
+    /// A fixture may leave them unsaid, but what it says of them is compared.
+    @Test func sizesNamesAndFactsAreComparedWhereTheyAreStated() throws {
+        _ = try plugin("new", "hello")
+        try write(
+            #"""
+            #!/bin/sh
+            echo '{"type":"head","class":"success","size":6,"name":"a","facts":{"b":[1,"\""]}}' >&3
+            echo '{"type":"item","kind":"info","text":"i","facts":{"c":null}}' >&3
+            echo Hello >&4
+            """#, to: "hello/hello")
+        try FileManager.default.removeItem(
+            atPath: smallweb.home.file("hello/fixtures/root.wire"))
+        func test(head: String, item: String) throws -> Smallweb.Result {
+            try write(
+                """
+                url    hello://example.test/
+                =      {"event":"head","class":"success"\(head)}
+                =      {"event":"item","kind":"info","text":"i"\(item)}
+                =      {"event":"body","text":"Hello\\n"}
+                =      {"event":"end","completeness":"unverified"}
+                """, to: "hello/fixtures/page.wire")
+            return try plugin("test", "./hello")
+        }
+        let facts = #","facts":{"hello":{"b":[1,"\""]}}"#
+        let itemFacts = #","facts":{"hello":{"c":null}}"#
+        for (head, item) in [
+            ("", ""), (#","size":6,"name":"a""# + facts, itemFacts), (facts, ""), ("", itemFacts),
+        ] {
+            let result = try test(head: head, item: item)
+            #expect(result.status == 0, "\(result.text)\(result.errors)")
+        }
+        for (head, item, number) in [
+            (#","size":7"#, "", 1), (#","name":"b""#, "", 1), (#","facts":{}"#, "", 1),
+            (facts.replacing("1", with: "2"), "", 1), ("", #","facts":{"hello":{}}"#, 2),
+            ("", #","name":"a""#, 2),
+        ] {
+            let result = try test(head: head, item: item)
+            #expect(result.status == 110, "\(head)\(item)")
+            #expect(result.text.contains("event \(number), expected:"), "\(result.text)")
+        }
     }
 
     @Test func whatCannotBeTestedSaysWhy() throws {

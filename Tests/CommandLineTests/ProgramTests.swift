@@ -121,6 +121,25 @@ struct ProgramTests {
         #expect(shown.contains("red") && !shown.contains("\u{1B}"))
     }
 
+    /// Names of facts are of any text, too, and a wait of any length.
+    @Test func factsAndWaitsAreHarmless() throws {
+        let folder = try plugin(
+            #"""
+            cat >&3 <<'END'
+            {"type":"head","class":"temporary-failure","retry_after":9223372036854775807,\
+            "facts":{"a\"b":1,"c\u001b[1m\nd":{"e\"f":2}}}
+            END
+            """#.replacing("\\\n", with: ""))
+        let json = try get(folder, "--json", "trial://h/")
+        #expect(json.status == 75, "\(json.errors)")
+        let record = try #require(try Records(json.output).all.first)
+        #expect(record["retry_after"]?.int == 86_400)
+        #expect(record["trial"]?["a\"b"]?.int == 1)
+        #expect(record["trial"]?["c\u{1B}[1m\nd"]?["e\"f"]?.int == 2)
+        let head = try smallweb.run(["head", "--plugin", folder, "trial://h/"])
+        #expect(head.text.contains("trial c\\x1B[1m\\x0Ad e\"f 2\n"), "\(head.text)")
+    }
+
     @Test func theHostDials() throws {
         let gopher = try Hole()
         let port = gopher.place.split(separator: ":").last ?? ""

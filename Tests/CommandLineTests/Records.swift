@@ -116,35 +116,40 @@ enum TestDigest {
     }
 }
 
-/// docs/schema/v1.json, as far as it uses JSON Schema.
+/// A file of docs/schema, as far as it uses JSON Schema.
 struct Schema: Sendable {
-    static let shared = Schema()
+    /// Of records.
+    static let shared = Schema("v1")
 
-    private let root: JSON?
+    let root: JSON?
 
-    init() {
+    init(_ name: String) {
         let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../docs/schema/v1.json").path
+            .appendingPathComponent("../../docs/schema/\(name).json").path
         root = (try? String(contentsOfFile: path, encoding: .utf8)).flatMap { try? JSON.parse($0) }
     }
 
-    /// What the records are made of, by name.
+    /// What the texts are made of, by name.
     var definitions: JSON? { root?["$defs"] }
 
-    func problems(_ record: JSON) -> [String] {
+    func problems(_ text: JSON) -> [String] {
         guard let root else { return ["no schema"] }
-        return Validator(definitions: definitions ?? .null).problems(record, root, "")
+        return Validator(definitions: definitions ?? .null).problems(text, root, "")
     }
 }
 
-/// The keywords that the schema uses; an unknown one is a problem of its own.
+/// The keywords that the schemas use; an unknown one is a problem of its own.
 private struct Validator {
     let definitions: JSON
 
-    private static let ignored: Set<String> = ["$schema", "$defs", "title", "description"]
+    private static let ignored: Set<String> = [
+        "$schema", "$defs", "title", "description", "then", "else",
+    ]
 
     func problems(_ value: JSON, _ schema: JSON, _ place: String) -> [String] {
-        guard case .object(let keywords) = schema else { return [] }
+        guard case .object(let keywords) = schema else {
+            return schema == .bool(false) ? ["\(place): not allowed"] : []
+        }
         return keywords.flatMap { name, rule in problem(value, name, rule, schema, place) }
     }
 
@@ -166,7 +171,7 @@ private struct Validator {
         case "maximum": return (value.double ?? 0) <= (rule.double ?? 0) ? [] : wrong
         case "pattern":
             guard let text = value.string, let pattern = rule.string else { return [] }
-            return text.range(of: pattern, options: .regularExpression) != nil ? [] : wrong
+            return pattern.matches(text) ? [] : wrong
         case "required":
             guard case .object(let members) = value else { return [] }
             return rule.array.compactMap(\.string).filter { members[$0] == nil }
@@ -179,14 +184,44 @@ private struct Validator {
         case "additionalProperties":
             guard case .object(let members) = value else { return [] }
             return members.filter { schema["properties"]?[$0.key] == nil }
+                .filter { member in !patterns(of: schema).contains { $0.matches(member.key) } }
                 .flatMap { problems($0.value, rule, "\(place).\($0.key)") }
+        case "patternProperties":
+            guard case .object(let members) = value else { return [] }
+            return patterns(of: schema).flatMap { pattern in
+                members.filter { pattern.matches($0.key) }
+                    .flatMap { problems($0.value, rule[pattern] ?? .null, "\(place).\($0.key)") }
+            }
+        case "dependentRequired":
+            guard case .object(let rules) = rule else { return wrong }
+            let needed = rules.filter { value[$0.key] != nil }.flatMap { $0.value.array }
+            return needed.compactMap(\.string).filter { value[$0] == nil }
+                .map { "\(place): no \($0)" }
         case "items":
-            return value.array.flatMap { problems($0, rule, place + "[]") }
+            let count = schema["prefixItems"]?.array.count ?? 0
+            return value.array.dropFirst(count).flatMap { problems($0, rule, place + "[]") }
+        case "prefixItems":
+            return zip(value.array, rule.array).flatMap { problems($0, $1, place + "[]") }
+        case "minItems":
+            guard case .array(let elements) = value else { return [] }
+            return elements.count >= rule.int ?? 0 ? [] : wrong
+        case "minLength": return value.string?.count ?? .max >= rule.int ?? 0 ? [] : wrong
+        case "maxLength": return value.string?.count ?? 0 <= rule.int ?? .max ? [] : wrong
+        case "not": return problems(value, rule, place).isEmpty ? wrong : []
+        case "if":
+            let branch = problems(value, rule, place).isEmpty ? "then" : "else"
+            return schema[branch].map { problems(value, $0, place) } ?? []
+        case "allOf": return rule.array.flatMap { problems(value, $0, place) }
         case "anyOf", "oneOf":
             let fits = rule.array.count { problems(value, $0, place).isEmpty }
             return fits == 1 || fits > 1 && name == "anyOf" ? [] : ["\(place): \(fits) of \(name)"]
         default: return Self.ignored.contains(name) ? [] : ["unknown keyword \(name)"]
         }
+    }
+
+    private func patterns(of schema: JSON) -> [String] {
+        guard case .object(let rules)? = schema["patternProperties"] else { return [] }
+        return Array(rules.keys)
     }
 
     private func isOf(_ type: String, _ value: JSON) -> Bool {
@@ -199,5 +234,12 @@ private struct Validator {
         case .array: type == "array"
         case .object: type == "object"
         }
+    }
+}
+
+extension String {
+    /// Whether it, as a pattern, is found in a text.
+    fileprivate func matches(_ text: String) -> Bool {
+        text.range(of: self, options: .regularExpression) != nil
     }
 }

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// docs/schema/v1.json as its readers have it.
+/// The files of docs/schema as their readers have them.
 @Suite struct SchemaTests {
     /// A member of a record, or of an object in one.
     struct Member: CustomTestStringConvertible, Sendable {
@@ -13,10 +13,15 @@ import Testing
         var testDescription: String { path }
     }
 
-    static let members: [Member] = {
-        guard case .object(let definitions)? = Schema.shared.definitions else { return [] }
-        return definitions.flatMap { members(of: $1, path: $0) }.sorted { $0.path < $1.path }
-    }()
+    static let members = members(of: .shared)
+
+    static func members(of schema: Schema) -> [Member] {
+        var found = members(of: schema.root ?? .null, path: "")
+        if case .object(let definitions)? = schema.definitions {
+            found += definitions.flatMap { members(of: $1, path: $0) }
+        }
+        return found.sorted { $0.path < $1.path }
+    }
 
     private static func members(of schema: JSON, path: String) -> [Member] {
         var found: [Member] = []
@@ -50,7 +55,8 @@ import Testing
     @Test func hasMembers() { #expect(Self.members.count > 200) }
 
     @Test func describesEachMember() {
-        for member in Self.members {
+        let others = [Schema.manifest, .event].flatMap { Self.members(of: $0) }
+        for member in Self.members + others {
             let text = member.description ?? ""
             #expect(text.hasSuffix("."), "\(member.path) needs a description, a sentence")
             #expect(text.count <= 100, "the description of \(member.path) is too long")

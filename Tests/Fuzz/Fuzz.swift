@@ -48,8 +48,9 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "gemini-request": geminiRequest, "git-address": gitAddress, "git-fetch": gitFetch,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,
-    "line-framer": lineFramer, "http-date": httpDate, "media-type": mediaType, "pack": pack,
-    "pack-deltas": packDeltas, "pkt-line": pktLine, "proxy": proxy, "ref-pattern": refPattern,
+    "line-framer": lineFramer, "http-date": httpDate, "manifest": manifest,
+    "media-type": mediaType, "pack": pack, "pack-deltas": packDeltas, "pkt-line": pktLine,
+    "program-events": programEvents, "proxy": proxy, "ref-pattern": refPattern,
     "reference": reference, "spartan-header": spartanHeader, "spartan-request": spartanRequest,
     "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
 ]

@@ -28,6 +28,27 @@ find Tests/PluginTests/Fixtures -name '*.wire' | while IFS= read -r wire; do
     sed -n 's/^url    //p' "$wire" | tr -d '\n' >"$seed.url"
 done
 
+# Manifests, and events: those of the fixtures and of the document.
+for manifest in Plugins/*/plugin.json docs/examples/plugins/*/plugin.json; do
+    cp "$manifest" "$work/seeds/manifest-$(basename "$(dirname "$manifest")")"
+done
+for wire in Plugins/*/fixtures/*.wire docs/examples/plugins/*/fixtures/*.wire; do
+    folder=${wire%/fixtures/*}
+    sed -n -e '/"event":"body"/d' -e 's/"completeness":"complete"/"complete":true/' \
+        -e 's/"target":/"redirect":/' -e 's/^= *{"event":/{"type":/p' "$wire" \
+        >"$work/seeds/events-$(basename "$folder")-$(basename "$wire" .wire)"
+done
+sed -n 's/^    \({"type":.*\)/\1/p' docs/plugins.md >"$work/seeds/events"
+# What none of them has.
+cat >"$work/seeds/events-rare" <<'END'
+{"type":"head","class":"redirect","redirect":"/a","permanent":true,"sensitive":true,"size":1,"retry_after":5,"facts":{"a":[1,null]}}
+{"type":"item","kind":"info","facts":{"b":{"c":2.5}}}
+{"type":"end","complete":null}
+END
+cat >"$work/seeds/manifest-rare" <<'END'
+{"v":1,"name":"a","program":["/b"],"limits":{"cpu_seconds":1,"memory_bytes":16777216,"files":16},"x-c":0,"options":[{"name":"d"}],"schemes":[{"name":"e","port":0,"transport":"none","path":"opaque","upload":true,"secure_form":"f","server_first":true,"summary":""}]}
+END
+
 # One for each client: its number, and a line with the signs that stand for hashes.
 printf '%b' '\000h SHA-512 ? 1797805033' >"$work/seeds/trust-gmni"
 printf '%b' '\001h:1970 &' >"$work/seeds/trust-gplaces"
@@ -48,8 +69,8 @@ printf '%b' '\000HTTP/1.1 100 \n\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n' >"$work/seeds
 
 targets=${*:-bindings delta finger gemtext gemini-header gemini-request git-address git-fetch git-refs \
     gopher-address gopher-menu gopher-opening gopher-text http-date json known-hosts line-framer \
-    media-type pack pack-deltas pkt-line proxy ref-pattern reference spartan-header \
-    spartan-request terminal-text tree trust-format uri wrap}
+    manifest media-type pack pack-deltas pkt-line program-events proxy ref-pattern reference \
+    spartan-header spartan-request terminal-text tree trust-format uri wrap}
 share=$((seconds / $(echo "$targets" | wc -w)))
 [ "$share" -gt 0 ] || share=1
 for target in $targets; do

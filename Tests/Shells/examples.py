@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs every example of the manual pages and of README.md, as it is printed there.
+"""Runs every example of the manual pages, of README.md and of the documents on plugins, as it is printed
+there.
 
 usage: unshare --map-root-user --net --mount python3 examples.py SMALLWEB ROOT
 
@@ -25,6 +26,7 @@ smallweb, root = (os.path.realpath(path) for path in sys.argv[1:3])
 HOSTS = [
     "localhost", "geminiprotocol.net", "gopher.floodgap.com", "example.org", "example.net",
     "example.com", "dict.org", "dict.example.org", "proxy.test",
+    "nightfall.city",
 ]
 work = tempfile.mkdtemp(prefix="smallweb-examples.")
 
@@ -58,6 +60,12 @@ def examples():
     for line in open(root + "/README.md", encoding="utf-8"):
         if line.startswith("    smallweb "):
             lines.setdefault(line.strip(), "README.md")
+    # Commands that follow each other belong together.
+    for page in ("docs/plugins.md", "docs/wire.md"):
+        for block in re.findall(r"(?:^    .*\n)+", open(root + "/" + page, encoding="utf-8").read(), re.M):
+            commands = [line.strip() for line in block.splitlines()]
+            if any(line.startswith("smallweb ") for line in commands):
+                lines.setdefault(" && ".join(commands), page)
     return lines
 
 
@@ -357,8 +365,9 @@ def run(line):
     setup += "smallweb bookmarks add gemini://example.org/ Example;"
     if "identity new" not in line:
         setup += "smallweb identity new alice gemini://example.org/app;"
-    if "./dict" in line:
-        setup += "smallweb plugin new dict;"
+    for name in ("dict", "hello", "nex"):
+        if "./" + name in line or name + ".tar" in line:
+            setup += "smallweb plugin new {0}; tar -cf {0}.tar {0};".format(name)
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,

@@ -82,6 +82,7 @@ must make -s -C "$root" install-files BIN="$smallweb" DESTDIR="$stage" PREFIX=/u
 for file in bin/smallweb share/man/man1/smallweb-get.1 share/man/man5/smallweb-known_hosts.5 \
     share/bash-completion/completions/smallweb.bash share/zsh/vendor-completions/_smallweb \
     share/fish/vendor_completions.d/smallweb.fish share/smallweb/schema/v1.json \
+    share/smallweb/schema/plugin-v1.json share/smallweb/schema/plugin-event-v1.json \
     share/applications/smallweb.desktop; do
     must test -f "$stage/usr/$file"
 done

@@ -119,6 +119,7 @@ struct HeadBlock {
 
     private mutating func row(_ name: String, _ value: String) {
         if value.isEmpty { return }
-        text += "  \(Help.padded(name, 12)) \(TerminalText.escapeLine(value))\n"
+        let label = Help.padded(TerminalText.escapeLine(name), 12)
+        text += "  \(label) \(TerminalText.escapeLine(value))\n"
     }
 }

@@ -124,7 +124,7 @@ struct FixtureTest: Sendable {
                 switch event {
                 case .body(let bytes): played.body += bytes
                 case .diagnostics(let bytes): said += bytes
-                default: if let line = eventLine(event) { played.events.append(line) }
+                default: if let line = fixtureLine(event) { played.events.append(line) }
                 }
             }
         } catch {

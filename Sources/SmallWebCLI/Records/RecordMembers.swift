@@ -53,10 +53,14 @@ extension JSONWriter {
     }
 
     /// Members with the names and values that a plugin gives them.
-    mutating func members(of facts: Facts) {
+    ///
+    /// - Parameter areNested: Whether they are in an object, where names are of any text.
+    mutating func members(of facts: Facts, areNested: Bool = false) {
         for fact in facts.members {
             if case .bytes(let bytes) = fact.value {
                 member(fact.name, bytes: bytes)
+            } else if areNested {
+                member(foreign: fact.name) { $0.value(fact.value) }
             } else {
                 member(fact.name) { $0.value(fact.value) }
             }
@@ -71,7 +75,7 @@ extension JSONWriter {
         case .number(let number): value(number)
         case .flag(let flag): value(flag)
         case .list(let list): array(list) { $0.value($1) }
-        case .object(let facts): object { $0.members(of: facts) }
+        case .object(let facts): object { $0.members(of: facts, areNested: true) }
         }
     }
 

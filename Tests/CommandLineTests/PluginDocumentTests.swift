@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Testing
+
+/// What docs/plugins.md and docs/wire.md quote.
+struct PluginDocument {
+    /// Indented lines, by what they are.
+    enum Part {
+        case program(String)
+        case manifest(String)
+        /// What a program says.
+        case events([String])
+        /// What a fixture has behind `=`.
+        case expectations([String])
+        case fixture(String)
+        /// Run by Tests/Shells/examples.py.
+        case commands([String])
+        /// Files of the folder that is its first line.
+        case tree([String])
+        case unknown(String)
+    }
+
+    let text: String
+
+    init(_ name: String) throws {
+        text = try String(contentsOfFile: "\(PluginKitTests.root)/docs/\(name)", encoding: .utf8)
+    }
+
+    var parts: [Part] {
+        var blocks: [[String]] = [[]]
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("    ") {
+                blocks[blocks.count - 1].append(String(line.dropFirst(4)))
+            } else if line.isEmpty, blocks.last?.isEmpty == false {
+                // Belongs to it if more of it follows.
+                blocks[blocks.count - 1].append("")
+            } else if !line.isEmpty {
+                blocks.append([])
+            }
+        }
+        return blocks.compactMap { lines in
+            let last = lines.lastIndex { !$0.isEmpty }
+            return last.map { Self.part(Array(lines[...$0])) }
+        }
+    }
+
+    private static func part(_ lines: [String]) -> Part {
+        let text = lines.joined(separator: "\n") + "\n"
+        let values = lines.map { try? JSON.parse($0) }
+        if lines[0].hasPrefix("#!") { return .program(text) }
+        if (try? JSON.parse(text))?["program"] != nil { return .manifest(text) }
+        if values.allSatisfy({ $0?["type"] != nil }) { return .events(lines) }
+        if values.allSatisfy({ $0?["event"] != nil }) { return .expectations(lines) }
+        if lines.contains(where: { $0.hasPrefix("url ") }) { return .fixture(text) }
+        if lines.contains(where: { $0.hasPrefix("smallweb ") }) { return .commands(lines) }
+        if lines[0].hasSuffix("/") { return .tree(lines) }
+        return .unknown(text)
+    }
+}
+
+/// Each example of docs/plugins.md and docs/wire.md is run as it is printed there.
+@Suite(.timeLimit(.minutes(5)))
+struct PluginDocumentTests {
+    private let smallweb = Smallweb()
+    private static let nex = PluginKitTests.root + "/docs/examples/plugins/nex"
+
+    private func write(_ text: String, to name: String) throws {
+        let file = URL(fileURLWithPath: smallweb.home.file(name))
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+
+    /// `plugin test` of a folder in the home, whatever the umask.
+    private func test(_ folder: String) throws {
+        let result = try smallweb.run(
+            ["plugin", "test", "./" + folder],
+            shell: "chmod -R go-w \(folder) && chmod a+x \(folder)/\(folder) && exec \"$@\"")
+        #expect(result.status == 0, "\(result.text)\(result.errors)")
+    }
+
+    private func parts() throws -> [PluginDocument.Part] {
+        try ["plugins.md", "wire.md"].flatMap { try PluginDocument($0).parts }
+    }
+
+    /// The program, the manifest and the fixture that are quoted make a plugin.
+    @Test func thePluginOfTheTextsPasses() throws {
+        var count = 0
+        for part in try parts() {
+            switch part {
+            case .program(let text):
+                try write(text, to: "nex/nex")
+                #expect(text == (try String(contentsOfFile: Self.nex + "/nex", encoding: .utf8)))
+            case .manifest(let text):
+                try write(text, to: "nex/plugin.json")
+                let file = try String(contentsOfFile: Self.nex + "/plugin.json", encoding: .utf8)
+                #expect(try JSON.parse(text) == JSON.parse(file))
+            case .fixture(let text): try write(text, to: "nex/fixtures/page.wire")
+            default: continue
+            }
+            count += 1
+        }
+        #expect(count == 3, "a quoted program, manifest or fixture that this test does not run")
+        try test("nex")
+    }
+
+    /// The events of docs/plugins.md mean those of docs/wire.md.
+    @Test func theEventsOfTheTextsMeanWhatTheySay() throws {
+        var (said, expected) = ([String](), [String]())
+        for part in try parts() {
+            switch part {
+            case .events(let lines): said += lines
+            case .expectations(let lines): expected += lines
+            default: break
+            }
+        }
+        let failures = said.filter { $0.contains(#""type":"fail""#) }
+        #expect(failures.count == 1 && said.count > 3 && expected.count > 3)
+        for (name, lines, fixture) in [
+            ("hello", said.filter { !failures.contains($0) }, expected.map { "=      \($0)" }),
+            ("failing", failures, ["error  protocol-error"]),
+        ] {
+            let quoted = lines.map { "'\($0)'" }.joined(separator: " ")
+            try write(
+                "#!/bin/sh\nprintf '%s\\n' \(quoted) >&3\necho Hello >&4\n", to: "\(name)/\(name)")
+            try write(
+                """
+                {"v": 1, "name": "\(name)", "program": ["./\(name)"],
+                 "schemes": [{"name": "nex", "port": 0, "transport": "none"}]}
+                """, to: "\(name)/plugin.json")
+            try write(
+                (["url    nex://example.test/"] + fixture).joined(separator: "\n") + "\n",
+                to: "\(name)/fixtures/page.wire")
+            try test(name)
+        }
+    }
+
+    @Test func allElseIsThereOrRunElsewhere() throws {
+        for part in try parts() {
+            switch part {
+            case .unknown(let text): Issue.record("no test runs this:\n\(text)")
+            case .tree(let lines):
+                for line in lines.dropFirst() {
+                    let path = line.split(separator: " ").first.map(String.init) ?? ""
+                    let parent = Self.nex + "/" + path.prefix { $0 != "*" }
+                    #expect(FileManager.default.fileExists(atPath: parent), "\(line)")
+                }
+            default: break
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+@testable internal import ExternalPlugin
+internal import SmallWebCore
+internal import SmallWebFormats
+
+/// A manifest that is taken keeps the rules that are written down.
+func manifest(_ input: [UInt8]) {
+    guard let manifest = try? Manifest(parsing: input) else { return }
+    let names = [manifest.name] + manifest.schemes.map(\.name) + manifest.options.map(\.key)
+    for name in names {
+        check(1...63 ~= name.utf8.count && name.utf8.first != UInt8(ascii: "-"), name)
+        check(
+            name.utf8.allSatisfy {
+                97...122 ~= $0 || ASCII.isDigit($0) || $0 == UInt8(ascii: "-")
+            }, name)
+    }
+    check(!Manifest.reservedNames.contains(manifest.name), "\(manifest.name) is in records")
+    check(!manifest.schemes.isEmpty, "no schemes")
+    check(Set(manifest.schemes.map(\.name)).count == manifest.schemes.count, "a scheme twice")
+    check(Set(manifest.options.map(\.key)).count == manifest.options.count, "an option twice")
+    for scheme in manifest.schemes {
+        guard let facts = manifest.facts[scheme.name] else { fatalError("no facts") }
+        check(scheme.defaultPort > 0 || facts.transport == .none, "port 0 of \(scheme.name)")
+        check((scheme.trust == .none) == (facts.transport != .tls), "trust of \(scheme.name)")
+        check(facts.mediaType.map { MediaType(parsing: $0) != nil } ?? true, "no media type")
+        check(scheme.canUseProxy == (facts.transport != .udp), "a proxy of datagrams")
+    }
+    check(
+        manifest.defaults.keys.allSatisfy { key in
+            manifest.options.contains { $0.key == key }
+        }, "a default of no option")
+    check(manifest.program.first?.isEmpty == false, "no program")
+    for word in manifest.program where word == manifest.program[0] || word.hasPrefix("./") {
+        check(!word.split(separator: "/").contains(".."), "\(word) leads elsewhere")
+    }
+    let limits = manifest.limits
+    check(1...86_400 ~= limits.processorSeconds, "\(limits.processorSeconds) seconds")
+    check((16 << 20)...(1 << 40) ~= limits.memoryBytes, "\(limits.memoryBytes) bytes")
+    check(16...4096 ~= limits.descriptors, "\(limits.descriptors) descriptors")
+}
+
+/// Events do not depend on the pieces, nor does what is wrong with them; what is taken keeps the
+/// rules that are written down.
+func programEvents(_ input: [UInt8]) {
+    guard let base = try? URI(parsing: "nex://h.test/a/b") else { fatalError("base") }
+    let read = { (pieces: [ArraySlice<UInt8>]) -> (events: [ProgramEvent], problem: String?) in
+        var reader = ProgramEventReader(base: base, name: "nex")
+        var events: [ProgramEvent] = []
+        do throws(FetchError) {
+            for piece in pieces { events += try reader.add(piece) }
+            try reader.finish()
+        } catch {
+            check(error.outcome == .plugin, "\(error)")
+            return (events, error.message)
+        }
+        return (events, nil)
+    }
+    let texts = { (events: [ProgramEvent]) in events.map { String(describing: $0) } }
+    // Byte by byte, what comes before an error has been given whole.
+    let (events, problem) = read(input.indices.map { input[$0...$0] })
+    for pieces in [[input[...]], Pieces(of: input).pieces] {
+        let (others, otherProblem) = read(pieces)
+        check(
+            problem == otherProblem, "\(problem ?? "none"), and in pieces \(otherProblem ?? "none")"
+        )
+        check(texts(events).starts(with: texts(others)), "the events depend on the pieces")
+        check(problem != nil || events.count == others.count, "an event is lost")
+    }
+    var heads = 0
+    for event in events {
+        switch event {
+        case .head(let head):
+            heads += 1
+            check(head.status ?? 0 >= 0 && head.bodyBytes ?? 0 >= 0, "a negative number")
+            let wait = head.retryAfter ?? .zero
+            check(.zero...Duration.seconds(86_400) ~= wait, "a wait of \(wait)")
+            check(head.replyClass == .redirect || head.redirectTarget == nil, "a redirect")
+            check(head.facts.members.allSatisfy { $0.name == "nex" }, "facts of others")
+        case .item(let item):
+            check(ProgramEventReader.kinds.contains(item.kind), "\(item.kind)")
+            check(item.facts.members.allSatisfy { $0.name == "nex" }, "facts of others")
+        case .fail(let outcome, _): check(outcome != .ok, "a failure that is none")
+        case .note, .end: break
+        }
+    }
+    check(heads <= 1, "\(heads) heads")
+}
