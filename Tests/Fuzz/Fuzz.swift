@@ -51,7 +51,8 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "line-framer": lineFramer, "http-date": httpDate, "media-type": mediaType, "pack": pack,
     "pack-deltas": packDeltas, "pkt-line": pktLine, "proxy": proxy, "ref-pattern": refPattern,
     "reference": reference, "spartan-header": spartanHeader, "spartan-request": spartanRequest,
-    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
+    "tar": tar, "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat,
+    "uri": uri,
 ]
 
 /// A promise: holds in release builds too.
