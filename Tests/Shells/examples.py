@@ -330,6 +330,11 @@ FILES = {
 }
 
 
+# As it is installed.
+os.makedirs(work + "/share/smallweb")
+os.symlink(root + "/Tests/PluginTests/Fixtures", work + "/share/smallweb/fixtures")
+
+
 # Whatever an example is piped into that not every machine has.
 os.makedirs(work + "/bin")
 with open(work + "/bin/lpr", "w") as file:
@@ -350,15 +355,15 @@ def run(line):
     environment = {
         "HOME": home, "LC_ALL": "C.UTF-8",
         "PATH": "%s:%s/bin:/usr/bin:/bin" % (os.path.dirname(smallweb), work),
-        "SSL_CERT_FILE": work + "/cert.pem",
+        "SSL_CERT_FILE": work + "/cert.pem", "XDG_DATA_DIRS": work + "/share",
     }
     shell = ["bash", "-c"]
     setup = "smallweb get gemini://geminiprotocol.net/ gemini://example.org/;"
     setup += "smallweb bookmarks add gemini://example.org/ Example;"
     if "identity new" not in line:
         setup += "smallweb identity new alice gemini://example.org/app;"
-    if "./dict" in line:
-        setup += "smallweb plugin new dict;"
+    if "./dict" in line or "dict.tar" in line:
+        setup += "smallweb plugin new dict; tar -cf dict.tar dict;"
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,
