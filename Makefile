@@ -51,6 +51,7 @@ BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
 # Debian's zsh looks for a package's completions elsewhere than for the site's.
 ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 PLUGINS := $(PREFIX)/share/smallweb/plugins
+FIXTURES := $(PREFIX)/share/smallweb/fixtures
 FISH_COMPLETIONS ?= $(PREFIX)/share/fish/vendor_completions.d
 
 install: build install-files
@@ -66,6 +67,8 @@ install-files:
 		mode=644; if [ -x "$$plugin/$$file" ]; then mode=755; fi; \
 		install -Dm$$mode "$$plugin/$$file" "$(DESTDIR)$(PLUGINS)/$$(basename "$$plugin" \
 			| tr A-Z a-z)/$$file" || exit 1; done || exit 1; done
+	for folder in Tests/PluginTests/Fixtures/*/; do install -Dm644 \
+		-t "$(DESTDIR)$(FIXTURES)/$$(basename "$$folder")" "$$folder"*.wire || exit 1; done
 	install -Dm644 docs/packaging/smallweb.desktop \
 		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
 	install -Dm644 completions/smallweb.bash $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash
@@ -79,6 +82,8 @@ uninstall:
 		rm -f "$(DESTDIR)$(PREFIX)/share/smallweb/schema/$${schema##*/}"; done
 	for manifest in Plugins/*/plugin.json; do \
 		rm -rf "$(DESTDIR)$(PLUGINS)/$$(basename "$${manifest%/plugin.json}" | tr A-Z a-z)"; done
+	for folder in Tests/PluginTests/Fixtures/*/; do \
+		rm -rf "$(DESTDIR)$(FIXTURES)/$$(basename "$$folder")"; done
 	for page in man/*.[157]; do rm -f \
 		"$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; done
 	rm -f $(DESTDIR)$(BASH_COMPLETIONS)/smallweb.bash $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb \

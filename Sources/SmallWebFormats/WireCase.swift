@@ -13,6 +13,7 @@ package import SmallWebCore
 ///     dial   example.test:70               where to connect to, or `no`
 ///     >      /a\r\n                        request bytes, with escapes
 ///     <      hello\r\n                     reply bytes, with escapes
+///     cut    any                           a part of the reply may be a whole one
 ///     close  fin                           `close_notify`, `fin`, `reset`, `silence`
 ///     =      {"event":"end",…}             one event as JSON, see `eventLine`
 ///     error  protocol-error                the outcome of the error, after those events
@@ -51,6 +52,8 @@ package struct WireCase: Sendable, CustomStringConvertible {
     package var request: [UInt8] = []
     package var reply: [UInt8] = []
     package var close = Close.fin
+    /// Whether a part of the reply may be a whole one, as where an end mark is also text.
+    package var hasWholeParts = false
     package var events: [String] = []
     package var error: Outcome?
 
@@ -100,6 +103,9 @@ package struct WireCase: Sendable, CustomStringConvertible {
             let bytes = try Self.unescape(value)
             steps.append(.reply(bytes))
             reply += bytes
+        case "cut":
+            guard value == "any" else { throw Malformed(why: "cut any") }
+            hasWholeParts = true
         case "=": events.append(value)
         case "close":
             guard let close = Close(rawValue: value) else {

@@ -130,12 +130,15 @@ package enum PluginFolders {
 
     private static func parents() -> [String] {
         let list = variable("SMALLWEB_PLUGIN_PATH") ?? ""
-        let shared = variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
         return list.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
             + (ofUser.map { [$0] } ?? [])
-            + shared.split(separator: ":").filter { $0.hasPrefix("/") }.map {
-                $0 + "/smallweb/plugins"
-            }
+            + sharedData.map { $0 + "/smallweb/plugins" }
+    }
+
+    /// The directories of data that all users of the machine share.
+    package static var sharedData: [String] {
+        (variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share").split(separator: ":")
+            .filter { $0.hasPrefix("/") }.map(String.init)
     }
 
     private static var dataHome: String? {

@@ -10,7 +10,8 @@ package final class LoopThread: Sendable {
     /// `nil` once it has ended.
     private let thread: Locked<pthread_t?>
 
-    /// - Throws: `connect` when the process has no descriptor left, `resolve` when it has no thread.
+    /// - Throws: `connect` when the process has no descriptor left, `resolve` when the system
+    ///   refuses another thread.
     package init() throws(FetchError) {
         let loop = try EventLoop()
         self.loop = loop
@@ -52,7 +53,7 @@ extension EventLoop {
             sem_destroy(done)
             done.deallocate()
         }
-        // The semaphore outlives the action, which is what is waited for.
+        // @unchecked: the semaphore outlives the action, which is what is waited for.
         nonisolated(unsafe) let semaphore = done
         let result = Locked<Value?>(nil)
         perform {

@@ -233,7 +233,7 @@ struct PluginKitTests {
     @Test func whatCannotBeTestedSaysWhy() throws {
         #expect(try plugin("test", "./missing").status == 110)
         #expect(try plugin("test", "missing").status == 2)
-        #expect(try plugin("test", "gemini").status == 2)
+        #expect(try smallweb.run(["plugin", "test", "--plugin", "./x", "hello"]).status == 2)
         _ = try plugin("new", "hello")
         try FileManager.default.removeItem(atPath: smallweb.home.file("hello/fixtures"))
         let result = try plugin("test", "./hello")
@@ -270,6 +270,23 @@ struct PluginKitTests {
             atPath: smallweb.home.file(place))
         #expect(left.isEmpty, "\(left)")
     }
+
+    /// With what the manual says, by the compiler that has built this.
+    @Test(.enabled(if: Self.hasSwift)) func aNewPluginInSwiftPassesOnceItIsCompiled() throws {
+        let new = try plugin("new", "--lang", "swift", "hello")
+        #expect(new.text.contains("\n  make -C hello\n"), "\(new.text)")
+        // Nothing is run by itself.
+        #expect(!exists("hello/hello"))
+        #expect(try plugin("test", "./hello").status == 110)
+        let made = try smallweb.run([], shell: "umask 002; make -s -C hello")
+        #expect(made.status == 0, "\(made.text)\(made.errors)")
+        let test = try plugin("test", "./hello")
+        #expect(test.status == 0, "\(test.text)\(test.errors)")
+        #expect(test.text.contains("ok      malformed.wire\n"))
+    }
+
+    private static let hasSwift =
+        (try? Smallweb().run([], shell: "command -v swiftc make"))?.status == 0
 
     @Test func addTakesFilesAndDirectoriesAlone() throws {
         _ = try plugin("new", "hello")

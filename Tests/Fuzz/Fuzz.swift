@@ -52,7 +52,8 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "media-type": mediaType, "pack": pack, "pack-deltas": packDeltas, "pkt-line": pktLine,
     "program-events": programEvents, "proxy": proxy, "ref-pattern": refPattern,
     "reference": reference, "spartan-header": spartanHeader, "spartan-request": spartanRequest,
-    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
+    "tar": tar, "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat,
+    "uri": uri,
 ]
 
 /// A promise: holds in release builds too.

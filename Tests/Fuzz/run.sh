@@ -67,10 +67,17 @@ printf '%b' '\003\005\002\001\000\005\000\000\003\003abc\007\255' >"$work/seeds/
 printf '%b' '\000\000\132\001\002\003\004\005\006' >"$work/seeds/proxy-socks4"
 printf '%b' '\000HTTP/1.1 100 \n\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n' >"$work/seeds/proxy-connect"
 
+# As POSIX, GNU and their long names have it.
+for format in ustar gnu pax; do
+    name=$(printf 'd/%060d' 1 2)
+    [ "$format" = ustar ] && name=$(printf '%090d' 1)
+    tar --format=$format --transform="s,.*,$name," -b1 -cf "$work/seeds/tar-$format" .gitattributes
+done
+
 targets=${*:-bindings delta finger gemtext gemini-header gemini-request git-address git-fetch git-refs \
     gopher-address gopher-menu gopher-opening gopher-text http-date json known-hosts line-framer \
     manifest media-type pack pack-deltas pkt-line program-events proxy ref-pattern reference \
-    spartan-header spartan-request terminal-text tree trust-format uri wrap}
+    spartan-header spartan-request tar terminal-text tree trust-format uri wrap}
 share=$((seconds / $(echo "$targets" | wc -w)))
 [ "$share" -gt 0 ] || share=1
 for target in $targets; do

@@ -338,6 +338,11 @@ FILES = {
 }
 
 
+# As it is installed.
+os.makedirs(work + "/share/smallweb")
+os.symlink(root + "/Tests/PluginTests/Fixtures", work + "/share/smallweb/fixtures")
+
+
 # Whatever an example is piped into that not every machine has.
 os.makedirs(work + "/bin")
 with open(work + "/bin/lpr", "w") as file:
@@ -358,7 +363,7 @@ def run(line):
     environment = {
         "HOME": home, "LC_ALL": "C.UTF-8",
         "PATH": "%s:%s/bin:/usr/bin:/bin" % (os.path.dirname(smallweb), work),
-        "SSL_CERT_FILE": work + "/cert.pem",
+        "SSL_CERT_FILE": work + "/cert.pem", "XDG_DATA_DIRS": work + "/share",
     }
     shell = ["bash", "-c"]
     setup = "smallweb get gemini://geminiprotocol.net/ gemini://example.org/;"

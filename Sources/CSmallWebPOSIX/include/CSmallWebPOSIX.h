@@ -39,8 +39,9 @@ int swposix_pending_signal(void);
 void swposix_count_continuations(void);
 int swposix_continuations(void);
 
-// Makes a blocking call of this thread fail with EINTR once `milliseconds` have passed, and again and again from
-// then on: until swposix_end_alarm() there is no moment at which that could be missed.
+// Makes a blocking call of this thread fail with EINTR once `milliseconds` have passed, and again
+// and again from then on: until swposix_end_alarm() there is no moment at which that could be
+// missed.
 void swposix_begin_alarm(long milliseconds);
 void swposix_end_alarm(void);
 

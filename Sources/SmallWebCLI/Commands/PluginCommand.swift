@@ -103,9 +103,12 @@ struct PluginCommand {
             return try write(name, "built-in", handlers, place: nil, manifest: nil)
         }
         let folder = try Settings.pluginFolder(name)
-        let handler = try folder.handler()
+        try show(folder, at: folder.path)
+    }
+
+    static func show(_ folder: PluginFolder, at place: String) throws(FetchError) {
         try write(
-            folder.name, "program", [handler], place: folder.path,
+            folder.name, "program", [try folder.handler()], place: place,
             manifest: try folder.manifest.get())
     }
 

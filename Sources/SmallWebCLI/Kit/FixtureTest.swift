@@ -4,7 +4,7 @@ internal import SmallWebFormats
 internal import SmallWebPlugins
 internal import SmallWebTransport
 
-/// Replays the fixtures of a plugin that is a program.
+/// Replays the fixtures of a plugin, a program's or a built-in one's.
 struct FixtureTest: Sendable {
     /// What became of one fixture.
     struct Report: Sendable {
@@ -131,9 +131,7 @@ struct FixtureTest: Sendable {
             played.error = error
         }
         played.sent = server.sent
-        if server.isUsed, let endpoint = dialer.endpoint {
-            played.dialled = [endpoint.description]
-        }
+        played.dialled = dialer.dialled
         var comparison = Comparison(wire, keepsDatagrams: keepsDatagrams(wire))
         if case .cut = play {
             comparison.checkCut(played)

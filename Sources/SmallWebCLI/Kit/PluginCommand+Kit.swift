@@ -5,28 +5,10 @@ internal import SmallWebCore
 internal import SmallWebPlugins
 internal import SmallWebTransport
 
-/// Making, testing, adding and removing plugins that are programs.
+/// Making, adding and removing plugins that are programs.
 extension PluginCommand {
     static let kit: [Command] = [
-        Command.action(
-            "test NAME|DIR", "replay its fixtures",
-            manual: "Runs the program of a plugin against each file fixtures/*.wire of its folder: "
-                + "the reply as a whole, byte by byte, in two pieces, and cut off. Says for each "
-                + "whether it did what the file says, or what was expected and what was seen; when "
-                + "one fails the exit status is 110. smallweb-wire(5) says what such a file holds.",
-            examples: [("smallweb plugin test ./dict", "Test a plugin that is being written")],
-            operands: [.text]
-        ) { _, words throws(FetchError) in
-            guard !Settings.plugins.schemes.contains(where: { $0.plugin == words[0] }) else {
-                throw usageError("\"\(words[0])\" is built in: it has no program to test")
-            }
-            let folder = try Settings.pluginFolder(words[0])
-            guard try test(folder) > 0 else {
-                throw FetchError(
-                    .plugin, .plugin, "the plugin \(folder.path) has no fixtures/*.wire")
-            }
-            return 0
-        },
+        testing,
         Command.action(
             "new NAME", "make a folder with a plugin that works",
             manual: "Makes the folder NAME with a manifest, a program of a few lines and fixtures, "
@@ -38,14 +20,25 @@ extension PluginCommand {
             return 0
         },
         Command.action(
-            "add DIR", "copy a folder to your plugins",
-            manual: "Tests the plugin in the folder DIR, says what it may do, and copies it to "
-                + "where your plugins are: smallweb/plugins below XDG_DATA_HOME, which is "
-                + "~/.local/share by default. One of that name which is there already is "
-                + "replaced only after a question, or with --force.",
-            operands: [.directory], options: ["force"]
+            "add DIR|FILE.tar", "copy a folder to your plugins",
+            manual: "Tests the plugin in the folder DIR, or in the tar archive FILE.tar, says what "
+                + "it may do, and copies it to where your plugins are: smallweb/plugins below "
+                + "XDG_DATA_HOME, which is ~/.local/share by default. One of that name which is "
+                + "there already is replaced only after a question, or with --force. An archive "
+                + "holds files and directories alone, the plugin's folder or what is in it.",
+            examples: [
+                ("smallweb plugin add ./dict", "A folder"),
+                ("smallweb plugin add dict.tar", "An archive"),
+            ],
+            operands: [.file], options: ["force"]
         ) { settings, words throws(FetchError) in
-            try add(words[0], settings)
+            guard PluginArchive.isArchive(words[0]) else {
+                try add(PluginFolder(words[0]), settings)
+                return 0
+            }
+            try PluginArchive.unpacked(words[0]) { folder throws(FetchError) in
+                try add(PluginFolder(folder), from: words[0], settings)
+            }
             return 0
         },
         Command.action(
@@ -57,48 +50,6 @@ extension PluginCommand {
             return 0
         },
     ]
-
-    /// - Returns: How many fixtures there are, all of which passed.
-    /// - Throws: `plugin` when one did not.
-    static func test(_ folder: PluginFolder) throws(FetchError) -> Int {
-        let test = FixtureTest(plugin: try folder.handler())
-        let place = folder.path + "/fixtures"
-        var fixtures: [(name: String, text: [UInt8])] = []
-        for name in DirectoryListing.names(in: place) where name.hasSuffix(".wire") {
-            fixtures.append((name, try InputSource.read("@\(place)/\(name)")))
-        }
-        let (loop, all) = (try EventLoop(), fixtures)
-        let result = loop.runToCompletion { () async -> Result<Int, FetchError> in
-            var failures = 0
-            do throws(FetchError) {
-                try await test.run(all, on: loop) { report throws(FetchError) in
-                    if report.failure != nil { failures += 1 }
-                    try StandardStream.output.write(text(of: report))
-                }
-            } catch {
-                return .failure(error)
-            }
-            return .success(failures)
-        }
-        let failures = try result.get()
-        guard failures == 0 else {
-            throw FetchError(
-                .plugin, .plugin,
-                "\(failures) of \(all.count) fixtures of \(folder.name) failed")
-        }
-        return all.count
-    }
-
-    private static func text(of report: FixtureTest.Report) -> String {
-        guard let failure = report.failure else {
-            return "ok      \(TerminalText.escapeLine(report.name))\n"
-        }
-        let lines = failure.lines.map { "  \(TerminalText.escapeLine($0))\n" }
-        return "failed  \(TerminalText.escapeLine(report.name)), \(failure.play)\n"
-            + lines.joined()
-    }
-
-    // MARK: Making, adding, removing
 
     private static func make(_ template: PluginTemplate) throws(FetchError) {
         let name = template.name
@@ -112,6 +63,7 @@ extension PluginCommand {
                 Array(file.text.utf8), to: "\(name)/\(file.path)", isProgram: file.isProgram)
         }
         var text = "\(name)/ is a plugin that works. Change it, and try it:\n"
+        if let command = template.compiling { text += "  \(command)\n" }
         text += "  smallweb plugin test ./\(name)\n"
         text += "  smallweb get --plugin ./\(name) \(name)://localhost/\n"
         try StandardStream.output.write(text)
@@ -126,18 +78,20 @@ extension PluginCommand {
         return (parent, "\(parent)/\(name)")
     }
 
-    private static func add(_ operand: String, _ settings: Settings) throws(FetchError) {
-        let folder = PluginFolder(operand)
+    /// - Parameter archive: What the folder was unpacked from.
+    private static func add(
+        _ folder: PluginFolder, from archive: String? = nil, _ settings: Settings
+    ) throws(FetchError) {
         let manifest = try folder.manifest.get()
         let (parent, path) = try place(of: manifest.name)
         let isThere = access(path, F_OK) == 0
         guard folder.path != resolvingLinks(path) else {
             throw usageError("\(folder.path) is where your plugins are already")
         }
-        if try test(folder) == 0 {
+        if try test(folder, settings) == 0 {
             Messages(settings.messages).warning("the plugin has no fixtures: nothing was tested")
         }
-        try show(operand.contains("/") ? operand : "./" + operand)
+        try show(folder, at: archive ?? folder.path)
         if isThere {
             guard try settings.confirms("Replace the plugin \(manifest.name), \(path)?") else {
                 throw usageError("\(path) was kept")

@@ -4,7 +4,7 @@ internal import SmallWebCore
 
 /// A new plugin that works: what `plugin new` writes.
 struct PluginTemplate {
-    enum Language: String, Sendable, CaseIterable { case sh, python }
+    enum Language: String, Sendable, CaseIterable { case sh, python, swift }
 
     /// A file below the plugin's folder.
     struct File {
@@ -34,9 +34,17 @@ struct PluginTemplate {
     }
 
     var files: [File] {
-        [File(path: "plugin.json", text: manifest)]
-            + (language == .sh ? shell : python)
+        let program =
+            switch language {
+            case .sh: shell
+            case .python: [python] + repliesWithStatus
+            case .swift: swift + repliesWithStatus
+            }
+        return [File(path: "plugin.json", text: manifest)] + program
     }
+
+    /// What makes the program, where it is not there yet.
+    var compiling: String? { language == .swift ? "make -C \(name)" : nil }
 
     private var manifest: String {
         """
@@ -85,45 +93,49 @@ struct PluginTemplate {
         ]
     }
 
-    private var python: [File] {
+    private var python: File {
+        File(
+            path: name,
+            text: """
+                #!/usr/bin/python3 -IS
+                \"""\(name): a path on a line; the reply is a line with 20 and a type, or with
+                40 and a reason, and then the page, up to its end.\"""
+                import json
+                import os
+                import sys
+
+
+                def say(**event):
+                    os.write(3, json.dumps(event).encode() + b"\\n")
+
+
+                def fail(outcome, message):
+                    say(type="fail", outcome=outcome, message=message)
+                    sys.exit()
+
+
+                os.write(1, (os.environb[b"SMALLWEB_PATH"] or b"/") + b"\\r\\n")
+
+                reply = open(0, "rb")
+                line = reply.readline(1024)
+                if not line:
+                    fail("empty-reply", "the server sent nothing")
+                status, _, text = line.decode(errors="replace").rstrip("\\r\\n").partition(" ")
+                if not line.endswith(b"\\n") or status not in ("20", "40"):
+                    fail("protocol-error", "the reply does not begin with 20 or 40")
+                if status == "40":
+                    say(type="head", **{"class": "permanent-failure"}, status=40, meta=text)
+                    sys.exit()
+                say(type="head", **{"class": "success"}, status=20, mime=text or "text/plain")
+                while piece := reply.read1(65536):
+                    os.write(4, piece)
+
+                """, isProgram: true)
+    }
+
+    /// Of programs that know the status of a reply.
+    private var repliesWithStatus: [File] {
         [
-            File(
-                path: name,
-                text: """
-                    #!/usr/bin/python3 -IS
-                    \"""\(name): a path on a line; the reply is a line with 20 and a type, or with
-                    40 and a reason, and then the page, up to its end.\"""
-                    import json
-                    import os
-                    import sys
-
-
-                    def say(**event):
-                        os.write(3, json.dumps(event).encode() + b"\\n")
-
-
-                    def fail(outcome, message):
-                        say(type="fail", outcome=outcome, message=message)
-                        sys.exit()
-
-
-                    os.write(1, (os.environb[b"SMALLWEB_PATH"] or b"/") + b"\\r\\n")
-
-                    reply = open(0, "rb")
-                    line = reply.readline(1024)
-                    if not line:
-                        fail("empty-reply", "the server sent nothing")
-                    status, _, text = line.decode(errors="replace").rstrip("\\r\\n").partition(" ")
-                    if not line.endswith(b"\\n") or status not in ("20", "40"):
-                        fail("protocol-error", "the reply does not begin with 20 or 40")
-                    if status == "40":
-                        say(type="head", **{"class": "permanent-failure"}, status=40, meta=text)
-                        sys.exit()
-                    say(type="head", **{"class": "success"}, status=20, mime=text or "text/plain")
-                    while piece := reply.read1(65536):
-                        os.write(4, piece)
-
-                    """, isProgram: true),
             File(
                 path: "fixtures/page.wire",
                 text: """

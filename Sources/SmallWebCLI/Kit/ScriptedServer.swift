@@ -99,9 +99,15 @@ final class ScriptedServer: ProgramChannel {
 
     var isPaced: Bool { true }
 
+    /// Whether it has something to say now, if only its end.
+    var isReadable: Bool {
+        if let piece = pieces.first { return sent.count >= piece.after }
+        return sent.count >= endsAfter && close != .silence
+    }
+
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        guard isReadable else { return .wouldBlock(.readable) }
         guard let piece = pieces.first else {
-            guard sent.count >= endsAfter else { return .wouldBlock(.readable) }
             switch close {
             case .closeNotify: return .ended(.closeNotify)
             case .fin: return .ended(.endOfFile)
@@ -109,7 +115,6 @@ final class ScriptedServer: ProgramChannel {
             case .silence: return .wouldBlock(.readable)
             }
         }
-        guard sent.count >= piece.after else { return .wouldBlock(.readable) }
         let count = min(piece.bytes.count, buffer.count)
         buffer.copyBytes(from: piece.bytes.prefix(count))
         pieces[0].bytes.removeFirst(count)
@@ -128,10 +133,40 @@ final class ScriptedServer: ProgramChannel {
     func interests(_ readiness: Readiness) -> [Interest]? { [] }
 }
 
-/// Runs a plugin's program against a ``ScriptedServer``.
+/// The same for a plugin that is built in. Nothing takes time: what cannot come is silence.
+private final class ScriptedStream: StreamTransport {
+    private let server: ScriptedServer
+    /// Each piece is waited for.
+    private var hasWaited = false
+
+    init(_ server: ScriptedServer) { self.server = server }
+
+    func start(by deadline: Instant) {}
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        guard hasWaited else { return .wouldBlock(.readable) }
+        hasWaited = false
+        return try server.receive(into: buffer)
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        try server.send(bytes)
+    }
+
+    func wait(for readiness: Readiness, by deadline: Instant) throws(FetchError) {
+        guard server.isReadable else { throw .silence(.body) }
+        hasWaited = true
+    }
+
+    func close() {}
+}
+
+/// Connects a plugin, or its program, with a ``ScriptedServer``.
 final class ScriptedDialer: Dialer {
     let server: ScriptedServer
-    private(set) var endpoint: Endpoint?
+    private var endpoint: Endpoint?
+    /// Whether the plugin has asked for the connection, and not a timer.
+    private var isWanted = false
     private let loop: EventLoop
     private let deadline: Instant
 
@@ -141,8 +176,21 @@ final class ScriptedDialer: Dialer {
         self.deadline = deadline
     }
 
+    /// Where to it has connected.
+    var dialled: [String] {
+        isWanted || server.isUsed ? endpoint.map { [$0.description] } ?? [] : []
+    }
+
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
-        throw FetchError(.internal, .connect, "a program's server is not dialled by its plugin")
+        guard self.endpoint == nil else {
+            throw FetchError(.internal, .connect, "a fixture has one connection")
+        }
+        self.endpoint = endpoint
+        isWanted = true
+        let stream = ByteStream(
+            transport: ScriptedStream(server), idleSeconds: 0, deadline: deadline)
+        try await stream.start(by: deadline)
+        return stream
     }
 
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {

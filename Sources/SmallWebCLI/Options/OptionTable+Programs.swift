@@ -13,8 +13,9 @@ extension Option {
             example: "smallweb get --plugin ./dict dict://dict.example.org/word",
             .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) }),
         Option(
-            "lang", .store, "plugin new: sh or python",
-            manual: "In which language 'smallweb plugin new' writes the program: sh or python.",
+            "lang", .store, "plugin new: sh, python or swift",
+            manual: "In which language 'smallweb plugin new' writes the program: sh, "
+                + "python or swift.",
             example: "smallweb plugin new --lang python hello-python",
             .value("LANG") { settings, value throws(FetchError) in
                 settings.stores.language = try OptionValue.choice(value, "--lang")

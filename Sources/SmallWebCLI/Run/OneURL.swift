@@ -21,8 +21,8 @@ enum Attempt: Sendable {
 
 /// One URL of a run, with its attempts and the prompts that its server asks for.
 //
-// @unchecked: an attempt has it for itself, on the loop of its fetcher; before and after, it lives on
-// the event loop of the run.
+// @unchecked: an attempt has it for itself, on the loop of its fetcher; before and after, it lives
+// on the event loop of the run.
 final class OneURL: @unchecked Sendable {
     let order: Order
     /// What standard output means for this URL.

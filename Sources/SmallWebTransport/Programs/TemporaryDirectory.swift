@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 @preconcurrency internal import Glibc
-internal import SmallWebCore
+package import SmallWebCore
 internal import Synchronization
 
 /// An empty directory for one program, removed with all that is in it.
 ///
 /// It is locked while its owner lives: a later process that gets the lock knows that the owner was
 /// killed, and removes what it left behind.
-final class TemporaryDirectory {
-    let path: String
+package final class TemporaryDirectory {
+    package let path: String
     private let descriptor: Descriptor
     private var isRemoved = false
 
@@ -18,7 +18,7 @@ final class TemporaryDirectory {
     private static let present = Locked<[String: Int32]>([:])
 
     /// - Parameter parent: Absolute; by default one of this user's below what TMPDIR says.
-    init(in parent: String? = nil) throws(SystemError) {
+    package init(in parent: String? = nil) throws(SystemError) {
         while true {
             let parent = if let parent { parent } else { try Self.makeParent() }
             var name = (parent + "/" + Self.prefix + "XXXXXX").systemName
@@ -74,7 +74,7 @@ final class TemporaryDirectory {
 
     /// Removes it, when no process uses it any more. The first time it also looks for those of
     /// processes that were killed: here, because then no program waits for it.
-    func remove() {
+    package func remove() {
         guard !isRemoved else { return }
         isRemoved = true
         Self.present.withLock { $0[path] = nil }

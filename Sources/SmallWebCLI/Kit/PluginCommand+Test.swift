@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWebCore
+internal import SmallWebPlugins
+internal import SmallWebTransport
+
+/// Testing plugins, those that are programs and those that are built in.
+extension PluginCommand {
+    static let testing = Command.action(
+        "test NAME|DIR", "replay its fixtures",
+        manual: "Runs a plugin against each file fixtures/*.wire of its folder: the reply as a "
+            + "whole, byte by byte, in two pieces, and cut off. Says for each whether it did what "
+            + "the file says, or what was expected and what was seen; when one fails the exit "
+            + "status is 110. The fixtures of plugins that are built in are installed below "
+            + "share/smallweb/fixtures. smallweb-wire(5) says what such a file holds.",
+        examples: [
+            ("smallweb plugin test ./dict", "Test a plugin that is being written"),
+            ("smallweb plugin test --json gemini | jq .fixture", "As records"),
+        ],
+        operands: [.text], options: ["json"]
+    ) { settings, words throws(FetchError) in
+        try test(words[0], settings)
+        return 0
+    }
+
+    private static func test(_ word: String, _ settings: Settings) throws(FetchError) {
+        let builtIn = Settings.plugins.handlers.first { $0.schemes.first?.plugin == word }
+        if let builtIn {
+            let place = try installedFixtures(of: word)
+            let test = FixtureTest(plugin: builtIn)
+            guard try run(test, of: word, in: place, settings) > 0 else {
+                throw FetchError(.plugin, .plugin, "\(place) has no fixtures")
+            }
+            return
+        }
+        let folder = try Settings.pluginFolder(word)
+        guard try test(folder, settings) > 0 else {
+            throw FetchError(
+                .plugin, .plugin, "the plugin \(folder.path) has no fixtures/*.wire")
+        }
+    }
+
+    /// Beside the binary, as it was installed, or where all users' data is.
+    private static func installedFixtures(of name: String) throws(FetchError) -> String {
+        let prefix = directory(of: directory(of: resolvingLinks("/proc/self/exe")))
+        var places: [String] = []
+        for parent in ["\(prefix)/share"] + PluginFolders.sharedData {
+            let place = parent + "/smallweb/fixtures"
+            if !places.contains(place) { places.append(place) }
+        }
+        if let place = places.first(where: { access("\($0)/\(name)", F_OK) == 0 }) {
+            return "\(place)/\(name)"
+        }
+        if let place = places.first(where: { access($0, F_OK) == 0 }) {
+            throw FetchError(
+                .plugin, .plugin, "the plugin \(name) comes without fixtures: \(place) has none")
+        }
+        throw FetchError(
+            .plugin, .plugin,
+            "the fixtures of built-in plugins are not installed: neither "
+                + places.joined(separator: " nor ")
+                + " is there, where 'make install PREFIX=DIR' puts them",
+            hint: "DIR/bin/smallweb plugin test \(name)")
+    }
+
+    /// - Returns: How many fixtures there are, all of which passed.
+    /// - Throws: `plugin` when one did not.
+    static func test(_ folder: PluginFolder, _ settings: Settings) throws(FetchError) -> Int {
+        try run(
+            FixtureTest(plugin: try folder.handler()), of: folder.name,
+            in: folder.path + "/fixtures", settings)
+    }
+
+    private static func run(
+        _ test: FixtureTest, of plugin: String, in place: String, _ settings: Settings
+    ) throws(FetchError) -> Int {
+        var fixtures: [(name: String, text: [UInt8])] = []
+        for name in DirectoryListing.names(in: place) where name.hasSuffix(".wire") {
+            fixtures.append((name, try InputSource.read("@\(place)/\(name)")))
+        }
+        let (loop, all) = (try EventLoop(), fixtures)
+        let result = loop.runToCompletion { () async -> Result<Int, FetchError> in
+            var failures = 0
+            do throws(FetchError) {
+                try await test.run(all, on: loop) { report throws(FetchError) in
+                    if report.failure != nil { failures += 1 }
+                    if settings.records.areWanted {
+                        try writeRecord { $0.members(of: report, plugin) }
+                    } else {
+                        try StandardStream.output.write(text(of: report))
+                    }
+                }
+            } catch {
+                return .failure(error)
+            }
+            return .success(failures)
+        }
+        let failures = try result.get()
+        guard failures == 0 else {
+            throw FetchError(
+                .plugin, .plugin, "\(failures) of \(all.count) fixtures of \(plugin) failed")
+        }
+        return all.count
+    }
+
+    private static func text(of report: FixtureTest.Report) -> String {
+        guard let failure = report.failure else {
+            return "ok      \(TerminalText.escapeLine(report.name))\n"
+        }
+        let lines = failure.lines.map { "  \(TerminalText.escapeLine($0))\n" }
+        return "failed  \(TerminalText.escapeLine(report.name)), \(failure.play)\n"
+            + lines.joined()
+    }
+}
+
+extension JSONWriter {
+    /// The record `plugin-test`.
+    fileprivate mutating func members(of report: FixtureTest.Report, _ plugin: String) {
+        begin("plugin-test")
+        member("plugin", plugin)
+        member("fixture", report.name)
+        member("ok", report.failure == nil)
+        member("play", report.failure?.play)
+        member("report", array: report.failure?.lines ?? []) { $0.value($1) }
+    }
+}
