@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Many URLs: where they come from, when they start, and what becomes of them.
-@Suite struct BulkTests {
+@Suite(.anyNumberOfLoops) struct BulkTests {
     private let smallweb = Smallweb()
 
     /// A gopher server whose handler sees the selector.
@@ -175,8 +175,8 @@ import Testing
             let count = [0, 10, 5000, 70_000][number % 4]
             return (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
         }
-        let server = try JSONTests.server(bodies)
-        var urls = bodies.indices.map { "gopher://127.0.0.1:\(server.port)/9/\($0)" }
+        let servers = try (0..<7).map { _ in try JSONTests.server(bodies) }
+        var urls = bodies.indices.map { "gopher://127.0.0.1:\(servers[$0 % 7].port)/9/\($0)" }
         urls[5] = "nosuch://x/"
         urls[9] = "gopher://127.0.0.1:1/"
         let list = urls.joined(separator: "\n")

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Runs that end before their time, and what is left of them.
-@Suite struct LedgerTests {
+@Suite(.anyNumberOfLoops) struct LedgerTests {
     private let smallweb = Smallweb()
 
     private func ledger() throws -> Records {

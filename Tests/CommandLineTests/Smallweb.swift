@@ -81,6 +81,11 @@ struct Smallweb {
         _ arguments: [String], stdin: String? = nil, output: String? = nil, shell: String? = nil,
         started: (Int32) -> Void = { _ in }
     ) throws -> Result {
+        var arguments = arguments
+        let together = arguments.firstIndex { ["-Z", "-j", "--jobs", "--parallel"].contains($0) }
+        if let together, let loops = LoopsTrait.count {
+            arguments.insert(contentsOf: ["--loops", "\(loops)"], at: together)
+        }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: shell == nil ? Self.binary : "/bin/sh")
         process.arguments =
