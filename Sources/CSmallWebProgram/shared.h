@@ -4,7 +4,16 @@
 #ifndef SHARED_H
 #define SHARED_H
 
+#include <sched.h>
 #include <sys/types.h>
+
+// The thread sanitizer's own clone() takes a process that shares its memory for one that does not.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+int __clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
+#define clone __clone
+#endif
+#endif
 
 // Calls `make` inside of them, in a process that shares the caller's memory and ends when `make`
 // returns; the caller waits for it. What `make` starts with CLONE_PARENT is the caller's child.
