@@ -16,7 +16,7 @@ public struct Registry: Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    private var fallback: Fallback?
+    private var fallback: (@Sendable (String) throws(FetchError) -> (any ProtocolHandler)?)?
     /// In the order in which they were registered.
     public private(set) var handlers: [any ProtocolHandler] = []
 
@@ -43,45 +43,31 @@ public struct Registry: Sendable {
     /// The entry of a scheme in lower case, or `nil`.
     public subscript(scheme: String) -> Entry? {
         if let entry = entries[scheme] { return entry }
-        return try? fallback?.entry(of: scheme)
+        return try? found(scheme)
     }
 
-    /// Where to look for a scheme that nothing else has: asked once for each.
+    private func found(_ name: String) throws(FetchError) -> Entry? {
+        guard let handler = try fallback?(name),
+            let scheme = handler.schemes.first(where: { $0.name == name })
+        else { return nil }
+        return Entry(scheme, handler)
+    }
+
+    /// Where to look for a scheme that nothing else has: asked each time, it remembers what costs.
     package mutating func setFallback(
         _ find:
             @escaping @Sendable (_ scheme: String) throws(FetchError) ->
             (any ProtocolHandler)?
-    ) { fallback = Fallback(find) }
+    ) { fallback = find }
 
     /// Why a scheme that ought to be there has no entry; `nil` when nothing is known of it.
     package func problem(of scheme: String) -> FetchError? {
-        guard entries[scheme] == nil, let fallback else { return nil }
+        guard entries[scheme] == nil else { return nil }
         do throws(FetchError) {
-            _ = try fallback.entry(of: scheme)
+            _ = try found(scheme)
             return nil
         } catch {
             return error
-        }
-    }
-
-    private final class Fallback: Sendable {
-        private let find: @Sendable (String) throws(FetchError) -> (any ProtocolHandler)?
-        private let found = Locked<[String: Result<Entry?, FetchError>]>([:])
-
-        init(
-            _ find: @escaping @Sendable (String) throws(FetchError) -> (any ProtocolHandler)?
-        ) { self.find = find }
-
-        func entry(of name: String) throws(FetchError) -> Entry? {
-            if let known = found.withLock({ $0[name] }) { return try known.get() }
-            let result = Result { () throws(FetchError) in
-                guard let handler = try find(name),
-                    let scheme = handler.schemes.first(where: { $0.name == name })
-                else { return Entry?.none }
-                return Entry(scheme, handler)
-            }
-            found.withLock { $0[name] = result }
-            return try result.get()
         }
     }
 

@@ -120,14 +120,22 @@ struct Command: Sendable {
         return command
     }
 
-    static let all: [Command] = [
-        get, head, links, open, put, refs, explain, trust, identity, schemes, plugin, history,
-        bookmarks, config, completions, help,
+    /// Each is made when it is asked for: their texts are most of what a start would cost.
+    private static let makers: [@Sendable () -> Command] = [
+        { get }, { head }, { links }, { open }, { put }, { refs }, { explain }, { trust },
+        { identity }, { schemes }, { plugin }, { history }, { bookmarks }, { config },
+        { completions }, { help },
     ]
+
+    static var all: [Command] { makers.map { $0() } }
 
     /// The command of that name, or that alias.
     static func named(_ name: String) -> Command? {
-        all.first { $0.name == name || $0.aliases.contains(name) }
+        for make in makers {
+            let command = make()
+            if command.name == name || command.aliases.contains(name) { return command }
+        }
+        return nil
     }
 
     /// The action of that name.
@@ -328,6 +336,8 @@ enum Tool {
             if settings.invocation.wantsHelp { return try Command.help.run(settings, []) }
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
+        // No command will ever contain "://".
+        if first.contains("://") { return try run(.get, settings, settings.invocation.operands) }
         if let command = Command.named(first) {
             return try run(command, settings, Array(settings.invocation.operands.dropFirst()))
         }
@@ -340,8 +350,6 @@ enum Tool {
             try StandardStream.output.write(DesktopEntry.text)
             return 0
         }
-        // No command will ever contain "://".
-        if first.contains("://") { return try run(.get, settings, settings.invocation.operands) }
         let names = Command.all.flatMap { [$0.name] + $0.aliases }
         throw usageError(
             "unknown command \"\(first)\"",
