@@ -66,6 +66,7 @@ public struct Registry: Sendable {
 
     private final class Fallback: Sendable {
         private let find: @Sendable (String) throws(FetchError) -> (any ProtocolHandler)?
+        private static let foundMax = 256
         private let found = Locked<[String: Result<Entry?, FetchError>]>([:])
 
         init(
@@ -80,7 +81,8 @@ public struct Registry: Sendable {
                 else { return Entry?.none }
                 return Entry(scheme, handler)
             }
-            found.withLock { $0[name] = result }
+            // A list may name a million of them.
+            found.withLock { if $0.count < Self.foundMax { $0[name] = result } }
             return try result.get()
         }
     }

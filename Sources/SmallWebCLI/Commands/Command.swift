@@ -121,8 +121,8 @@ struct Command: Sendable {
     }
 
     static let all: [Command] = [
-        get, head, links, open, put, refs, explain, trust, identity, schemes, plugin, history,
-        bookmarks, config, completions, help,
+        get, head, links, open, put, refs, explain, shard, ledger, trust, identity, schemes, plugin,
+        history, bookmarks, config, completions, help,
     ]
 
     /// The command of that name, or that alias.

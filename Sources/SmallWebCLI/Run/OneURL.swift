@@ -29,6 +29,8 @@ final class OneURL: @unchecked Sendable {
     private(set) var attempts = 0
     /// After ``finish(_:)``.
     private(set) var outcome = Outcome.ok
+    /// Whether the run had no time left for it.
+    private(set) var isPostponed = false
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
     /// `nil` for an order that makes no sense.
@@ -337,6 +339,7 @@ final class OneURL: @unchecked Sendable {
     ///
     /// - Throws: `write` when standard output fails.
     func finish(_ result: Attempt) async throws(FetchError) -> Outcome {
+        isPostponed = result.error?.isPostponed ?? false
         // Nothing has been written for an order that was never tried.
         if attempts == 0 { openTarget() }
         if recorder == nil { openRecord() }
