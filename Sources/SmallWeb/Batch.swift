@@ -138,7 +138,7 @@ final class Batch {
         // What cannot be fetched has no host to wait for.
         waiting.add(
             Job(index: taken, url: url, request: request),
-            host: try? request.get().endpoint.description, now: .now)
+            host: try? request.get().endpoint.place, now: .now)
         taken += 1
     }
 

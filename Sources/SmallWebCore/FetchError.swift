@@ -29,8 +29,10 @@ public struct FetchError: Error, Sendable, Hashable {
     public var actual: String?
     /// What was fetched, as it was asked for; `nil` when the error is about no single URL.
     public var url: String?
+    /// Whether nothing was tried, for want of time.
+    package private(set) var isPostponed = false
     /// Whether the same request may succeed later.
-    public var isRetryable: Bool { outcome.isRetryable }
+    public var isRetryable: Bool { outcome.isRetryable || isPostponed }
 
     /// An error of one place and kind, which never changes once it is classified.
     public init(
@@ -80,6 +82,13 @@ public struct FetchError: Error, Sendable, Hashable {
 
     /// The fetch's task was cancelled.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
+
+    /// The run's time was over before the request was made.
+    package static let postponed: FetchError = {
+        var error = FetchError(.interrupted, .input, "the deadline of the run has passed")
+        error.isPostponed = true
+        return error
+    }()
 }
 
 extension FetchError: CustomStringConvertible {

@@ -122,7 +122,7 @@ extension Outcome {
         case .redirectRefused: "A redirect leads where following is not allowed"
         case .plugin: "A helper program crashed or broke its protocol"
         case .internal: "A bug in smallweb; please report it"
-        case .interrupted: "Stopped by a signal, which is raised again"
+        case .interrupted: "Stopped by a signal, which is raised again, or by --deadline"
         }
     }
 }

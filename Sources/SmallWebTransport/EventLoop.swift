@@ -365,12 +365,13 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// Suspends until `descriptor`, which may block, has something to read or is at its end; or
-    /// returns early when the task is cancelled. Never waits for a regular file.
-    package func untilReadable(_ descriptor: Int32) async {
+    /// returns early at the deadline, and when the task is cancelled. Never waits for a regular
+    /// file.
+    package func untilReadable(_ descriptor: Int32, by deadline: Instant) async {
         precondition(isCurrent)
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard Glibc.poll(&event, 1, 0) == 0 else { return }
-        let waiter = Waiter(deadline: .never)
+        let waiter = Waiter(deadline: deadline)
         do throws(SystemError) {
             try watch(descriptor, readable: true, writable: false) { _, _, _ in
                 self.finish(waiter, .ready)

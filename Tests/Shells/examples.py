@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs every example of the manual pages, of README.md and of the documents on plugins, as it is printed
-there.
+"""Runs every example of the manual pages, of README.md, of docs/scale.md and of the documents on
+plugins, as it is printed there.
 
 usage: unshare --map-root-user --net --mount python3 examples.py SMALLWEB ROOT
 
@@ -57,9 +57,11 @@ def examples():
                                       ("\\(ha", "^"), ("\\&", ""), ("\\e", "\\")]:
                     text = text.replace(escape, plain)
                 lines.setdefault(text, os.path.basename(page))
-    for line in open(root + "/README.md", encoding="utf-8"):
-        if line.startswith("    smallweb "):
-            lines.setdefault(line.strip(), "README.md")
+    for name in ("README.md", "docs/scale.md"):
+        for line in open(root + "/" + name, encoding="utf-8"):
+            # What goes on in the next line is a recipe, of which Tests/RealServers/workers.sh has all.
+            if line.startswith("    smallweb ") and not line.endswith("\\\n"):
+                lines.setdefault(line.strip(), name)
     # Commands that follow each other belong together.
     for page in ("docs/plugins.md", "docs/wire.md"):
         for block in re.findall(r"(?:^    .*\n)+", open(root + "/" + page, encoding="utf-8").read(), re.M):
@@ -325,6 +327,8 @@ FILES = {
     "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
     "password.txt": "secret\n", "login": "user:secret\n",
  "work.conf": "max-time = 30\n",
+    "part0.jsonl": '{"type":"response","v":1,"outcome":"ok","url":"gemini://example.org/a"}\n',
+    "part1.jsonl": '{"type":"error","v":1,"outcome":"timeout","url":"gemini://example.net/b"}\n',
     "known_hosts": "example.org SHA-512 " + ":".join(["AB"] * 64) + " 1900000000\n",
     "me.crt": open(work + "/cert.pem").read(), "me.key": open(work + "/key.pem").read(),
     "me.pem": open(work + "/cert.pem").read() + open(work + "/locked.pem").read(),

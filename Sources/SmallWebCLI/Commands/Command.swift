@@ -122,9 +122,9 @@ struct Command: Sendable {
 
     /// Each is made when it is asked for: their texts are most of what a start would cost.
     private static let makers: [@Sendable () -> Command] = [
-        { get }, { head }, { links }, { open }, { put }, { refs }, { explain }, { trust },
-        { identity }, { schemes }, { plugin }, { history }, { bookmarks }, { config },
-        { completions }, { help },
+        { get }, { head }, { links }, { open }, { put }, { refs }, { explain }, { shard },
+        { ledger }, { trust }, { identity }, { schemes }, { plugin }, { history }, { bookmarks },
+        { config }, { completions }, { help },
     ]
 
     static var all: [Command] { makers.map { $0() } }

@@ -16,7 +16,9 @@ struct GetCommand: Sendable {
         self.operands = operands + settings.run.lists
         var settings = settings
         // What the next run must find in it.
-        if settings.run.ledger != nil { settings.records.fields?.formUnion(["outcome", "url"]) }
+        if settings.run.ledger != nil {
+            settings.records.fields?.formUnion(["outcome", "time", "url"])
+        }
         // A prompt would not say which URL it is for.
         if settings.records.areWanted || settings.run.jobs > 1 || Self.hasList(self.operands) {
             settings.fetch.promptsAllowed = false
@@ -138,7 +140,10 @@ struct GetCommand: Sendable {
                 ledger: try settings.run.ledger.map { path throws(FetchError) in try Ledger(path) },
                 loops: operands.count > 1 || Self.hasList(operands)
                     ? RunContext.loops(settings.run) : 1)
-            status = try await Run(OrderSource(operands), context).run()
+            let own = try settings.run.shard.map { shard throws(FetchError) in
+                OwnShard(shard: shard, places: try Places(fetcher.registry))
+            }
+            status = try await Run(OrderSource(operands, own), context).run()
             try headers?.commit()
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }

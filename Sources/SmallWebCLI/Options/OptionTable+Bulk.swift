@@ -163,4 +163,45 @@ extension Option {
             }
         ).offering(.someOf { Outcome.allCases.map(\.rawValue) }),
     ]
+
+    /// One of several workers.
+    static let workers: [Option] = [
+        Option(
+            "shard", .bulk, "only URLs of the hosts of part I of N: I/N, from 0",
+            manual: "Fetches only URLs whose host and port belong to part I of N parts, counted "
+                + "from 0: each host has one worker, however the list is split. Lines without a "
+                + "host belong to part 0. n in records stays the position in the whole input. "
+                + "'smallweb shard' says which part a line belongs to.",
+            example: "smallweb get --json --shard 0/4 - < urls.txt",
+            .value("I/N") { settings, value throws(FetchError) in
+                settings.run.shard = try OptionValue.shard(value, "--shard")
+            }),
+        Option(
+            "deadline", .bulk, "start no request later than this: 90, 15m, 2h",
+            manual: "The time since the start after which no request starts; requests under way "
+                + "go on. What is left gets records with the outcome interrupted, and a ledger "
+                + "does not count it as done. The exit status is 130, or 0 with --exit-status run.",
+            example: "smallweb get --json --deadline 15m --exit-status run - < urls.txt",
+            .value("TIME") { settings, value throws(FetchError) in
+                settings.run.deadlineSeconds = try OptionValue.duration(value, "--deadline")
+            }),
+        Option(
+            "exit-status", .bulk, "what it says: first (failure), or run",
+            manual:
+                "first: the exit status is that of the first URL that failed. run: it is 0 when "
+                + "every request got its record, bad lines included: failures are in the records. "
+                + "A run that could not do its work fails all the same: a list that cannot be "
+                + "read, a ledger or standard output that cannot be written, a signal.",
+            example: "smallweb get --json --exit-status run - < urls.txt",
+            .value("WHAT") { settings, value throws(FetchError) in
+                settings.run.status = try OptionValue.choice(value, "--exit-status")
+            }
+        ).offering(.oneOf { RunSettings.Status.allCases.map(\.rawValue) }),
+        Option(
+            "authority", .bulk, "shard: print host:port as well",
+            manual: "Prints host and port between the part and the line: a key for programs that "
+                + "split their input by one. It is empty for a line without a host.",
+            example: "smallweb shard --authority 4 urls.txt",
+            .flag { settings, isOn in settings.run.showsAuthority = isOn }),
+    ]
 }

@@ -12,7 +12,7 @@ extension Option {
     var isForReferences: Bool { group == .refs || purpose == .references }
 
     static let ofStores: Set<String> = [
-        "within", "from", "to", "replace", "force", "key-type", "lang",
+        "within", "from", "to", "replace", "force", "key-type", "lang", "authority",
     ]
 
     /// Who we are, and what `put` sends.

@@ -6,7 +6,7 @@ internal import SmallWebTransport
 extension Option {
     /// All options, in the order in which they are described.
     static let all: [Option] =
-        output + reading + json + requests + bulk + refs + ofPlugins + limits + connection
+        output + reading + json + requests + bulk + workers + refs + ofPlugins + limits + connection
         + proxies + programs + engine + trust + identity + messages + daily
 
     private static let output: [Option] = [

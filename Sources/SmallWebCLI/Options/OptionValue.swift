@@ -45,6 +45,18 @@ enum OptionValue {
         return outcomes
     }
 
+    /// `I/N`, I from 0.
+    static func shard(_ text: String, _ option: String) throws(FetchError) -> Shard {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, let count = ASCII.decimal(parts[1].utf8, max: Shard.countMax),
+            let index = ASCII.decimal(parts[0].utf8, max: Shard.countMax), index < count
+        else {
+            throw usageError(
+                "\(option) wants I/N with I from 0 to N-1, not \"\(text)\"")
+        }
+        return Shard(index: index, count: count)
+    }
+
     /// Bytes; k, M and G are powers of 1024.
     static func size(_ text: String, _ option: String) throws(FetchError) -> Int {
         let factor: Int

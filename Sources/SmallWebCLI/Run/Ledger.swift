@@ -13,7 +13,7 @@ final class Ledger {
     /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
     private var outcomes: [Key: Outcome] = [:]
 
-    private struct Key: Hashable {
+    struct Key: Hashable {
         let first: Int
         let second: Int
 
@@ -28,7 +28,29 @@ final class Ledger {
     }
 
     /// Longest record: the largest body, every byte of it escaped.
-    private static let lineBytesMax = 1 << 30
+    static let lineBytesMax = 1 << 30
+
+    /// What a line says of a URL.
+    struct Result {
+        let key: Key
+        let outcome: Outcome
+        /// Unix seconds; `nil` when the record does not say.
+        let start: Double?
+
+        /// `nil` for other records and foreign lines, which are none of our business.
+        init?(_ line: ArraySlice<UInt8>) {
+            guard let record = try? JSONValue.parse(line), let url = record["url"]?.string,
+                let type = record["type"]?.string, type == "response" || type == "error",
+                let outcome = record["outcome"]?.string.flatMap(Outcome.init(rawValue:))
+            else { return nil }
+            // Before passwords were masked, they were written.
+            key = Key(URI.display(url))
+            self.outcome = outcome
+            let start: Double? =
+                if case .number(let text)? = record["time"]?["start"] { Double(text) } else { nil }
+            self.start = start.flatMap { $0.isFinite ? $0 : nil }
+        }
+    }
 
     /// - Throws: `write` when the file cannot be used, or another process uses it.
     init(_ path: String) throws(FetchError) {
@@ -84,14 +106,14 @@ final class Ledger {
     private func read() throws(FetchError) {
         let reader = try ListReader(path, lineBytesMax: Self.lineBytesMax)
         while case .line(let line, _) = reader.take() {
-            // Foreign lines and other records are none of our business.
-            guard let record = try? JSONValue.parse(line), let url = record["url"]?.string,
-                let type = record["type"]?.string, type == "response" || type == "error",
-                let outcome = record["outcome"]?.string.flatMap(Outcome.init(rawValue:))
-            else { continue }
-            // Before passwords were masked, they were written.
-            outcomes[Key(URI.display(url))] = outcome
+            if let result = Result(line) { outcomes[result.key] = result.outcome }
         }
+    }
+
+    /// Whether a line is one of ours, of whatever type.
+    static func isRecord(_ line: ArraySlice<UInt8>) -> Bool {
+        let record = try? JSONValue.parse(line)
+        return record?["type"]?.string != nil && record?["v"] != nil
     }
 
     private static func failure(

@@ -30,6 +30,8 @@ final class OneURL: @unchecked Sendable {
     private(set) var attempts = 0
     /// After ``finish(_:)``.
     private(set) var outcome = Outcome.ok
+    /// Whether the run had no time left for it.
+    private(set) var isPostponed = false
     /// Its terminal record, for the ledger.
     private(set) var record: Spool?
     /// `nil` for an order that makes no sense.
@@ -64,7 +66,7 @@ final class OneURL: @unchecked Sendable {
             do throws(FetchError) {
                 (settings, fetcher) = try context.settings(for: order)
                 request = try fetcher.request(order.url ?? "")
-                place = try request?.endpoint.description
+                place = try request?.endpoint.place
             } catch {
                 problem = error
             }
@@ -341,6 +343,7 @@ final class OneURL: @unchecked Sendable {
     ///
     /// - Throws: `write` when standard output fails.
     func finish(_ result: Attempt) async throws(FetchError) -> Outcome {
+        isPostponed = result.error?.isPostponed ?? false
         // Nothing has been written for an order that was never tried.
         if attempts == 0 { openTarget() }
         if recorder == nil { openRecord() }

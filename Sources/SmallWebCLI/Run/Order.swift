@@ -6,6 +6,8 @@ internal import SmallWebFormats
 struct Order: Sendable {
     /// Position among all of the run, from 0.
     var n = 0
+    /// The same among those of this worker.
+    var turn = 0
     /// As written; `nil` when the line has none that can be read.
     var url: String?
     /// The same as it came, when it is not UTF-8.
@@ -24,6 +26,8 @@ struct Order: Sendable {
     var line: Int?
     /// Why nothing can be fetched.
     var problem: FetchError?
+    /// Whether it stands for a list that cannot be read: what else was asked for is not known.
+    var isUnreadList = false
 
     init(url: String?) { self.url = url }
 

@@ -9,6 +9,8 @@ internal import SmallWeb
 final class OrderSource: @unchecked Sendable {
     enum Taken {
         case order(Order)
+        /// One that belongs to another worker.
+        case foreign
         /// Nothing now: try again when the descriptor has something to read.
         case nothing(Int32)
         case end
@@ -16,31 +18,40 @@ final class OrderSource: @unchecked Sendable {
 
     private var operands: ArraySlice<String>
     private var list: ListReader?
-    private var taken = 0
+    private var (taken, turns) = (0, 0)
+    private let own: OwnShard?
 
-    /// - Parameter operands: URLs; `-` and `@FILE` are lists.
-    init(_ operands: [String]) { self.operands = operands[...] }
+    /// - Parameters:
+    ///   - operands: URLs; `-` and `@FILE` are lists.
+    ///   - own: What is taken of them; `nil` for all.
+    init(_ operands: [String], _ own: OwnShard? = nil) {
+        self.operands = operands[...]
+        self.own = own
+    }
 
     func take() -> Taken {
         while true {
             if let list {
                 switch list.take() {
                 case .line(let bytes, let number):
-                    return .order(numbered(Order(line: bytes, number: number)))
+                    // What is not ours costs no more than this.
+                    if let own, bytes.first != UInt8(ascii: "{") {
+                        guard own.has(bytes) else { return skip() }
+                        return .order(numbered(Order(line: bytes, number: number)))
+                    }
+                    return owned(Order(line: bytes, number: number))
                 case .tooLong(let number):
                     var order = Order(url: nil)
                     order.line = number
-                    order.problem = usageError(
-                        "line \(number): longer than \(ListReader.lineBytesMax) bytes",
-                        hint: "give large data by its path")
-                    return .order(numbered(order))
+                    order.problem = ListReader.tooLong(number)
+                    return owned(order)
                 case .nothing: return .nothing(list.descriptor)
                 case .failed(let error): return .order(refused(error))
                 case .end: self.list = nil
                 }
             }
             guard let operand = operands.popFirst() else { return .end }
-            guard Self.isList(operand) else { return .order(numbered(Order(operand: operand))) }
+            guard Self.isList(operand) else { return owned(Order(operand: operand)) }
             do throws(FetchError) {
                 list = try ListReader(operand == "-" ? "-" : String(operand.dropFirst()))
             } catch {
@@ -53,15 +64,30 @@ final class OrderSource: @unchecked Sendable {
     func rest() -> [Order] {
         list = nil
         defer { operands = [] }
-        return operands.filter { !Self.isList($0) }.map { numbered(Order(operand: $0)) }
+        return operands.filter { !Self.isList($0) }.compactMap { operand in
+            guard case .order(let order) = owned(Order(operand: operand)) else { return nil }
+            return order
+        }
     }
 
     static func isList(_ operand: String) -> Bool { operand == "-" || operand.hasPrefix("@") }
 
+    private func owned(_ order: Order) -> Taken {
+        let url = order.rawURL ?? order.url.map { Array($0.utf8) }
+        guard own?.has(url?[...]) ?? true else { return skip() }
+        return .order(numbered(order))
+    }
+
+    private func skip() -> Taken {
+        taken += 1
+        return .foreign
+    }
+
     private func numbered(_ order: Order) -> Order {
         var order = order
-        order.n = taken
+        (order.n, order.turn) = (taken, turns)
         taken += 1
+        turns += 1
         return order
     }
 
@@ -69,6 +95,7 @@ final class OrderSource: @unchecked Sendable {
         list = nil
         var order = Order(url: nil)
         order.problem = error
+        order.isUnreadList = true
         return numbered(order)
     }
 }
@@ -89,6 +116,13 @@ final class ListReader {
     /// Of one line; a longer one is refused.
     static let lineBytesMax = 1 << 20
 
+    /// What there is to say of a line that is too long.
+    static func tooLong(_ number: Int) -> FetchError {
+        usageError(
+            "line \(number): longer than \(lineBytesMax) bytes",
+            hint: "give large data by its path")
+    }
+
     let descriptor: Int32
     private let name: String
     private let lineBytesMax: Int
@@ -99,6 +133,8 @@ final class ListReader {
     private var isTooLong = false
     private var isAtEnd = false
     private var number = 0
+    /// Whether the last line has no line feed behind it.
+    private(set) var isTorn = false
 
     /// - Parameter name: A file, or `-` for standard input.
     /// - Throws: `read`.
@@ -130,6 +166,7 @@ final class ListReader {
             position = buffer.count
             if isAtEnd {
                 guard !pending.isEmpty || isTooLong else { return .end }
+                isTorn = true
                 return finishLine() ?? .end
             }
             do throws(SystemError) {

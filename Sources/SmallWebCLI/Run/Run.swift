@@ -15,6 +15,9 @@ final class Run: @unchecked Sendable {
     static let heldBytesMax = 65_536
     /// Longest pause that a server may impose, unless `--retry-max-time` says otherwise.
     private static let pauseSecondsMax = 600.0
+    /// How long more input may be silent, and all in all, once nothing of it is fetched any more.
+    private static let silenceSecondsMax = 1.0
+    private static let lateSecondsMax = 10.0
     /// Most orders that have been read and not been started.
     private static let waitingMax = 1024
 
@@ -33,6 +36,10 @@ final class Run: @unchecked Sendable {
     private var isAtEnd = false
     private var isAwaitingInput = false
     private var isStopping = false
+    /// When no request starts any more.
+    private let deadline: Instant
+    /// When input that has nothing to read, after the deadline, counts as ended.
+    private var inputEnd: Instant?
     private let waiting: StartQueue<OneURL>
     private var active = 0
     /// The soonest moment that a task waits for.
@@ -59,6 +66,7 @@ final class Run: @unchecked Sendable {
         self.context = context
         settings = context.settings.run
         writesRecords = context.settings.records.areWanted
+        deadline = settings.deadlineSeconds.map { .now.advanced(seconds: $0) } ?? .never
         waiting = StartQueue(
             .init(
                 perHost: settings.jobsPerHost, hostSeconds: settings.hostSeconds,
@@ -94,6 +102,9 @@ final class Run: @unchecked Sendable {
         }
         context.end()
         if isStopping { await abandon() }
+        if tally.postponed > 0 {
+            context.messages.warning("not fetched, for want of time: \(tally.postponed)")
+        }
         if writesRecords
             && (context.settings.records.wantsSummary || tally.requests + tally.skipped > 1)
         {
@@ -110,7 +121,10 @@ final class Run: @unchecked Sendable {
 
     private var exitStatus: Int32 {
         let signal = swposix_pending_signal()
-        return signal != 0 ? 128 + signal : failure?.outcome.exitStatus ?? tally.exitStatus
+        if signal != 0 { return 128 + signal }
+        // What --fail-early leaves undone has no records.
+        let rule = isStopping ? .first : settings.status
+        return failure?.outcome.exitStatus ?? tally.exitStatus(rule)
     }
 
     // MARK: Reading and starting
@@ -119,17 +133,12 @@ final class Run: @unchecked Sendable {
     private func advance(_ group: inout TaskGroup<Happening>) async {
         var count = 0
         while !isStopping {
-            await startDue(&group)
+            if isLate { await postpone() } else { await startDue(&group) }
             guard hasRoom, !isAtEnd, !isAwaitingInput else { break }
             switch source.take() {
             case .order(let order): await accept(order)
-            case .nothing(let descriptor):
-                isAwaitingInput = true
-                let loop = context.loop
-                group.addTask {
-                    await loop.untilReadable(descriptor)
-                    return .readable
-                }
+            case .foreign: inputEnd = nil
+            case .nothing(let descriptor): awaitInput(descriptor, &group)
             case .end: isAtEnd = true
             }
             count += 1
@@ -146,12 +155,39 @@ final class Run: @unchecked Sendable {
         return taken < next + (context.holdsOutput ? max(4 * settings.jobs, 64) : 1)
     }
 
+    private func awaitInput(_ descriptor: Int32, _ group: inout TaskGroup<Happening>) {
+        let now = Instant.now
+        isAtEnd = inputEnd.map { $0 <= now } ?? false
+        if isAtEnd { return }
+        if isLate && inputEnd == nil {
+            // A program that is still writing would be ended by SIGPIPE.
+            inputEnd = min(
+                now.advanced(seconds: Self.silenceSecondsMax),
+                deadline.advanced(seconds: Self.lateSecondsMax))
+        }
+        isAwaitingInput = true
+        let (loop, end) = (context.loop, inputEnd ?? deadline)
+        group.addTask {
+            await loop.untilReadable(descriptor, by: end)
+            return .readable
+        }
+    }
+
+    private var isLate: Bool { deadline < .never && deadline <= .now }
+
+    /// Answers what has not been started when the deadline passes.
+    private func postpone() async {
+        guard !waiting.isEmpty else { return }
+        for one in waiting.removeAll() { await complete(one, .failed(one.problem ?? .postponed)) }
+    }
+
     private func accept(_ order: Order) async {
+        inputEnd = nil
         taken += 1
         let one = OneURL(order, context)
         if let ledger = context.ledger, isDone(one, in: ledger) {
             tally.skipped += 1
-            await deliver(order.n, nil)
+            await deliver(order.turn, nil)
             return
         }
         waiting.add(one, host: one.place, now: .now)
@@ -178,7 +214,8 @@ final class Run: @unchecked Sendable {
                 }
             case .refuse(let one, let pauseSeconds):
                 await complete(one, .failed(one.problem ?? Self.refusal(pauseSeconds)))
-            case .wait(let soonest):
+            case .wait(let opening):
+                let soonest = min(opening, deadline)
                 if soonest < alarm {
                     alarm = soonest
                     let loop = context.loop
@@ -208,7 +245,7 @@ final class Run: @unchecked Sendable {
         if let pause = result.ending?.head?.retryAfter, pause > .zero {
             waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
-        if !isStopping, failure == nil, let delay = retryDelay(entry, result) {
+        if !isStopping, !isLate, failure == nil, let delay = retryDelay(entry, result) {
             do throws(FetchError) {
                 try one.note(Note("retry", "attempt \(one.attempts) failed, trying again"))
             } catch {
@@ -236,27 +273,27 @@ final class Run: @unchecked Sendable {
     private func complete(_ one: OneURL, _ result: Attempt) async {
         do throws(FetchError) {
             let outcome = try await one.finish(result)
-            self.tally.count(outcome, one.order.n, bytes: result.ending?.bodyBytes ?? 0)
+            tally.count(one, bytes: result.ending?.bodyBytes ?? 0)
             if settings.failsEarly && outcome != .ok { stop() }
-            if outcome == .interrupted && !isStopping { stop() }
+            if outcome == .interrupted && !one.isPostponed && !isStopping { stop() }
         } catch {
             failure = failure ?? error
         }
-        await deliver(one.order.n, one)
+        await deliver(one.order.turn, one)
     }
 
     /// Hands out what was held back, if its turn has come, and then notes it in the ledger: what
     /// the ledger has is delivered.
-    private func deliver(_ n: Int, _ one: OneURL?) async {
+    private func deliver(_ turn: Int, _ one: OneURL?) async {
         do throws(FetchError) {
             guard context.keepsOrder else {
                 next += 1
                 if let one { try await hand(out: one) }
                 return
             }
-            let missing = n - next - finished.count + 1
+            let missing = turn - next - finished.count + 1
             if missing > 0 { finished += repeatElement(.no, count: missing) }
-            finished[finished.startIndex + n - next] = .yes(one)
+            finished[finished.startIndex + turn - next] = .yes(one)
             while case .yes(let one)? = finished.first {
                 finished.removeFirst()
                 next += 1
@@ -269,7 +306,7 @@ final class Run: @unchecked Sendable {
 
     private func hand(out one: OneURL) async throws(FetchError) {
         // Where a serial run would have stopped, this one stops too.
-        if !writesRecords && one.outcome == .interrupted { isClosed = true }
+        if !writesRecords && one.outcome == .interrupted && !one.isPostponed { isClosed = true }
         if failure == nil, !isClosed, case .held(let spool) = one.target {
             if context.settings.output.isReading {
                 if context.settings.output.page?.isShown ?? true { try await Pager.show(spool) }

@@ -11,10 +11,17 @@ struct Tally {
     /// How often each exit status came.
     private var exits = [Int](repeating: 0, count: 256)
     private var firstFailure: (n: Int, exit: Int32)?
+    /// Of lists that could not be read.
+    private var unreadList: Int32?
+    /// Those that there was no time for.
+    private(set) var postponed = 0
     private let started = Instant.now
 
-    mutating func count(_ outcome: Outcome, _ n: Int, bytes: Int) {
+    mutating func count(_ one: OneURL, bytes: Int) {
+        let (outcome, n) = (one.outcome, one.order.n)
         requests += 1
+        if one.isPostponed { postponed += 1 }
+        if one.order.isUnreadList { unreadList = unreadList ?? outcome.exitStatus }
         self.bytes += bytes
         exits[Int(outcome.exitStatus)] += 1
         if outcome == .ok {
@@ -25,8 +32,13 @@ struct Tally {
         }
     }
 
-    /// The first failing URL's, in the order given.
-    var exitStatus: Int32 { firstFailure?.exit ?? 0 }
+    /// Of a run that has done its work.
+    func exitStatus(_ rule: RunSettings.Status) -> Int32 {
+        switch rule {
+        case .run: unreadList ?? 0
+        case .first: postponed > 0 ? Outcome.interrupted.exitStatus : firstFailure?.exit ?? 0
+        }
+    }
 
     /// The record `summary`.
     func record(exit: Int32) -> [UInt8] {

@@ -104,6 +104,10 @@ struct FetchSettings: Sendable {
 struct RunSettings: Sendable {
     /// Lists, as operands.
     var lists: [String] = []
+    /// The hosts whose URLs are fetched; `nil` for all.
+    var shard: Shard?
+    /// For `shard`: whether lines get their `host:port`.
+    var showsAuthority = false
     /// URLs at the same time, and of them at the same host.
     var jobs = 1
     var jobsPerHost = 2
@@ -113,6 +117,17 @@ struct RunSettings: Sendable {
     var startSeconds = 0.0
     var hostSeconds = 0.0
     var failsEarly = false
+    /// From the start to the last start of a request; `nil` for no end.
+    var deadlineSeconds: Double?
+
+    /// What the exit status says.
+    enum Status: String, Sendable, CaseIterable {
+        /// Whether every request got its record.
+        case run
+        /// How the first failing URL ended.
+        case first
+    }
+    var status = Status.first
 
     var retry = RetryPolicy()
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+extension Command {
+    static let ledger = Command(
+        "ledger [ACTION] …", "put the ledgers of several workers together",
+        manual: "Works on ledgers, the files of --ledger.",
+        examples: [
+            ("smallweb ledger merge part0.jsonl part1.jsonl > done.jsonl", "What two workers did")
+        ],
+        actions: [
+            Command.action(
+                "merge FILE…", "of each URL the newest record, to standard output",
+                manual: "Writes the newest record of each URL, by its time.start, to standard "
+                    + "output: a ledger. Of two from the same moment, and of two without one, the "
+                    + "later in the order of FILEs and lines counts. Records stay in that order. A "
+                    + "last line without its end, which a kill may leave, is left out with a "
+                    + "warning, and so is what is not a record of a URL; a ledger that is in use "
+                    + "can be merged. Each FILE is read twice, so it must not be a pipe. It takes "
+                    + "some 150 bytes of memory for each URL, and one line.",
+                operands: [.file]
+            ) { settings, names throws(FetchError) in
+                var merge = LedgerMerge(Messages(settings.messages))
+                for name in names { try merge.read(name) }
+                try merge.write()
+                return 0
+            }
+        ])
+}
+
+/// Finds the newest record of each URL in one pass over all files, and writes it in another.
+struct LedgerMerge {
+    private struct Place {
+        /// Which file, and which line of it.
+        let file: Int32
+        let line: Int
+        let start: Double
+    }
+
+    private let messages: Messages
+    private let lineBytesMax: Int
+    private var names: [String] = []
+    private var newest: [Ledger.Key: Place] = [:]
+    /// Lines that were no records, of all files.
+    private(set) var foreign = 0
+    var urlCount: Int { newest.count }
+
+    init(_ messages: Messages, lineBytesMax: Int = Ledger.lineBytesMax) {
+        self.messages = messages
+        self.lineBytesMax = lineBytesMax
+    }
+
+    /// - Throws: `read`.
+    mutating func read(_ name: String) throws(FetchError) {
+        let reader = try open(name)
+        let file = Int32(names.count)
+        names.append(name)
+        let before = foreign
+        reading: while true {
+            switch reader.take() {
+            case .line(let line, let number):
+                if reader.isTorn { break reading }
+                guard let result = Ledger.Result(line) else {
+                    if !Ledger.isRecord(line) { foreign += 1 }
+                    continue
+                }
+                let start = result.start ?? -.infinity
+                if let known = newest[result.key], known.start > start { continue }
+                newest[result.key] = Place(file: file, line: number, start: start)
+            case .tooLong: foreign += 1
+            case .failed(let error): throw error
+            case .nothing, .end: break reading
+            }
+        }
+        if reader.isTorn { messages.warning("\(name): left out a last line without its end") }
+        if foreign > before {
+            messages.warning("\(name): left out what is not a record: \(foreign - before) lines")
+        }
+    }
+
+    /// - Throws: `read` when a file is not what it was, `write`.
+    mutating func write() throws(FetchError) {
+        var lines = [[Int]](repeating: [], count: names.count)
+        for place in newest.values { lines[Int(place.file)].append(place.line) }
+        newest = [:]
+        for (name, numbers) in zip(names, lines) where !numbers.isEmpty {
+            try copy(numbers.sorted(), of: name)
+        }
+    }
+
+    private func copy(_ numbers: [Int], of name: String) throws(FetchError) {
+        let reader = try open(name)
+        var (pending, rest) = ([UInt8](), numbers[...])
+        while let wanted = rest.first {
+            switch reader.take() {
+            case .line(let line, let number):
+                guard number == wanted else { continue }
+                rest.removeFirst()
+                pending += line
+                pending.append(ASCII.lineFeed)
+                guard pending.count >= 65_536 else { continue }
+                try StandardStream.output.writeForeign(pending)
+                pending.removeAll(keepingCapacity: true)
+            case .tooLong: continue
+            case .failed(let error): throw error
+            case .nothing, .end:
+                throw FetchError(.read, .input, "\(name) has changed while it was read")
+            }
+        }
+        try StandardStream.output.writeForeign(pending)
+    }
+
+    private func open(_ name: String) throws(FetchError) -> ListReader {
+        let reader = try ListReader(name, lineBytesMax: lineBytesMax)
+        var status = stat()
+        guard fstat(reader.descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw FetchError(
+                .read, .input, "\(name) is not a file",
+                hint: "a ledger is read twice: write it to a file first")
+        }
+        return reader
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebLibraries
+
+/// One of `count` parts of all hosts, numbered from 0.
+struct Shard: Sendable, Hashable {
+    let index: Int
+    let count: Int
+
+    /// Most parts.
+    static let countMax = 1_000_000
+}
+
+/// Tells where URLs go, and which shard that belongs to: by scheme and authority alone, so that a
+/// line whose URL is bad elsewhere goes where its host goes.
+final class Places {
+    struct Place {
+        /// `host:port`.
+        let name: String
+        /// The beginning of its SHA-256.
+        private let number: UInt64
+
+        fileprivate init(_ name: String, _ digest: Digest) {
+            self.name = name
+            digest.update(Array(name.utf8)[...])
+            number = digest.finish().prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        }
+
+        func shard(among count: Int) -> Int { Int(number % UInt64(count)) }
+    }
+
+    /// Lists have many URLs of one host.
+    private static let knownMax = 16_384
+    private static let knownBytesMax = 128
+
+    private let registry: Registry
+    private let digest: Digest
+    private var known: [String: Place?] = [:]
+
+    /// - Parameter registry: Has the default ports.
+    /// - Throws: `not-built-in` when libcrypto is not installed.
+    init(_ registry: Registry) throws(FetchError) {
+        self.registry = registry
+        digest = try Digest(.sha256)
+    }
+
+    /// The URL of a line of a list, as far as it can be read; `nil` when there is none.
+    static func url(ofLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard line.first == UInt8(ascii: "{") else { return line }
+        return (try? JSONValue.parse(line))?["url"]?.string.map { Array($0.utf8)[...] }
+    }
+
+    /// Where a URL goes, which may have a tab and a title behind it; `nil` when it names no host,
+    /// or no port and a scheme that is not known.
+    func place(of url: ArraySlice<UInt8>) -> Place? {
+        guard let colon = url.firstIndex(of: ASCII.colon),
+            url[colon...].starts(with: [ASCII.colon, ASCII.slash, ASCII.slash])
+        else { return nil }
+        let host = url[(colon + 3)...]
+        let end = host.firstIndex(where: Self.endsAuthority) ?? url.endIndex
+        guard let text = String(validating: url[..<end], as: UTF8.self) else { return nil }
+        if let place = known[text] { return place }
+        let place = try? read(text)
+        if known.count >= Self.knownMax { known.removeAll(keepingCapacity: true) }
+        if text.utf8.count <= Self.knownBytesMax { known[text] = .some(place) }
+        return place
+    }
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == ASCII.slash || byte == ASCII.questionMark || byte == UInt8(ascii: "#")
+            || byte == ASCII.tab
+    }
+
+    private func read(_ text: String) throws(FetchError) -> Place? {
+        let uri = try URI(parsing: text).withASCIIHost()
+        guard let host = uri.host,
+            let port = uri.port ?? registry[uri.scheme]?.scheme.defaultPort
+        else { return nil }
+        return Place(Endpoint(host: host, port: port, security: .none).place, digest)
+    }
+}
+
+/// What of a run's input a worker fetches.
+struct OwnShard {
+    let shard: Shard
+    let places: Places
+
+    /// - Parameter url: `nil` for a line that has none.
+    func has(_ url: ArraySlice<UInt8>?) -> Bool {
+        let place = url.flatMap(places.place)
+        return (place?.shard(among: shard.count) ?? 0) == shard.index
+    }
+}
