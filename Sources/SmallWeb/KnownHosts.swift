@@ -50,7 +50,23 @@ package struct KnownHosts: Sendable, Hashable {
 
     package init(parsing bytes: [UInt8]) {
         self.bytes = bytes.isEmpty ? Array(Self.header.utf8) : bytes
-        if self.bytes.last != ASCII.lineFeed { self.bytes.append(ASCII.lineFeed) }
+        endLastLine()
+    }
+
+    /// Takes what has been added to the end of the file.
+    mutating func append(parsing more: [UInt8]) {
+        bytes += more
+        endLastLine()
+    }
+
+    /// Without its line feed the last line may have been cut off, and a date that lacks its last
+    /// digits is long past: it must not make way for another key.
+    private mutating func endLastLine() {
+        guard let last = bytes.last, last != ASCII.lineFeed else { return }
+        let line = bytes[((bytes.lastIndex(of: ASCII.lineFeed) ?? -1) + 1)...]
+        let isDate = Self.fields(line).last?.starts(with: "expires=".utf8) ?? false
+        if isDate && !Self.isBlank(last) { bytes.append(ASCII.questionMark) }
+        bytes.append(ASCII.lineFeed)
     }
 
     /// In the order of the file.
@@ -74,10 +90,27 @@ package struct KnownHosts: Sendable, Hashable {
         forEachLine { line in
             number += 1
             guard Self.isAbout(beginning, line) else { return }
-            let pin = Pin(parsing: line)
-            lines.append((number, pin?.place == canonical ? pin : nil))
+            lines.append((number, Self.pin(of: canonical, line)))
         }
         return lines
+    }
+
+    /// ``lines(of:)`` by an index of all lines.
+    func lines(of place: String, by index: PlaceIndex) -> [(number: Int, pin: Pin?)] {
+        let canonical = Self.canonical(place)
+        let beginning = Array(canonical.utf8)
+        guard let found = index.lines(about: beginning) else { return lines(of: place) }
+        return found.compactMap { start, number in
+            let rest = bytes[start...]
+            let line = rest[..<(rest.firstLineFeed ?? rest.endIndex)]
+            guard Self.isAbout(beginning, line) else { return nil }
+            return (number, Self.pin(of: canonical, line))
+        }
+    }
+
+    private static func pin(of place: String, _ line: ArraySlice<UInt8>) -> Pin? {
+        let pin = Pin(parsing: line)
+        return pin?.place == place ? pin : nil
     }
 
     package mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
@@ -111,6 +144,19 @@ package struct KnownHosts: Sendable, Hashable {
         let added = more.filter { !known.contains($0.place) && seen.insert($0).inserted }
         added.forEach { add($0) }
         return added
+    }
+
+    /// What a visit does to the store.
+    enum Change: Sendable, Hashable {
+        case add(Pin)
+        case replace(Pin, by: Pin)
+    }
+
+    mutating func apply(_ change: Change) {
+        switch change {
+        case .add(let pin): add(pin)
+        case .replace(let old, let new): replace(old, by: new)
+        }
     }
 
     /// Replaces `old`, in its place.
@@ -156,7 +202,7 @@ package struct KnownHosts: Sendable, Hashable {
     /// Whether a line begins with that place, whatever follows.
     ///
     /// - Parameter place: In its canonical form.
-    private static func isAbout(_ place: [UInt8], _ line: ArraySlice<UInt8>) -> Bool {
+    static func isAbout(_ place: [UInt8], _ line: ArraySlice<UInt8>) -> Bool {
         var text = withoutIndent(line)[...]
         for byte in place {
             if byte == ASCII.colon, text.first == ASCII.dot { text = text.dropFirst() }
@@ -177,7 +223,7 @@ package struct KnownHosts: Sendable, Hashable {
 
     /// Indented lines count as much as others, and so do those of an editor that begins a file
     /// with a byte order mark, or ends lines with a carriage return.
-    private static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         return (line.starts(with: mark) ? line.dropFirst(mark.count) : line).drop(while: isBlank)
     }
@@ -186,7 +232,7 @@ package struct KnownHosts: Sendable, Hashable {
         withoutIndent(line).split(whereSeparator: isBlank)
     }
 
-    private static func isBlank(_ byte: UInt8) -> Bool {
+    static func isBlank(_ byte: UInt8) -> Bool {
         byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn
     }
 }

@@ -17,7 +17,7 @@ package struct StoreFile: Sendable {
     private let phase: FetchError.Phase
 
     /// Larger files are refused.
-    private static let bytesMax = 256 << 20
+    static let bytesMax = 256 << 20
 
     package init(
         _ path: String, title: String, remedy: Remedy? = nil, phase: FetchError.Phase = .output
@@ -33,6 +33,7 @@ package struct StoreFile: Sendable {
     /// - Throws: `read`.
     package func read() throws(FetchError) -> [UInt8] {
         guard try kind(for: .read) == .file else { return [] }
+        removeRemains()
         return try attempt(.read, "cannot read") { () throws(SystemError) in
             let file = Descriptor(
                 owning: try systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
@@ -127,8 +128,7 @@ package struct StoreFile: Sendable {
     package func replace(by bytes: [UInt8], _ lock: borrowing Lock) throws(FetchError) {
         guard lock.descriptor != nil else { return }
         let final = resolvingLinks(path)
-        // The lock makes the name ours; a process that was killed may have left it.
-        let new = "\(directory(of: final))/.smallweb-\(getpid()).part"
+        let new = partPath
         let isReplaced = try attempt(.write, "cannot write") { () throws(SystemError) in
             unlink(new)
             do throws(SystemError) {
@@ -149,6 +149,18 @@ package struct StoreFile: Sendable {
             }
         }
         if !isReplaced { try rewrite(final, bytes) }
+    }
+
+    /// What the lock makes ours: one name, so that what a process leaves that is killed is found
+    /// and is not left for good.
+    private var partPath: String { directory(of: resolvingLinks(path)) + "/.smallweb.part" }
+
+    func removeRemains() {
+        let part = partPath
+        guard access(part, F_OK) == 0, let lock = try? tryLock(), lock.descriptor != nil else {
+            return
+        }
+        unlink(part)
     }
 
     /// A store that others may read, because it is kept with a project, stays so, and root leaves
@@ -194,10 +206,10 @@ package struct StoreFile: Sendable {
 
     // MARK: What is there
 
-    private enum Kind { case missing, file, device }
+    enum Kind { case missing, file, device }
 
     /// - Throws: `outcome` for what can be no store, and for what cannot be looked at.
-    private func kind(for outcome: Outcome) throws(FetchError) -> Kind {
+    func kind(for outcome: Outcome) throws(FetchError) -> Kind {
         var facts = stat()
         let what = outcome == .read ? "cannot read" : "cannot write"
         if stat(path, &facts) != 0 {
@@ -219,7 +231,7 @@ package struct StoreFile: Sendable {
             remedy: remedy)
     }
 
-    private func attempt<Value: ~Copyable>(
+    func attempt<Value: ~Copyable>(
         _ outcome: Outcome, _ what: String, _ body: () throws(SystemError) -> Value
     ) throws(FetchError) -> Value {
         do throws(SystemError) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 package import SmallWebCore
 package import SmallWebTransport
 
@@ -13,8 +12,8 @@ public struct TrustStore: Sendable {
     /// the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
     public var asker: (@Sendable (_ error: FetchError) -> Bool)?
 
-    /// What the file held when it was read last: most connections of a run find it unchanged.
-    private let remembered = Locked<(FileStamp, KnownHosts)?>(nil)
+    /// What the file held when it was read last, for all visits of a run and all their loops.
+    private let shared = Locked(TrustSnapshot())
 
     /// A store in the file `path`; nothing is read before it is needed.
     public init(path: String, policy: TrustPolicy) {
@@ -33,29 +32,57 @@ public struct TrustStore: Sendable {
     ) async throws(FetchError) -> TrustFacts {
         var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
-        let known = try load()
+        let lines = try lines(of: endpoint)
         do throws(FetchError) {
-            let (facts, needsUpdate) = try visit.judge(known) { _ in }
-            guard needsUpdate else { return facts }
+            let (facts, change) = try visit.judge(lines)
+            guard change != nil else { return facts }
         } catch {
             // A person can answer for a key, not for a line that cannot be read.
             let isQuestion =
                 (error.outcome == .untrusted || error.outcome == .trustChanged)
-                && !known.lines(of: endpoint.description).contains { $0.pin == nil }
+                && !lines.contains { $0.pin == nil }
             guard policy == .ask, isQuestion, let asker, asker(error) else { throw error }
             visit.isApproved = true
         }
-        // Judged again under the lock: another process may have been here in between.
-        let decided = visit
-        return try await change(loop: loop, by: deadline) { hosts throws(FetchError) in
-            try decided.judge(hosts) { hosts = $0 }.0
+        let (facts, needsSync) = try decide(visit, try await lock(loop: loop, by: deadline))
+        if needsSync { try file.sync() }
+        return facts
+    }
+
+    /// Judges again under the lock, since another process may have been here in between, and
+    /// changes the store.
+    private func decide(
+        _ visit: TrustVisit, _ lock: consuming StoreFile.Lock
+    ) throws(FetchError) -> (TrustFacts, needsSync: Bool) {
+        let decision = try withSnapshot { snapshot throws(FetchError) in
+            try snapshot.decide(visit, file, lock)
         }
+        if let hosts = decision.replacement { try file.replace(by: hosts.bytes, lock) }
+        return (decision.facts, decision.needsSync)
+    }
+
+    private func lines(
+        of endpoint: Endpoint
+    ) throws(FetchError) -> [(number: Int, pin: KnownHosts.Pin?)] {
+        try withSnapshot { snapshot throws(FetchError) in
+            try snapshot.refresh(from: file)
+            return snapshot.lines(of: endpoint)
+        }
+    }
+
+    /// Reads and adds to the file, but waits for neither locks nor the disk.
+    private func withSnapshot<Value>(
+        _ body: (inout TrustSnapshot) throws(FetchError) -> Value
+    ) throws(FetchError) -> Value {
+        try shared.withLock { snapshot in
+            Result { () throws(FetchError) in try body(&snapshot) }
+        }.get()
     }
 
     /// The store as it is now; empty when there is no file.
     ///
     /// - Throws: `read`.
-    package func hosts() throws(FetchError) -> KnownHosts { try load() }
+    package func hosts() throws(FetchError) -> KnownHosts { try read() }
 
     /// Changes the store under its lock.
     ///
@@ -75,21 +102,14 @@ public struct TrustStore: Sendable {
         return value
     }
 
-    private func load() throws(FetchError) -> KnownHosts {
-        let stamp = FileStamp(path)
-        if let (then, hosts) = remembered.withLock({ $0 }), then == stamp { return hosts }
-        let hosts = try read()
-        // Stamped before it was read: a change meanwhile gives it another stamp.
-        remembered.withLock { $0 = stamp.map { ($0, hosts) } }
-        return hosts
-    }
-
     /// The file, for messages and for changes.
     private var file: StoreFile {
         StoreFile(path, title: "trust store", remedy: .nameTrustStore, phase: .tls)
     }
 
-    private func read() throws(FetchError) -> KnownHosts { KnownHosts(parsing: try file.read()) }
+    private func read() throws(FetchError) -> KnownHosts {
+        KnownHosts(parsing: Array(StoreFile.whole(try file.read())))
+    }
 
     private func lock(
         loop: EventLoop, by deadline: Instant
@@ -108,25 +128,5 @@ public struct TrustStore: Sendable {
             await loop.sleep(until: .after(seconds: .random(in: 0...pause)))
             pause = min(2 * pause, 0.05)
         }
-    }
-}
-
-/// Which file stood under a name: each change of ours puts another one there, and a person's editor
-/// leaves another time or size.
-private struct FileStamp: Sendable, Equatable {
-    private let device: UInt
-    private let number: UInt
-    private let size: Int
-    private let seconds: Int
-    private let nanoseconds: Int
-
-    /// `nil` when there is no file.
-    init?(_ path: String) {
-        var facts = stat()
-        guard stat(path, &facts) == 0 else { return nil }
-        device = UInt(facts.st_dev)
-        number = UInt(facts.st_ino)
-        size = Int(facts.st_size)
-        (seconds, nanoseconds) = (facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec)
     }
 }

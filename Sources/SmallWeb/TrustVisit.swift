@@ -94,42 +94,34 @@ struct TrustVisit {
         }
     }
 
-    /// The verdict, whether the store should change, and the change itself.
+    /// The verdict, and how the store has to change.
+    ///
+    /// - Parameter lines: All that it has about the place.
     func judge(
-        _ hosts: KnownHosts, change: (KnownHosts) -> Void
-    ) throws(FetchError) -> (TrustFacts, needsUpdate: Bool) {
-        let lines = hosts.lines(of: endpoint.description)
+        _ lines: [(number: Int, pin: KnownHosts.Pin?)]
+    ) throws(FetchError) -> (TrustFacts, KnownHosts.Change?) {
         let pins = lines.compactMap(\.pin)
-        var changed = hosts
         if let pin = pins.first(where: { $0.matches(certificate) }) {
             let present = renewed(pin)
             let isStale =
                 policy != .locked
                 && (now - (pin.last ?? 0) >= Self.refreshSeconds || pin.expires != present.expires
                     || pin.kind != .key || pin.seenSHA256 != present.seenSHA256)
-            if isStale {
-                changed.replace(pin, by: present)
-                change(changed)
-            }
-            return (facts(.match, pin.first), isStale)
+            return (facts(.match, pin.first), isStale ? .replace(pin, by: present) : nil)
         }
         // It may have been the pin of another key.
         if let damaged = lines.first(where: { $0.pin == nil }) { throw damage(damaged.number) }
         guard let known = pins.last else {
             if policy == .locked || policy == .ask && !isApproved { throw unknown }
-            changed.add(newPin(via: isApproved ? "asked" : "first-use"))
-            change(changed)
-            return (facts(.firstUse, now), true)
+            return (facts(.firstUse, now), .add(newPin(via: isApproved ? "asked" : "first-use")))
         }
         // Once the old certificate has expired, a new key is the ordinary course of things. While
         // one of several alternatives has not, the holder of that key still speaks for the place.
         let isDue = pins.allSatisfy { ($0.expires ?? .max) < now }
         if isDue && (policy == .tofu || policy == .both) || isApproved {
-            changed.replace(
-                known, by: newPin(via: isApproved ? "asked" : "renewed", keeping: known.others))
-            change(changed)
+            let new = newPin(via: isApproved ? "asked" : "renewed", keeping: known.others)
             let verdict: TrustFacts.Verdict = isDue ? .renewed : .changed
-            return (facts(verdict, known.first), true)
+            return (facts(verdict, known.first), .replace(known, by: new))
         }
         throw refusal(known)
     }

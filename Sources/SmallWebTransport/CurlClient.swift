@@ -281,6 +281,8 @@ package struct CurlClient: HTTPClient {
                 let bracketed = addresses.map(\.bracketedHost)
                 return "\(place):\(bracketed.joined(separator: ","))"
             })
+        let keepSeconds = resolver.names.keepSeconds
+        transfer.set(CURLOPT_DNS_CACHE_TIMEOUT, keepSeconds > 0 ? Int(keepSeconds) : -1)
         switch resolver.family {
         case .any: break
         case .v4: transfer.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))

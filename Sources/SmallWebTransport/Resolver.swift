@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-internal import CSmallWebPOSIX
-internal import Glibc
 package import SmallWebCore
 
-/// Host names to addresses. An IP literal needs no thread; a name gets one, because `getaddrinfo`
-/// blocks and an event loop must not.
+/// Host names to addresses.
+///
+/// All copies of a value look a name up once in a minute, and find out at most once in a minute
+/// that there is none; the system does not say for how long its answers hold.
 public struct Resolver: Sendable {
     /// Fixed answers by `host:port`, as with curl's `--resolve`: IP literals.
     public var overrides: [String: [String]]
     public var family: AddressFamily
+    /// What has been looked up, by all copies of this value.
+    package var names = HostNames()
 
     public init(overrides: [String: [String]] = [:], family: AddressFamily = .any) {
         self.overrides = overrides
@@ -36,21 +38,9 @@ public struct Resolver: Sendable {
             return usable
         }
         if let hidden = HiddenNetwork(host: endpoint.host) { throw hidden.error(endpoint.host) }
-        let lookup = Lookup()
-        let waiter = Waiter(deadline: deadline)
-        let (host, port, family) = (endpoint.host, endpoint.port, family)
-        try Thread.detach {
-            lookup.run(host: host, port: port, family: family)
-            loop.perform { loop.finish(waiter, .ready) }
-        }
-        switch await loop.wait(waiter) {
-        case .ready: return Self.interleaved(try lookup.result.get())
-        case .cancelled: throw .cancelled
-        case .timedOut:
-            throw FetchError(
-                .timeout, .resolve, "resolving \(host) took too long",
-                remedy: .raise(.connectTime))
-        }
+        let found = try await names.addresses(
+            of: endpoint.host, family, on: loop, by: deadline)
+        return Self.interleaved(found).map { $0.with(port: endpoint.port) }
     }
 
     /// ``addresses(of:on:by:)`` as text, IPv6 without brackets.
@@ -73,43 +63,5 @@ public struct Resolver: Sendable {
             if let next = others.popFirst() { order.append(next) }
         }
         return order
-    }
-}
-
-/// One blocking look-up.
-//
-// @unchecked: the resolver's thread writes `result` before it tells the loop, which reads it after.
-private final class Lookup: @unchecked Sendable {
-    private(set) var result = Result<[SocketAddress], FetchError>.success([])
-
-    func run(host: String, port: UInt16, family: AddressFamily) {
-        var hints = addrinfo()
-        hints.ai_family = family.number
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_NUMERICSERV
-        var list: UnsafeMutablePointer<addrinfo>?
-        let status = getaddrinfo(host, String(port), &hints, &list)
-        let number = errno
-        defer { if let list { freeaddrinfo(list) } }
-        guard status == 0 else {
-            let reason =
-                status == EAI_SYSTEM
-                ? SystemError(number: number).sentence : String(cString: gai_strerror(status))
-            result = .failure(
-                FetchError(
-                    .resolve, .resolve, "cannot resolve \(host): \(reason)",
-                    hint: "check the spelling of the host and the network connection"))
-            return
-        }
-        var addresses: [SocketAddress] = []
-        var next = list
-        while let info = next {
-            if let address = SocketAddress(info.pointee) { addresses.append(address) }
-            next = info.pointee.ai_next
-        }
-        result =
-            addresses.isEmpty
-            ? .failure(FetchError(.resolve, .resolve, "\(host) has no address"))
-            : .success(addresses)
     }
 }

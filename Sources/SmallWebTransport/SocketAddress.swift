@@ -35,6 +35,18 @@ struct SocketAddress: Sendable, Hashable {
         host = Self.host(bytes)
     }
 
+    private init(_ bytes: [UInt8], host: String) {
+        self.bytes = bytes
+        self.host = host
+    }
+
+    /// The same address with another port, which both families have in the same place.
+    func with(port: UInt16) -> SocketAddress {
+        var bytes = bytes
+        (bytes[2], bytes[3]) = (UInt8(port >> 8), UInt8(port & 0xFF))
+        return SocketAddress(bytes, host: host)
+    }
+
     var family: Int32 {
         bytes.withUnsafeBytes { Int32($0.loadUnaligned(as: sa_family_t.self)) }
     }

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: MIT
 # Compares smallweb with curl and with the least that C can do, over servers on this machine.
 #
-#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk proxy
-#                                                   program; all by default
+#     run.sh SMALLWEB SMALLWEB-LOOPBACK [CASE…]     cases: small split large http git bulk trust
+#                                                   proxy program; all by default
 #
 # Both are paths of release builds. All commands of a case take turns (see ratio.c).
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk|proxy|program]..." >&2
+    echo "usage: $0 SMALLWEB SMALLWEB-LOOPBACK [small|split|large|http|git|bulk|trust|proxy|program]..." >&2
     exit 2
 fi
 smallweb=$1
 loopback=$2
 shift 2
-cases=${*:-small split large http git bulk proxy program}
+cases=${*:-small split large http git bulk trust proxy program}
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 server=
@@ -334,6 +334,33 @@ compare_bulk() {
     ) | tail -n 1 | grep -o '"requests":1000,"ok":1000' | sed 's/^/  /'
 }
 
+# First visits to a thousand hosts, all of which are names of one server: with a trust store that
+# knows 9,000 others, and with an empty one.
+compare_trust() {
+    local number line visits=("$smallweb" get -s --json --body none -j 16)
+    line=$(grep "^127.0.0.1:$gemini " "$SMALLWEB_KNOWN_HOSTS")
+    for number in $(seq 9000); do echo "other$number.test:1965 ${line#* }"; done >"$scratch/others"
+    for number in $(seq 1000); do
+        visits+=(--resolve "h$number.test:$gemini:127.0.0.1")
+        echo "gemini://h$number.test:$gemini/1k"
+    done >"$scratch/hosts"
+    visits+=("@$scratch/hosts" --known-hosts "$scratch/growing")
+    # shellcheck disable=SC2016 # the inner shell expands it
+    local afresh=(sh -c 'cp "$0" "$1"; shift; exec "$@"')
+    echo "1,000 first visits over gemini, 16 at a time"
+    echo "# smallweb known_hosts 1" >"$scratch/none"
+    "$ratio" 5 ninth-on "${afresh[@]}" "$scratch/others" "$scratch/growing" "${visits[@]}" \
+        -- first "${afresh[@]}" "$scratch/none" "$scratch/growing" "${visits[@]}" \
+        -- again "${visits[@]}" \
+        | awk '{ print } /ninth-on\/first/ && $NF > 1.2 { print "  more than 1.2"; bad = 1 }
+            $1 == "ninth-on" { late = $3 } $1 == "first" { early = $3 }
+            $1 == "again" {
+                printf "  a first visit costs %.2f ms more than another, %.2f ms beside 9,000\n", \
+                    (early - $3) / 1000, (late - $3) / 1000
+            }
+            END { exit bad }'
+}
+
 # Passes the lines through and fails when the first command took more than 64 MiB.
 bounded() {
     awk '{ print } NR == 1 && $6 > 64 { print "  more than 64 MiB"; bad = 1 } END { exit bad }'
@@ -377,6 +404,7 @@ for case in $cases; do
             compare_file
             ;;
         bulk) compare_bulk ;;
+        trust) compare_trust ;;
         proxy) compare_proxy ;;
         program) compare_program ;;
         *)

@@ -30,7 +30,9 @@ import Testing
             endpoint: place, tls: tls, now: Self.now, policy: policy, path: "known_hosts")
         visit.isApproved = approved
         if let facts = try visit.judgeWithoutStore() { return facts.verdict }
-        return try visit.judge(hosts) { hosts = $0 }.0.verdict
+        let (facts, change) = try visit.judge(hosts.lines(of: place.description))
+        if let change { hosts.apply(change) }
+        return facts.verdict
     }
 
     private func outcome(

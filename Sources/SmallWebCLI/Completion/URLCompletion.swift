@@ -159,7 +159,7 @@ struct URLCompletion {
         return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap
         {
             let place = $0.prefix { $0 != " " }
-            guard !place.isEmpty, place.first != "#" else { return nil }
+            guard let first = place.first, first != "#", first != "\0" else { return nil }
             return String(place.hasSuffix(suffix) ? place.dropLast(suffix.count) : place)
         }
     }

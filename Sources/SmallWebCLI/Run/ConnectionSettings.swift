@@ -6,6 +6,8 @@ internal import SmallWebTransport
 struct ConnectionSettings: Sendable {
     var family = AddressFamily.any
     var resolverOverrides: [String: [String]] = [:]
+    /// For all URLs of a run, whatever else differs between them.
+    let hostNames = HostNames(keepSeconds: 0)
     var http = {
         var settings = HTTPSettings()
         settings.userAgent = "smallweb/\(Help.version)"

@@ -145,6 +145,7 @@ extension Settings {
         var options = Fetcher.Options(trustStore: try connection.trustStore(asker))
         options.resolver.overrides = connection.resolverOverrides
         options.resolver.family = connection.family
+        options.resolver.names = connection.hostNames
         options.proxies = try connection.readProxies()
         options.http = connection.http
         options.http.reportsRequests = messages.isVerbose || records.includesEvents

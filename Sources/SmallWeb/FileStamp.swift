@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// Which file stood under a name: each change of ours puts another one there or makes it longer,
+/// and a person's editor leaves another time or size.
+struct FileStamp: Sendable, Equatable {
+    private let device: UInt
+    private let number: UInt
+    let size: Int
+    private let seconds: Int
+    private let nanoseconds: Int
+
+    init(_ facts: stat) {
+        device = UInt(facts.st_dev)
+        number = UInt(facts.st_ino)
+        size = Int(facts.st_size)
+        (seconds, nanoseconds) = (facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec)
+    }
+
+    /// `nil` when there is no file.
+    init?(_ path: String) {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else { return nil }
+        self.init(facts)
+    }
+
+    /// Whether it is one file, then and now.
+    func isSameFile(as other: FileStamp) -> Bool {
+        device == other.device && number == other.number
+    }
+}

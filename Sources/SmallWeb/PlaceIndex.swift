@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Where the lines of a ``KnownHosts`` are that may be about a place, so that a visit need not look
+/// through thousands.
+///
+/// A filter: what it finds still has to be compared (``KnownHosts/isAbout(_:_:)``), and it finds
+/// every line for which that is true.
+struct PlaceIndex: Sendable {
+    private struct Line {
+        let start: Int
+        let number: Int
+        /// The next older line of the same hash, by its position in ``lines``; -1 for none.
+        let older: Int
+    }
+
+    private var newest: [Int: Int] = [:]
+    private var lines: [Line] = []
+    private var count = 0
+
+    /// Takes the lines that begin at `start` or later, each of which ends with a line feed.
+    mutating func add(_ bytes: [UInt8], from start: Int) {
+        var rest = bytes[start...]
+        while let end = rest.firstLineFeed {
+            count += 1
+            Self.forEachPlace(in: KnownHosts.withoutIndent(rest[..<end])) { hash in
+                lines.append(
+                    Line(start: rest.startIndex, number: count, older: newest[hash] ?? -1))
+                newest[hash] = lines.count - 1
+            }
+            rest = rest[(end + 1)...]
+        }
+    }
+
+    /// The lines that may be about a place, in the order of the file, numbered from 1.
+    ///
+    /// - Parameter place: In its canonical form.
+    /// - Returns: `nil` for a place that lines are not found by: without a port, or with a blank.
+    func lines(about place: [UInt8]) -> [(start: Int, number: Int)]? {
+        let port = place.reversed().prefix(while: ASCII.isDigit).count
+        guard port > 0, place.dropLast(port).last == ASCII.colon,
+            !place.contains(where: KnownHosts.isBlank)
+        else { return nil }
+        var own = 0
+        Self.forEachPlace(in: place[...]) { own = $0 }
+        var found: [(start: Int, number: Int)] = []
+        var next = newest[own] ?? -1
+        while next >= 0 {
+            let line = lines[next]
+            // One line may have two beginnings of the same hash.
+            if found.last?.number != line.number { found.append((line.start, line.number)) }
+            next = line.older
+        }
+        return found.reversed()
+    }
+
+    /// The hash of each beginning of `text` that could be a place, the longest last: it ends with
+    /// the last digit behind a colon, without dots before colons, of which a host may have one.
+    private static func forEachPlace(in text: ArraySlice<UInt8>, _ body: (Int) -> Void) {
+        var hasher = Hasher()
+        var dots = 0
+        var isPort = false
+        var digits = 0
+        func endPort() {
+            if isPort && digits > 0 { body(copy(hasher).finalize()) }
+            isPort = false
+        }
+        for byte in text {
+            if KnownHosts.isBlank(byte) { break }
+            if !ASCII.isDigit(byte) { endPort() }
+            switch byte {
+            case ASCII.dot:
+                dots += 1
+                continue
+            case ASCII.colon: (dots, isPort, digits) = (0, true, 0)
+            default: digits += 1
+            }
+            for _ in 0..<dots { hasher.combine(ASCII.dot) }
+            dots = 0
+            hasher.combine(ASCII.lowercased(byte))
+        }
+        endPort()
+    }
+
+    /// More may come to the original.
+    private static func copy(_ hasher: Hasher) -> Hasher { hasher }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWebCore
+
+/// A store that grows line by line, and is read while it does.
+extension StoreFile {
+    /// What a reader has of the file: from its beginning to the end of a line.
+    struct Known {
+        let file: OpenFile
+        let count: Int
+        /// The last of that, to be found in the same place: else the file was written anew.
+        let tail: [UInt8]
+    }
+
+    /// The bytes of a regular file, or only those behind what was known.
+    struct Content {
+        let file: OpenFile
+        let stamp: FileStamp
+        let bytes: [UInt8]
+        let isAddition: Bool
+    }
+
+    /// Open for as long as it is remembered: the next file would else get the number of one that
+    /// was replaced, and could be taken for it.
+    final class OpenFile: Sendable {
+        fileprivate let descriptor: Descriptor
+
+        fileprivate init(_ path: String, _ access: Int32) throws(SystemError) {
+            descriptor = Descriptor(
+                owning: try systemCall { open(path, access | O_CLOEXEC | O_NONBLOCK) })
+        }
+    }
+
+    /// The file as it is; of one that has only grown what is new.
+    ///
+    /// - Returns: `nil` when there is none, and for a device.
+    /// - Throws: `read`.
+    func read(beyond known: Known?) throws(FetchError) -> Content? {
+        guard try kind(for: .read) == .file else { return nil }
+        return try attempt(.read, "cannot read") { () throws(SystemError) in
+            let file = try OpenFile(path, O_RDONLY)
+            let number = file.descriptor.borrowed
+            let stamp = try Self.stamp(number)
+            guard stamp.size <= Self.bytesMax else { throw SystemError(number: EFBIG) }
+            if let known, known.count < stamp.size,
+                try Self.stamp(known.file.descriptor.borrowed).isSameFile(as: stamp),
+                try Self.read(number, known.count - known.tail.count, known.tail.count)
+                    == known.tail
+            {
+                let bytes = try Self.read(number, known.count, stamp.size - known.count)
+                return Content(file: known.file, stamp: stamp, bytes: bytes, isAddition: true)
+            }
+            removeRemains()
+            let bytes = try Self.read(number, 0, stamp.size)
+            return Content(file: file, stamp: stamp, bytes: bytes, isAddition: false)
+        }
+    }
+
+    /// Adds whole lines to a file that has some, without waiting for the disk: see ``sync()``.
+    ///
+    /// Their first byte is written last, and is 0 until then. So what a kill leaves is known from
+    /// a line that a person has begun, wherever it was cut: a last line that begins with 0 is none
+    /// (``whole(_:)``), and the next addition takes its place.
+    ///
+    /// - Parameter count: Where the last line ends that counts.
+    /// - Returns: `nil` when only ``replace(by:_:)`` can write to it.
+    /// - Throws: `write`; the file is then as it was.
+    func append(
+        _ lines: [UInt8], at count: Int, _ lock: borrowing Lock
+    ) throws(FetchError) -> FileStamp? {
+        try attempt(.write, "cannot write") { () throws(SystemError) in
+            let file: OpenFile
+            do throws(SystemError) {
+                file = try OpenFile(path, O_RDWR)
+            } catch {
+                // A file that is not to be written may lie in a directory that is.
+                guard [EACCES, EPERM, ETXTBSY].contains(error.number) else { throw error }
+                return nil
+            }
+            let number = file.descriptor.borrowed
+            do throws(SystemError) {
+                if try Self.stamp(number).size > count {
+                    _ = try systemCall { ftruncate(number, off_t(count)) }
+                }
+                try Self.write(lines.dropFirst(), to: number, at: count + 1)
+                try Self.write(lines.prefix(1), to: number, at: count)
+                return try Self.stamp(number)
+            } catch {
+                ftruncate(number, off_t(count))
+                throw error
+            }
+        }
+    }
+
+    /// Returns when the disk has what was added.
+    ///
+    /// - Throws: `write`.
+    func sync() throws(FetchError) {
+        try attempt(.write, "cannot write") { () throws(SystemError) in
+            let file = try OpenFile(path, O_RDONLY)
+            _ = try systemCall { fdatasync(file.descriptor.borrowed) }
+        }
+    }
+
+    /// `bytes` without a last line that was never finished.
+    static func whole(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+        guard let last = bytes.indices.last else { return bytes[...] }
+        let start = (bytes[..<last].lastIndex(of: ASCII.lineFeed) ?? -1) + 1
+        return bytes[start] == ASCII.nul ? bytes[..<start] : bytes[...]
+    }
+
+    private static func stamp(_ file: Int32) throws(SystemError) -> FileStamp {
+        var facts = stat()
+        _ = try systemCall { fstat(file, &facts) }
+        return FileStamp(facts)
+    }
+
+    private static func read(
+        _ file: Int32, _ start: Int, _ count: Int
+    ) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var done = 0
+        while done < count {
+            let more = try systemCall {
+                bytes.withUnsafeMutableBytes {
+                    pread(file, $0.baseAddress.map { $0 + done }, count - done, off_t(start + done))
+                }
+            }
+            if more == 0 { return Array(bytes[..<done]) }
+            done += more
+        }
+        return bytes
+    }
+
+    private static func write(
+        _ bytes: ArraySlice<UInt8>, to file: Int32, at start: Int
+    ) throws(SystemError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let offset = off_t(start + rest.startIndex - bytes.startIndex)
+            let count = try systemCall {
+                rest.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, offset) }
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

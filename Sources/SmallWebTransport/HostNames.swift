@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// The addresses of host names, each looked up once for all fetches that share this object, on
+/// whatever event loops they are.
+///
+/// `getaddrinfo` blocks, and does not say for how long an answer holds. So a few threads ask, while
+/// there is something to ask: fetches that want the same name wait for one look-up, each until its
+/// own deadline or cancellation.
+package final class HostNames: Sendable {
+    /// What one look-up has found.
+    struct Answer: Sendable {
+        let result: Result<[SocketAddress], FetchError>
+        /// Whether it is certain that there is no address; a name server that fails knows nothing.
+        var isAbsence = false
+    }
+
+    /// Asks the system; blocks. The ports of the addresses do not count.
+    typealias LookUp = @Sendable (_ host: String, _ family: AddressFamily) -> Answer
+
+    fileprivate struct Name: Hashable {
+        let host: String
+        let family: AddressFamily
+    }
+
+    /// One look-up, and who waits for it.
+    fileprivate final class Question: Sendable {
+        let name: Name
+        let answer = Locked<Answer?>(nil)
+
+        init(_ name: Name) { self.name = name }
+    }
+
+    fileprivate struct Asking {
+        let question: Question
+        var waiting: [(waiter: Waiter, loop: EventLoop)] = []
+        var isQueued = true
+    }
+
+    fileprivate struct State {
+        var asking: [Name: Asking] = [:]
+        var queue: [Question] = []
+        var threads = 0
+        var known: [Name: (answer: Answer, until: Instant)] = [:]
+        /// In the order in which they were looked up, to forget the oldest of too many.
+        var order: [Name] = []
+    }
+
+    fileprivate enum Step {
+        case known(Answer)
+        case wait(Question, needsThread: Bool)
+    }
+
+    private let state = Locked(State())
+    /// 0 for as long as this object.
+    let keepSeconds: Double
+    private let lookUp: LookUp
+
+    static let threadsMax = 16
+    static let absenceSeconds = 60.0
+    /// Beyond twice as many names the older half is forgotten: 10 MB or so.
+    static let keptNames = 16_384
+
+    /// - Parameter keepSeconds: How long addresses are kept; 0 for as long as this object.
+    package convenience init(keepSeconds: Double = 60) {
+        self.init(keepSeconds: keepSeconds) { SystemNames.lookUp($0, $1) }
+    }
+
+    init(keepSeconds: Double, lookUp: @escaping LookUp) {
+        self.keepSeconds = keepSeconds
+        self.lookUp = lookUp
+    }
+
+    /// The addresses of `host` in the system's order.
+    ///
+    /// - Throws: `resolve`, `timeout`, `interrupted`.
+    func addresses(
+        of host: String, _ family: AddressFamily, on loop: EventLoop, by deadline: Instant
+    ) async throws(FetchError) -> [SocketAddress] {
+        let name = Name(host: host.lowercased(), family: family)
+        let waiter = Waiter(deadline: deadline)
+        let question: Question
+        switch state.withLock({ $0.ask(name, waiter, loop) }) {
+        case .known(let answer): return try answer.result.get()
+        case .wait(let asked, let needsThread):
+            question = asked
+            if needsThread { startThread() }
+        }
+        let result = await loop.wait(waiter)
+        if result == .ready, let answer = question.answer.withLock({ $0 }) {
+            return try answer.result.get()
+        }
+        state.withLock { $0.leave(question, waiter) }
+        if result == .cancelled { throw .cancelled }
+        throw FetchError(
+            .timeout, .resolve, "resolving \(host) took too long", remedy: .raise(.connectTime))
+    }
+
+    /// How many threads there are.
+    var threadCount: Int { state.withLock { $0.threads } }
+
+    private func startThread() {
+        do throws(FetchError) {
+            try Thread.detach { self.work() }
+        } catch {
+            // What is in the queue is for the other threads, if there are some.
+            let left = state.withLock { $0.endThread() }
+            for question in left { finish(question, Answer(result: .failure(error))) }
+        }
+    }
+
+    /// Asks until the queue is empty.
+    private func work() {
+        while let question = state.withLock({ $0.next() }) {
+            finish(question, lookUp(question.name.host, question.name.family))
+        }
+    }
+
+    private func finish(_ question: Question, _ answer: Answer) {
+        question.answer.withLock { $0 = answer }
+        let waiting = state.withLock { $0.note(answer, to: question, keepSeconds: keepSeconds) }
+        for (waiter, loop) in waiting { loop.perform { loop.finish(waiter, .ready) } }
+    }
+}
+
+extension HostNames.State {
+    fileprivate mutating func ask(
+        _ name: HostNames.Name, _ waiter: Waiter, _ loop: EventLoop
+    ) -> HostNames.Step {
+        if let (answer, until) = known[name], until == .never || Instant.now < until {
+            return .known(answer)
+        }
+        var isNew = false
+        if asking[name] == nil {
+            let question = HostNames.Question(name)
+            asking[name] = .init(question: question)
+            queue.append(question)
+            isNew = threads < HostNames.threadsMax
+            if isNew { threads += 1 }
+        }
+        asking[name]?.waiting.append((waiter, loop))
+        guard let question = asking[name]?.question else { preconditionFailure("just asked") }
+        return .wait(question, needsThread: isNew)
+    }
+
+    /// A look-up that has not begun, and that is of no more use, is not made.
+    fileprivate mutating func leave(_ question: HostNames.Question, _ waiter: Waiter) {
+        let name = question.name
+        guard asking[name]?.question === question else { return }
+        asking[name]?.waiting.removeAll { $0.waiter === waiter }
+        if let left = asking[name], left.isQueued, left.waiting.isEmpty {
+            asking[name] = nil
+            queue.removeAll { $0 === question }
+        }
+    }
+
+    /// What a thread does next; `nil` when it is to end.
+    fileprivate mutating func next() -> HostNames.Question? {
+        guard !queue.isEmpty else {
+            threads -= 1
+            return nil
+        }
+        let question = queue.removeFirst()
+        asking[question.name]?.isQueued = false
+        return question
+    }
+
+    /// - Returns: The questions that no thread is left for.
+    fileprivate mutating func endThread() -> [HostNames.Question] {
+        threads -= 1
+        guard threads == 0 else { return [] }
+        defer { queue = [] }
+        return queue
+    }
+
+    /// - Returns: Who has waited for it.
+    fileprivate mutating func note(
+        _ answer: HostNames.Answer, to question: HostNames.Question, keepSeconds: Double
+    ) -> [(waiter: Waiter, loop: EventLoop)] {
+        let name = question.name
+        let waiting = asking.removeValue(forKey: name)?.waiting ?? []
+        switch answer.result {
+        case .success: known[name] = (answer, .after(seconds: keepSeconds))
+        case .failure where answer.isAbsence:
+            known[name] = (answer, .after(seconds: HostNames.absenceSeconds))
+        case .failure: return waiting
+        }
+        order.append(name)
+        if order.count > 2 * HostNames.keptNames {
+            for old in order.prefix(HostNames.keptNames) { known[old] = nil }
+            order.removeFirst(HostNames.keptNames)
+        }
+        return waiting
+    }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+import Glibc
+import SmallWebCore
+import SmallWebTestSupport
+import SmallWebTransport
+import Testing
+
+@testable import SmallWeb
+
+/// First visits add a line to the store, and readers take what is new of it.
+@Suite(.timeLimit(.minutes(5)))
+struct TrustGrowthTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    private func facts(_ byte: UInt8, expires: Int? = nil) -> TLSFacts {
+        let certificate = CertificateFacts(
+            sha256: [], spkiSHA256: [UInt8](repeating: byte, count: 32), subject: "", issuer: "",
+            notBefore: nil, notAfter: expires ?? UTCDate.now + 1000, matchesHost: true)
+        return TLSFacts(version: "", cipher: "", serverName: nil, certificate: certificate)
+    }
+
+    /// What comes of a visit: a verdict or an outcome.
+    private func visit(
+        _ store: TrustStore, _ host: String, key: UInt8 = 1, expires: Int? = nil
+    ) async -> String {
+        let (loop, facts) = (bench.loop, facts(key, expires: expires))
+        return await Task(executorPreference: loop) { () -> String in
+            do throws(FetchError) {
+                return try await store.judge(
+                    Endpoint(host: host, port: 1965, security: .tls), facts, now: UTCDate.now,
+                    loop: loop
+                ).verdict.rawValue
+            } catch {
+                return error.outcome.rawValue
+            }
+        }.value
+    }
+
+    private func store(_ policy: TrustPolicy = .tofu) -> TrustStore {
+        TrustStore(path: bench.storePath, policy: policy)
+    }
+
+    private var bytes: [UInt8] {
+        get throws { try StoreFile(bench.storePath, title: "store").read() }
+    }
+
+    private var lines: [String] {
+        get throws {
+            String(decoding: try bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+    }
+
+    private var inode: ino_t {
+        var facts = stat()
+        stat(bench.storePath, &facts)
+        return facts.st_ino
+    }
+
+    private func write(_ bytes: [UInt8]) throws {
+        let file = open(bench.storePath, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try #require(file >= 0)
+        #expect(Glibc.write(file, bytes, bytes.count) == bytes.count)
+        close(file)
+    }
+
+    @Test func firstVisitsAddToTheFileThatIsThere() async throws {
+        let store = store()
+        #expect(await visit(store, "a.test") == "first-use")
+        let first = (inode, try bytes)
+        #expect(await visit(store, "b.test") == "first-use")
+        #expect(await visit(self.store(), "c.test") == "first-use")
+        #expect(inode == first.0)
+        #expect(try bytes.starts(with: first.1))
+        for host in ["a.test", "b.test", "c.test"] {
+            #expect(await visit(store, host) == "match")
+            #expect(await visit(store, host, key: 2) == "trust-changed")
+        }
+        #expect(try lines.count == 4)
+    }
+
+    @Test func aStoreThatMustNotBeWrittenIsReplaced() async throws {
+        let store = store()
+        #expect(await visit(store, "a.test") == "first-use")
+        chmod(bench.storePath, 0o400)
+        #expect(await visit(store, "b.test") == "first-use")
+        #expect(try lines.count == 3)
+    }
+
+    /// Two stores are as good as two processes.
+    @Test func eachSeesWhatTheOtherHasAdded() async throws {
+        let stores = [store(), store()]
+        for number in 0..<20 {
+            let (one, other) = (stores[number % 2], stores[(number + 1) % 2])
+            #expect(await visit(one, "h\(number).test") == "first-use")
+            #expect(await visit(other, "h\(number).test", key: 2) == "trust-changed")
+            #expect(await visit(other, "h\(number).test") == "match")
+        }
+        #expect(try lines.count == 21)
+    }
+
+    /// Files that replace each other by turns get each other's numbers.
+    @Test func eachSeesWhatTheOtherHasReplaced() async throws {
+        let stores = [store(), store()]
+        let old = UTCDate.now - 10
+        for number in 0..<5 {
+            #expect(await visit(stores[0], "h\(number).test", expires: old) == "first-use")
+        }
+        for round in 0..<10 {
+            for number in 0..<5 {
+                let key = UInt8(2 + round)
+                #expect(
+                    await visit(stores[number % 2], "h\(number).test", key: key, expires: old)
+                        == "renewed")
+                #expect(
+                    await visit(stores[(number + 1) % 2], "x\(round)\(number).test", key: key)
+                        == "first-use")
+            }
+        }
+        #expect(try lines.count == 56)
+        #expect(try lines.filter { $0.contains(String(repeating: "0b", count: 32)) }.count == 10)
+    }
+
+    @Test func aLineThatAnEditorChangesInPlaceIsSeen() async throws {
+        let store = store()
+        #expect(await visit(store, "a.test") == "first-use")
+        let text = String(decoding: try bytes, as: UTF8.self)
+        try write(Array(text.replacing("0101", with: "0202").utf8))
+        #expect(await visit(store, "a.test", key: 2) == "match")
+        // Longer, and not by an addition.
+        try write(Array(text.replacing("a.test", with: "www.a.test").utf8))
+        #expect(await visit(store, "a.test", key: 3) == "first-use")
+    }
+
+    /// What a kill leaves at any byte of an addition.
+    @Test func aLineThatWasNeverFinishedIsNoneWhereverItWasTorn() async throws {
+        #expect(await visit(store(), "a.test") == "first-use")
+        let before = try bytes
+        #expect(await visit(store(), "b.test") == "first-use")
+        let line = try Array(bytes.dropFirst(before.count))
+        for count in 1...line.count {
+            let torn = [0] + line.dropFirst().prefix(count - 1)
+            try write(before + torn)
+            #expect(await visit(store(.locked), "a.test") == "match")
+            #expect(await visit(store(.locked), "b.test", key: 2) == "untrusted")
+            #expect(await visit(store(), "b.test", key: 2) == "first-use")
+            #expect(try bytes.starts(with: before))
+            #expect(try lines.count == 3, "torn after \(count) bytes")
+            #expect(await visit(store(), "b.test", key: 1) == "trust-changed")
+        }
+        // A change of another line leaves it out, too.
+        try write(before + [0] + line.dropFirst())
+        #expect(await visit(store(), "b.test") == "first-use")
+        try write(
+            Array(
+                String(decoding: before, as: UTF8.self)
+                    .replacing("last=", with: "last=1").utf8) + [0, 1])
+        #expect(await visit(store(), "a.test", expires: UTCDate.now + 5000) == "match")
+        #expect(try lines.count == 2)
+    }
+
+    /// What a full disk, a power cut or another program leaves may be a pin, and so it is one, or
+    /// refuses all: it never makes way for another key.
+    @Test func aLineThatIsCutOffNeverLetsAnotherKeyIn() async throws {
+        #expect(await visit(store(), "a.test") == "first-use")
+        let whole = try bytes
+        let start = try #require(lines.first).utf8.count + 1
+        for count in (start + "a.test:1965".utf8.count)..<whole.count {
+            try write(Array(whole[..<count]))
+            let verdict = await visit(store(), "a.test", key: 2)
+            #expect(["untrusted", "trust-changed"].contains(verdict), "\(count): \(verdict)")
+            #expect(try bytes == Array(whole[..<count]))
+            // Nor when a line has been added.
+            #expect(await visit(store(), "b.test") == "first-use")
+            let later = await visit(store(), "a.test", key: 2)
+            #expect(verdict == later, "\(count)")
+        }
+    }
+
+    @Test func whatAKilledProcessHasLeftOfACopyGoesWithTheNextReader() async throws {
+        #expect(await visit(store(), "a.test") == "first-use")
+        let part = bench.directory + "/.smallweb.part"
+        close(open(part, O_WRONLY | O_CREAT, 0o600))
+        // Another process is at it.
+        let lock = open(bench.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        #expect(flock(lock, LOCK_EX) == 0)
+        #expect(await visit(store(), "a.test") == "match")
+        #expect(access(part, F_OK) == 0)
+        close(lock)
+        #expect(await visit(store(), "a.test") == "match")
+        #expect(access(part, F_OK) != 0)
+    }
+
+    @Test func manyLoopsUseOneStoreAtTheSameTime() async throws {
+        let (store, other) = (store(), store())
+        let loops = try (0..<4).map { _ in try EventLoop.onItsOwnThread() }
+        defer { for loop in loops { loop.stop() } }
+        let facts = facts(1)
+        let verdicts = try await withThrowingTaskGroup(of: TrustFacts.Verdict.self) { group in
+            for number in 0..<400 {
+                let loop = loops[number % 4]
+                group.addTask(executorPreference: loop) {
+                    try await (number % 3 == 0 ? other : store).judge(
+                        Endpoint(host: "host\(number / 4).test", port: 1965, security: .tls), facts,
+                        now: UTCDate.now, loop: loop
+                    ).verdict
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(verdicts.filter { $0 == .firstUse }.count == 100)
+        #expect(verdicts.filter { $0 == .match }.count == 300)
+        #expect(try lines.count == 101)
+        #expect(try Set(lines).count == 101)
+    }
+}
+
+struct PlaceIndexTests {
+    /// What the index finds is what looking through all lines finds.
+    @Test func findsTheSameLinesAsLookingThroughAll() {
+        var random = SeededGenerator(seed: 16)
+        let pieces = [
+            "a", "B", ".", ".", ":", ":", "1", "19", " ", "\t", "[", "]", "#", "x.test", "x.test:1",
+            "k", "\u{FEFF}", "\u{E9}", ",", "a:1", "A.:1", "\r", "\n", "\n",
+        ]
+        for _ in 0..<3000 {
+            let text = (0..<Int.random(in: 0...40, using: &random))
+                .map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+            var hosts = KnownHosts(parsing: [])
+            var index = PlaceIndex()
+            // In two pieces: the second is an addition.
+            let cut = text.utf8.count / 2
+            var start = 0
+            for piece in [Array(text.utf8.prefix(cut)), Array(text.utf8.dropFirst(cut))] {
+                hosts.append(parsing: piece)
+                index.add(hosts.bytes, from: start)
+                start = hosts.bytes.count
+            }
+            for place in ["a:1", "a.:1", "x.test:1", "x.test:19", "[a:1", "b:1:1", "a", "a..:19"] {
+                let found = hosts.lines(of: place, by: index).map(\.number)
+                #expect(found == hosts.lines(of: place).map(\.number), "\(place) in \(text)")
+            }
+        }
+    }
+}
