@@ -194,8 +194,8 @@ struct TrustGrowthTests {
 
     @Test func manyLoopsUseOneStoreAtTheSameTime() async throws {
         let (store, other) = (store(), store())
-        let loops = try (0..<4).map { _ in try EventLoop.onItsOwnThread() }
-        defer { for loop in loops { loop.stop() } }
+        let threads = try (0..<4).map { _ in try LoopThread() }
+        let loops = threads.map(\.loop)
         let facts = facts(1)
         let verdicts = try await withThrowingTaskGroup(of: TrustFacts.Verdict.self) { group in
             for number in 0..<400 {

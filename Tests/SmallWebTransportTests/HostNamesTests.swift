@@ -68,8 +68,8 @@ struct HostNamesTests {
 
     @Test func manyLoopsShareOneLookUp() async throws {
         let names = names()
-        let loops = try (0..<3).map { _ in try EventLoop.onItsOwnThread() }
-        defer { for loop in loops { loop.stop() } }
+        let threads = try (0..<3).map { _ in try LoopThread() }
+        let loops = threads.map(\.loop)
         system.state.update { $0.answers = false }
         let answers = await withTaskGroup(of: (String, Bool).self) { group in
             for number in 0..<60 {
