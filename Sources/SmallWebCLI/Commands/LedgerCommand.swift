@@ -4,14 +4,14 @@ internal import SmallWeb
 
 extension Command {
     static let ledger = Command(
-        "ledger [ACTION] …", "put the ledgers of several workers together",
+        "ledger [ACTION] …", "merge the ledgers of several workers",
         manual: "Works on ledgers, the files of --ledger.",
         examples: [
             ("smallweb ledger merge part0.jsonl part1.jsonl > done.jsonl", "What two workers did")
         ],
         actions: [
             Command.action(
-                "merge FILE…", "of each URL the newest record, to standard output",
+                "merge FILE…", "the newest record of each URL",
                 manual: "Writes the newest record of each URL, by its time.start, to standard "
                     + "output: a ledger. Of two from the same moment, and of two without one, the "
                     + "later in the order of FILEs and lines counts. Records stay in that order. A "

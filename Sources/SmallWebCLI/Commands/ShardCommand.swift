@@ -4,7 +4,7 @@ internal import SmallWeb
 
 extension Command {
     static let shard = Command(
-        "shard N [FILE…]", "say to which of N workers each line of a list belongs",
+        "shard N [FILE…]", "split a list for N workers, by host",
         manual: "Prints each line of the lists with the number of its part, from 0, and a tab "
             + "before it; of standard input without a FILE, or for -. Comments and blank lines are "
             + "left out, requests in JSON stay whole. All URLs of one host and port belong to one "

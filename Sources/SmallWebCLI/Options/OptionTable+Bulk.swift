@@ -167,7 +167,7 @@ extension Option {
     /// One of several workers.
     static let workers: [Option] = [
         Option(
-            "shard", .bulk, "only URLs of the hosts of part I of N: I/N, from 0",
+            "shard", .bulk, "only URLs of part I of N, by host (from 0)",
             manual: "Fetches only URLs whose host and port belong to part I of N parts, counted "
                 + "from 0: each host has one worker, however the list is split. Lines without a "
                 + "host belong to part 0. n in records stays the position in the whole input. "
