@@ -54,12 +54,15 @@ public struct Manifest: Sendable {
         do throws(FetchError) {
             value = try JSONValue.parse(text[...])
         } catch {
-            throw ManifestReader.problem("is no JSON: \(error.message)")
+            throw ManifestReader.problem("is \(error.message)")
         }
         var reader = try ManifestReader(value, in: "")
         guard try reader.number("v", in: 1...1) != nil else {
             throw ManifestReader.problem("has no \"v\": 1")
         }
+        try reader.refuseOthers(than: [
+            "name", "version", "summary", "program", "schemes", "options", "limits",
+        ])
         name = try reader.name("name")
         guard !Self.reservedNames.contains(name) else {
             throw ManifestReader.problem("has the name \"\(name)\", which records use already")
@@ -98,13 +101,12 @@ public struct Manifest: Sendable {
             options.append(option)
             defaults[option.key] = value
         }
-        try reader.finish()
         (self.schemes, self.facts) = (schemes, facts)
         (self.options, self.defaults) = (options, defaults)
     }
 }
 
-/// Takes the members of an object, each once; what is left is unknown.
+/// Takes the members of an object, each once.
 private struct ManifestReader {
     private var members: [String: JSONValue] = [:]
     private let place: String
@@ -123,11 +125,15 @@ private struct ManifestReader {
         for member in members { self.members[member.name] = member.value }
     }
 
-    /// - Throws: `plugin` for a member that nothing has taken.
-    func finish() throws(FetchError) {
-        let unknown = members.keys.filter { !$0.hasPrefix("x-") }.sorted()
+    /// Before any other rule, since what is missing may be what was mistyped.
+    ///
+    /// - Throws: `plugin` for a member that is none of `known`.
+    func refuseOthers(than known: [String]) throws(FetchError) {
+        let unknown = members.keys.filter { !$0.hasPrefix("x-") && !known.contains($0) }.sorted()
         guard let first = unknown.first else { return }
-        throw Self.problem("has the unknown member \"\(path(first))\"")
+        var error = Self.problem("has the unknown member \"\(path(first))\"")
+        error.hint = Nearest.question(first, among: known)
+        throw error
     }
 
     private func path(_ name: String) -> String { place.isEmpty ? name : place + "." + name }
@@ -214,6 +220,7 @@ private struct ManifestReader {
         _ reader: ManifestReader
     ) throws(FetchError) -> ProgramRequest.Limits {
         var (reader, limits) = (reader, ProgramRequest.Limits())
+        try reader.refuseOthers(than: ["cpu_seconds", "memory_bytes", "files"])
         if let seconds = try reader.number("cpu_seconds", in: 1...86_400) {
             limits.processorSeconds = seconds
         }
@@ -221,7 +228,6 @@ private struct ManifestReader {
             limits.memoryBytes = bytes
         }
         if let files = try reader.number("files", in: 16...4096) { limits.descriptors = files }
-        try reader.finish()
         return limits
     }
 
@@ -233,6 +239,10 @@ private struct ManifestReader {
         _ reader: ManifestReader, plugin: String, _ summary: String
     ) throws(FetchError) -> (Scheme, Manifest.SchemeFacts) {
         var reader = reader
+        try reader.refuseOthers(than: [
+            "name", "port", "transport", "trust", "path", "input", "upload", "secure_form",
+            "identities", "mime", "server_first", "query", "summary",
+        ])
         let name = try reader.name("name")
         guard let transport = try reader.word("transport", Manifest.SchemeFacts.Transport.self)
         else { throw problem("has no \"\(reader.path("transport"))\"") }
@@ -257,7 +267,6 @@ private struct ManifestReader {
             throw problem("has a \"\(reader.path("mime"))\" that is no media type")
         }
         let ownSummary = try reader.text("summary") ?? summary
-        try reader.finish()
         let carrier: Scheme.Transport =
             switch transport {
             case .tcp: .tcp
@@ -288,6 +297,7 @@ private struct ManifestReader {
         _ reader: ManifestReader, plugin: String, example url: String
     ) throws(FetchError) -> (RequestOption, value: String?) {
         var reader = reader
+        try reader.refuseOthers(than: ["name", "value", "help", "default"])
         let name = try reader.name("name")
         let value = try reader.text("value")
         let help = try reader.text("help") ?? ""
@@ -295,7 +305,6 @@ private struct ManifestReader {
         guard standard == nil || value != nil else {
             throw problem("has a default for \"\(name)\", which is a flag")
         }
-        try reader.finish()
         let manual =
             help.prefix(1).uppercased() + help.dropFirst() + (help.hasSuffix(".") ? "" : ".")
         let option = RequestOption(

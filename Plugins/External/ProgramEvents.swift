@@ -74,7 +74,7 @@ struct ProgramEventReader {
         do throws(FetchError) {
             value = try JSONValue.parse(line[...])
         } catch {
-            throw problem("is no JSON: \(error.message)")
+            throw problem("is \(error.message)")
         }
         guard case .object = value, let type = value["type"]?.string else {
             throw problem("is no event: it has no type")

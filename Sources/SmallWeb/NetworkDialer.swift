@@ -120,9 +120,9 @@ struct NetworkDialer: Dialer {
     }
 
     private func channel(
-        _ transport: ProgramRequest.Transport
+        _ program: ProgramRequest
     ) async throws(FetchError) -> any ProgramChannel {
-        switch transport {
+        switch program.transport {
         case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
         case .stream(let endpoint):
             let transport = try makeTransport(endpoint)

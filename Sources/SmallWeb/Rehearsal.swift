@@ -120,12 +120,12 @@ private struct RehearsalRunner: ProgramRunner {
         let (stage, network) = (stage, network)
         let exchange = ProgramExchange(
             on: network.loop, by: .never,
-            .init { transport throws(FetchError) in
-                if case .stream(let endpoint) = transport {
+            .init { program throws(FetchError) in
+                if case .stream(let endpoint) = program.transport {
                     stage.rehearsal.endpoint = endpoint
                     stage.rehearsal.way = try network.way(to: endpoint)
                 }
-                if case .datagrams(let endpoint) = transport {
+                if case .datagrams(let endpoint) = program.transport {
                     stage.rehearsal.endpoint = endpoint
                     stage.rehearsal.way = try network.way(to: endpoint)
                 }

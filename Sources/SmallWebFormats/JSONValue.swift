@@ -244,7 +244,12 @@ private struct JSONParser {
     }
 
     private func problem(_ what: String) -> FetchError {
-        FetchError(
-            .usage, .input, "not JSON: \(what) (byte \(index - text.startIndex + 1))")
+        var place = "byte \(index - text.startIndex + 1)"
+        if text.contains(ASCII.lineFeed) {
+            let lines = text[..<index].split(
+                separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+            place = "line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
+        }
+        return FetchError(.usage, .input, "not JSON: \(what) (\(place))")
     }
 }

@@ -7,6 +7,8 @@ package import SmallWebCore
 ///     url    gopher://example.test/0/a     what to fetch, verbatim
 ///     input  TEXT                          the answer to a prompt, with escapes
 ///     raw                                  ask for the wire's bytes
+///     head                                 ask for the head alone
+///     items  no                            ask for no items
 ///     option NAME VALUE                    an option of the plugin; a flag has no value
 ///     upload TEXT                          what is stored, with escapes
 ///     limit  line 80                       `line` or `held`, in bytes
@@ -41,6 +43,8 @@ package struct WireCase: Sendable, CustomStringConvertible {
     package var url = ""
     package var input: [UInt8]?
     package var isRaw = false
+    package var wantsHeadAlone = false
+    package var wantsItems = true
     package var limits = Limits()
     /// `no` for cases that must end before connecting; `nil` for anywhere.
     package var dial: String?
@@ -56,6 +60,8 @@ package struct WireCase: Sendable, CustomStringConvertible {
     package var hasWholeParts = false
     package var events: [String] = []
     package var error: Outcome?
+    /// Where each word stands, counted from 1.
+    private var lineNumbers: [String: [Int]] = [:]
 
     package var description: String { name }
 
@@ -67,7 +73,7 @@ package struct WireCase: Sendable, CustomStringConvertible {
             .enumerated()
         where !line.isEmpty && !line.hasPrefix("#") {
             do {
-                try take(line)
+                try take(line, index + 1)
             } catch let problem as Malformed {
                 throw Malformed(why: "\(name):\(index + 1): \(problem.why)")
             }
@@ -80,13 +86,18 @@ package struct WireCase: Sendable, CustomStringConvertible {
         package init(why: String) { self.why = why }
     }
 
-    private mutating func take(_ line: Substring) throws {
+    private mutating func take(_ line: Substring, _ number: Int) throws {
         let word = line.prefix { $0 != " " }
+        lineNumbers[String(word), default: []].append(number)
         let value = String(line.dropFirst(word.count).drop { $0 == " " })
         switch word {
         case "url": url = value
         case "input": input = try Self.unescape(value)
         case "raw": isRaw = true
+        case "head": wantsHeadAlone = true
+        case "items":
+            guard value == "no" else { throw Malformed(why: "items no") }
+            wantsItems = false
         case "limit": try limit(value)
         case "dial": dial = value
         case "option":
@@ -106,7 +117,13 @@ package struct WireCase: Sendable, CustomStringConvertible {
         case "cut":
             guard value == "any" else { throw Malformed(why: "cut any") }
             hasWholeParts = true
-        case "=": events.append(value)
+        case "=":
+            do throws(FetchError) {
+                _ = try JSONValue.parse(Array(value.utf8)[...])
+            } catch {
+                throw Malformed(why: error.message)
+            }
+            events.append(value)
         case "close":
             guard let close = Close(rawValue: value) else {
                 throw Malformed(why: "no such close: \(value)")
@@ -162,6 +179,30 @@ package struct WireCase: Sendable, CustomStringConvertible {
 }
 
 extension WireCase {
+    /// The line of a word that is there once.
+    package func line(of word: String) -> Int? { lineNumbers[word]?.last }
+
+    /// The line of an event; `nil` behind the last one.
+    package func line(ofEvent index: Int) -> Int? {
+        lineNumbers["="].flatMap { $0.indices.contains(index) ? $0[index] : nil }
+    }
+
+    /// The lines of ``steps``.
+    package var stepLines: [Int] {
+        ((lineNumbers[">"] ?? []) + (lineNumbers["<"] ?? [])).sorted()
+    }
+
+    /// The line that has a byte of the request; the last one of it for a byte behind them.
+    package func line(ofRequestByte offset: Int) -> Int? {
+        var (end, last) = (0, Int?.none)
+        for (step, line) in zip(steps, stepLines) {
+            guard case .request(let bytes) = step else { continue }
+            (end, last) = (end + bytes.count, line)
+            if offset < end { break }
+        }
+        return last
+    }
+
     /// The request as the fetcher would make it, for an ASCII host.
     ///
     /// - Throws: What is wrong with the URL; `unsupported-scheme`.
@@ -174,6 +215,8 @@ extension WireCase {
             uri: scheme.pathForm == .opaque ? uri : uri.removingDotSegments(), scheme: scheme,
             input: input, limits: limits)
         request.wantsRawBody = isRaw
+        request.wantsHeadAlone = wantsHeadAlone
+        request.wantsItems = wantsItems
         for option in options {
             request.options[option.name] = option.value.map { .text($0) } ?? .flag(true)
         }

@@ -32,7 +32,7 @@ package struct PluginFolder: Sendable {
         do throws(FetchError) {
             try check(path)
             let file = path + "/plugin.json"
-            try check(file)
+            try check(path, "plugin.json")
             let text: [UInt8]
             do throws(SystemError) {
                 let number = try systemCall { open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
@@ -46,9 +46,11 @@ package struct PluginFolder: Sendable {
             }
             let manifest = try Manifest(parsing: text)
             for word in manifest.program where word.hasPrefix("./") {
-                try check(path + word.dropFirst(1))
+                try check(path, String(word.dropFirst(2)))
             }
-            if let program = manifest.program.first, program.hasPrefix("/") { try check(program) }
+            if let program = manifest.program.first, program.hasPrefix("/") {
+                try check(path, program)
+            }
             return manifest
         } catch {
             throw FetchError(
@@ -57,19 +59,23 @@ package struct PluginFolder: Sendable {
     }
 
     /// What others can write, others can make run.
-    private static func check(_ path: String) throws(FetchError) {
+    ///
+    /// - Parameter part: Absolute or below `folder`; `nil` for itself.
+    private static func check(_ folder: String, _ part: String? = nil) throws(FetchError) {
+        let path = part.map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" } ?? folder
         var facts = stat()
         do throws(SystemError) {
             _ = try systemCall { stat(path, &facts) }
         } catch {
-            throw FetchError(.plugin, .plugin, "\(path): \(error.sentence)")
+            throw FetchError(
+                .plugin, .plugin, (part.map { $0 + ": " } ?? "") + error.sentence)
         }
         guard facts.st_uid == getuid() || facts.st_uid == 0 else {
-            throw FetchError(.plugin, .plugin, "\(path) belongs to another user")
+            throw FetchError(.plugin, .plugin, "\(part ?? "it") belongs to another user")
         }
         guard facts.st_mode & 0o022 == 0 else {
             throw FetchError(
-                .plugin, .plugin, "others can write \(path)", hint: "chmod go-w '\(path)'")
+                .plugin, .plugin, "others can write \(part ?? "it")", hint: "chmod go-w '\(path)'")
         }
     }
 }

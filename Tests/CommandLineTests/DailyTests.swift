@@ -169,6 +169,17 @@ import Testing
         #expect(words.isSuperset(of: RecordFields.all))
     }
 
+    /// A page's name, or what is about plugins in the plural.
+    @Test(arguments: [
+        ("smallweb-wire", "wire"), ("smallweb-json", "json"), ("smallweb-get", "get"),
+        ("smallweb-plugin", "plugin"), ("plugins", "plugin"),
+    ])
+    func helpKnowsWhatElseThingsAreCalled(_ name: String, _ other: String) throws {
+        let text = try Smallweb().run(["help", name]).text
+        let expected = try Smallweb().run(["help", other]).text
+        #expect(!text.isEmpty && text == expected)
+    }
+
     @Test func anOptionThatACommandHasNoUseForIsRefused() throws {
         let result = try Smallweb().run(["schemes", "--output", "x"])
         #expect(result.status == 2)

@@ -7,6 +7,8 @@ struct PluginDocument {
     /// Indented lines, by what they are.
     enum Part {
         case program(String)
+        /// What a program in sh may have in the place of its last line.
+        case ending(String)
         case manifest(String)
         /// What a program says.
         case events([String])
@@ -48,6 +50,7 @@ struct PluginDocument {
         let text = lines.joined(separator: "\n") + "\n"
         let values = lines.map { try? JSON.parse($0) }
         if lines[0].hasPrefix("#!") { return .program(text) }
+        if lines[0].hasPrefix("n=$(") { return .ending(text) }
         if (try? JSON.parse(text))?["program"] != nil { return .manifest(text) }
         if values.allSatisfy({ $0?["type"] != nil }) { return .events(lines) }
         if values.allSatisfy({ $0?["event"] != nil }) { return .expectations(lines) }
@@ -101,6 +104,25 @@ struct PluginDocumentTests {
             count += 1
         }
         #expect(count == 3, "a quoted program, manifest or fixture that this test does not run")
+        try test("nex")
+    }
+
+    /// The other ending of the program that is quoted makes an error of an empty reply.
+    @Test func theOtherEndingOfTheProgramPasses() throws {
+        var program: [Substring] = []
+        for part in try parts() {
+            switch part {
+            case .program(let text): program = text.split(separator: "\n").dropLast()
+            case .ending(let text): program.append(Substring(text))
+            case .manifest(let text): try write(text, to: "nex/plugin.json")
+            case .fixture(let text): try write(text, to: "nex/fixtures/page.wire")
+            default: continue
+            }
+        }
+        #expect(program.count == 3)
+        try write(program.joined(separator: "\n"), to: "nex/nex")
+        let fixture = "url nex://example.test/\n> /\\r\\n\nerror empty-reply\n"
+        try write(fixture, to: "nex/fixtures/empty.wire")
         try test("nex")
     }
 

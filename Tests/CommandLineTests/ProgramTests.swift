@@ -167,6 +167,16 @@ struct ProgramTests {
         #expect(result.text.contains("127.0.0.1:70"))
     }
 
+    @Test func anOpaquePathReachesTheProgramAsItIs() throws {
+        let tell = #"printf '%s %s %s' "$SMALLWEB_PATH" "$SMALLWEB_SELECTOR" "$SMALLWEB_QUERY" >&4"#
+        let plain = try plugin(tell)
+        #expect(try get(plain, "trial://h/a%20b?x").text == "/a%20b /a b x")
+        #expect(try get(plain, "trial://h").text == "  ")
+        let opaque = try plugin(
+            tell, scheme: #""transport": "none", "port": 0, "path": "opaque""#, name: "other")
+        #expect(try get(opaque, "other://h/d:a/../b//c").text == "/d:a/../b//c /d:a/../b//c ")
+    }
+
     @Test func limitsEndAProgramLikeAServer() throws {
         let silent = try plugin("echo 'prntf: not found' >&2; sleep 100")
         let result = try get(silent, "--read-timeout", "0.3", "trial://h/")
@@ -197,7 +207,7 @@ struct ProgramTests {
         #expect(try smallweb.run(["trial://h/"]).text == "found\n")
         #expect(try smallweb.run(["get", "--trial-all", "trial://h/"]).text == "found\n")
         let broken = try smallweb.run(["broken://h/"])
-        #expect(broken.status == 110 && broken.errors.contains("no JSON"), "\(broken.errors)")
+        #expect(broken.status == 110 && broken.errors.contains("is not JSON"), "\(broken.errors)")
         #expect(try smallweb.run(["other://h/"]).status == 1)
         #expect(try smallweb.run(["schemes"]).text.contains("\ntrial\t0\tnone\t"))
         #expect(try smallweb.run(["help", "get"]).text.contains("--trial-all"))
@@ -205,7 +215,7 @@ struct ProgramTests {
         let list = try smallweb.run(["plugin", "list"]).text.split(separator: "\n")
         #expect(
             list.contains { $0.hasPrefix("trial\tprogram\ttrial\t1.2\t") && $0.hasSuffix("\t") })
-        #expect(list.contains { $0.hasPrefix("broken\tprogram\t\t\t") && $0.contains("no JSON") })
+        #expect(list.contains { $0.hasPrefix("broken\tprogram\t\t\t") && $0.contains("not JSON") })
         #expect(list.contains("nex\tbuilt-in\tnex\t\t\t"))
         let records = try smallweb.run(["plugin", "list", "--json"])
         #expect(records.text.contains(#""name":"trial","kind":"program","schemes":["trial"]"#))

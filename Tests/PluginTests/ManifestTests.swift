@@ -45,7 +45,9 @@ internal import Testing
         (#""transport": "tcp""#, #""transport": "sctp""#, "transport"),
         (#""transport": "tcp", "#, "", "transport"),
         (#""mime": "text/plain""#, #""mime": "nonsense""#, "mime"),
-        (#""mime""#, #""mine""#, "schemes.mine"), (#""x-more""#, #""more""#, "\"more\""),
+        (#""mime""#, #""mine""#, "schemes.mine"), (#""port""#, #""prot""#, "schemes.prot"),
+        (#""program""#, #""programs""#, "unknown member \"programs\""),
+        (#""x-more""#, #""more""#, "\"more\""),
         (#""trust": "ca""#, #""trust": "none""#, "trust"),
         (#""mime": "text/plain""#, #""trust": "tofu""#, "TLS"),
         (#""input": true"#, #""input": 1"#, "input"),
@@ -61,6 +63,12 @@ internal import Testing
         }
         #expect(
             error?.outcome == .plugin && error?.message.contains(word) == true, "\(error as Any)")
+    }
+
+    @Test func aMistypedMemberHasANearestOne() {
+        let text = Self.good.replacing("\"port\"", with: "\"prot\"", maxReplacements: 1)
+        let error = #expect(throws: FetchError.self) { try Manifest(parsing: Array(text.utf8)) }
+        #expect(error?.hint == "did you mean port?")
     }
 
     private func events(_ text: String, step: Int = .max) throws -> [String] {

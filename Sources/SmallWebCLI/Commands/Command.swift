@@ -296,7 +296,7 @@ struct Command: Sendable {
             try StandardStream.output.write(line + "\n")
         }
         return 0
-    }.or("plugins")
+    }
 }
 
 /// The program: arguments in, exit status out.

@@ -14,10 +14,13 @@ extension Command {
         ],
         operands: [.topic], takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
-        guard let name = operands.first else {
+        guard let operand = operands.first else {
             try StandardStream.output.write(Help.summary)
             return 0
         }
+        // The name of a manual page means what it is about.
+        let prefix = "smallweb-"
+        let name = operand.hasPrefix(prefix) ? String(operand.dropFirst(prefix.count)) : operand
         if let topic = Help.topics.first(where: { $0.name == name }) {
             try StandardStream.output.write(topic.text())
             return 0

@@ -15,7 +15,8 @@ extension Command {
             ("smallweb plugin list", "All plugins"),
             ("smallweb plugin show gemini", "What one of them is"),
         ],
-        actions: PluginCommand.actions + PluginCommand.kit)
+        actions: PluginCommand.actions + PluginCommand.kit
+    ).or("plugins")
 }
 
 /// `smallweb plugin`: what speaks the protocols.

@@ -8,8 +8,9 @@ struct Comparison {
     private let keepsDatagrams: Bool
     private(set) var lines: [String] = []
 
-    /// Of one text in a report.
-    private static let shownMax = 400
+    /// Bytes of one text in a report; of a longer one, those before and behind the first that
+    /// differs.
+    private static let (shownMax, before, behind) = (200, 40, 80)
 
     init(_ wire: WireCase, keepsDatagrams: Bool) {
         self.wire = wire
@@ -18,13 +19,40 @@ struct Comparison {
 
     mutating func note(_ line: String) { lines.append(line) }
 
-    private mutating func differ(_ what: String, _ expected: String, _ seen: String) {
-        lines.append("\(what), expected: \(Self.shown(expected))")
-        lines.append("\(what), seen:     \(Self.shown(seen))")
+    private mutating func differ(
+        _ what: String, at line: Int?, _ expected: String, _ seen: String
+    ) {
+        differ(what, at: line, Array(expected.utf8), Array(seen.utf8)) {
+            String(decoding: $0, as: UTF8.self)
+        }
     }
 
-    private static func shown(_ text: String) -> String {
-        text.count > shownMax ? "\(text.prefix(shownMax))… (\(text.utf8.count) bytes)" : text
+    /// - Parameters:
+    ///   - line: Of the fixture.
+    ///   - text: What is shown of bytes.
+    private mutating func differ(
+        _ what: String, at line: Int?, _ expected: [UInt8], _ seen: [UInt8],
+        as text: (ArraySlice<UInt8>) -> String = Comparison.escaped
+    ) {
+        var what = (line.map { "\(wire.name):\($0): " } ?? "") + what
+        let same = zip(expected, seen).prefix { $0 == $1 }.count
+        let isLong = max(expected.count, seen.count) > Self.shownMax
+        if isLong { what += ", from byte \(same + 1)" }
+        for (word, bytes) in [("expected: ", expected), ("seen:     ", seen)] {
+            let part = isLong ? Self.part(of: bytes, around: same) : bytes[...]
+            lines.append(
+                "\(what), \(word)" + (part.startIndex > 0 ? "…" : "") + text(part)
+                    + (part.endIndex < bytes.count ? "…" : "")
+                    + (isLong ? " (\(bytes.count) bytes)" : ""))
+        }
+    }
+
+    /// No character of it is cut.
+    private static func part(of bytes: [UInt8], around offset: Int) -> ArraySlice<UInt8> {
+        var (start, end) = (max(0, offset - before), min(bytes.count, offset + behind))
+        while start > 0 && bytes[start] & 0xC0 == 0x80 { start -= 1 }
+        while end < bytes.count && bytes[end] & 0xC0 == 0x80 { end += 1 }
+        return bytes[start..<end]
     }
 
     // MARK: The whole reply
@@ -33,12 +61,12 @@ struct Comparison {
     /// the program says both in one breath.
     mutating func checkWhole(_ played: Played) {
         if played.error?.outcome != wire.error {
-            differ("error", Self.text(wire.error, nil), Self.text(played.error?.outcome, played))
+            differ(
+                "error", at: wire.line(of: "error"), Self.text(wire.error, nil),
+                Self.text(played.error?.outcome, played))
         }
         checkPlace(played)
-        if played.sent != wire.request {
-            differ("sent", Self.escaped(wire.request), Self.escaped(played.sent))
-        }
+        if played.sent != wire.request { differSent(played) }
         let (expected, seen) = (wire.events, played.lines)
         if wire.error == nil && played.error == nil {
             for index in 0..<max(expected.count, seen.count) {
@@ -47,7 +75,15 @@ struct Comparison {
                     index < seen.count ? seen[index] : nil
                 )
                 if Self.agree(pair.0, pair.1) { continue }
-                differ("event \(index + 1)", pair.0 ?? "none", pair.1 ?? "none")
+                let line = wire.line(ofEvent: index)
+                let bodies = (pair.0.flatMap(Self.body), pair.1.flatMap(Self.body))
+                if let expected = bodies.0, let seen = bodies.1,
+                    max(expected.count, seen.count) > Self.shownMax
+                {
+                    differ("event \(index + 1), body", at: line, expected, seen)
+                } else {
+                    differ("event \(index + 1)", at: line, pair.0 ?? "none", pair.1 ?? "none")
+                }
             }
         } else if wire.error != nil {
             checkBeginning(played)
@@ -58,8 +94,13 @@ struct Comparison {
         guard let dial = wire.dial else { return }
         let expected = dial == "no" ? [] : [dial]
         if played.dialled != expected {
-            differ("connection", dial, played.dialled.first ?? "no")
+            differ("connection", at: wire.line(of: "dial"), dial, played.dialled.first ?? "no")
         }
+    }
+
+    private mutating func differSent(_ played: Played) {
+        let same = zip(wire.request, played.sent).prefix { $0 == $1 }.count
+        differ("sent", at: wire.line(ofRequestByte: same), wire.request, played.sent)
     }
 
     private static func text(_ outcome: Outcome?, _ played: Played?) -> String {
@@ -71,14 +112,18 @@ struct Comparison {
     // MARK: A part of it
 
     /// A part gives a beginning of the body and is never taken for the whole.
-    mutating func checkCut(_ played: Played) {
-        if !wire.request.starts(with: played.sent) {
-            differ("sent", Self.escaped(wire.request), Self.escaped(played.sent))
-        }
+    ///
+    /// - Parameter count: Of bytes or datagrams, what there was of the reply.
+    mutating func checkCut(_ played: Played, after count: Int) {
+        if !wire.request.starts(with: played.sent) { differSent(played) }
         if wire.hasWholeParts { return }
         checkBody(played)
         guard played.completeness == .complete, !isWholeAllTheSame(played) else { return }
-        differ("end", "not complete, since the reply is cut", "complete")
+        differ("end", at: nil, "not complete, since the reply is cut", "complete")
+        guard !keepsDatagrams else { return }
+        note(
+            "the last \(wire.reply.count - count) bytes of the reply never came: "
+                + "leave out of a fixture what its program does not read")
     }
 
     /// Whether nothing was lost: what was cut off is a copy of a datagram, or follows a refusal.
@@ -96,14 +141,19 @@ struct Comparison {
         for (index, seen) in played.events.enumerated() {
             let wanted = index < expected.count ? expected[index] : nil
             if Self.agree(wanted, seen) { continue }
-            differ("event \(index + 1)", wanted ?? "none", seen)
+            differ("event \(index + 1)", at: line(of: wanted), wanted ?? "none", seen)
         }
+    }
+
+    private func line(of event: String?) -> Int? {
+        wire.events.firstIndex { $0 == event }.flatMap(wire.line(ofEvent:))
     }
 
     private mutating func checkBody(_ played: Played) {
         let body = wire.events.compactMap(Self.body).first ?? []
         if !body.starts(with: played.body) {
-            differ("body", "a beginning of " + Self.escaped(body), Self.escaped(played.body))
+            let line = line(of: wire.events.first { Self.body(of: $0) != nil })
+            differ("beginning of the body", at: line, body, played.body)
         }
     }
 
@@ -156,10 +206,13 @@ struct Comparison {
     }
 
     /// As a fixture has it.
-    private static func escaped(_ bytes: [UInt8]) -> String {
+    private static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
+        guard !bytes.isEmpty else { return "nothing" }
+        guard let valid = String(validating: bytes, as: UTF8.self) else {
+            return bytes.map { "\\x" + [$0].hex.uppercased() }.joined()
+        }
         var text = ""
-        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars
-        where String(validating: bytes, as: UTF8.self) != nil {
+        for scalar in valid.unicodeScalars {
             switch scalar {
             case "\r": text += "\\r"
             case "\n": text += "\\n"
@@ -168,7 +221,6 @@ struct Comparison {
             default: text.unicodeScalars.append(scalar)
             }
         }
-        if !text.isEmpty || bytes.isEmpty { return bytes.isEmpty ? "nothing" : text }
-        return bytes.map { "\\x" + [$0].hex.uppercased() }.joined()
+        return text
     }
 }

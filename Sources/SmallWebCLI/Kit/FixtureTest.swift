@@ -11,6 +11,8 @@ struct FixtureTest: Sendable {
         let name: String
         /// In which play it failed, and lines that say how; `nil` when it passed.
         var failure: (play: String, lines: [String])?
+        /// Why its program cannot run at all.
+        var refusal: FetchError?
     }
 
     let plugin: any ProtocolHandler
@@ -25,13 +27,17 @@ struct FixtureTest: Sendable {
     private static let parallelMax = 2
 
     /// - Parameter onReport: Called in the order of the fixtures.
+    /// - Throws: `plugin` when the program cannot run; what `onReport` throws.
     func run(
         _ fixtures: [(name: String, text: [UInt8])], on loop: EventLoop,
         onReport: (Report) throws(FetchError) -> Void
     ) async throws(FetchError) {
         for start in stride(from: 0, to: fixtures.count, by: Self.parallelMax) {
             let some = fixtures[start..<min(start + Self.parallelMax, fixtures.count)]
-            for report in await reports(some, on: loop) { try onReport(report) }
+            for report in await reports(some, on: loop) {
+                if let refusal = report.refusal { throw refusal }
+                try onReport(report)
+            }
         }
     }
 
@@ -63,11 +69,14 @@ struct FixtureTest: Sendable {
         }
         var report = Report(name: fixture.name)
         for play in plays(of: wire) {
-            let lines = await differences(wire, play, on: loop)
-            guard lines.isEmpty else {
+            do throws(FetchError) {
+                let lines = try await differences(wire, play, on: loop)
+                if lines.isEmpty { continue }
                 report.failure = (play.description, lines)
-                break
+            } catch {
+                report.refusal = error
             }
+            break
         }
         return report
     }
@@ -106,9 +115,10 @@ struct FixtureTest: Sendable {
     // MARK: One play
 
     /// - Returns: What was expected and what was seen, as lines; empty when they agree.
+    /// - Throws: Why the program cannot run.
     private func differences(
         _ wire: WireCase, _ play: Play, on loop: EventLoop
-    ) async -> [String] {
+    ) async throws(FetchError) -> [String] {
         let deadline = Instant.after(seconds: Self.seconds)
         let server = ScriptedServer(wire, play, keepsDatagrams: keepsDatagrams(wire))
         let dialer = ScriptedDialer(server, on: loop, by: deadline)
@@ -128,13 +138,15 @@ struct FixtureTest: Sendable {
                 }
             }
         } catch {
+            // What a running program does wrong is no error of the system.
+            if error.outcome == .plugin && error.errnoName != nil { throw error }
             played.error = error
         }
         played.sent = server.sent
         played.dialled = dialer.dialled
         var comparison = Comparison(wire, keepsDatagrams: keepsDatagrams(wire))
-        if case .cut = play {
-            comparison.checkCut(played)
+        if case .cut(let count, _) = play {
+            comparison.checkCut(played, after: count)
         } else {
             comparison.checkWhole(played)
         }
@@ -142,6 +154,9 @@ struct FixtureTest: Sendable {
             comparison.note("the program did not end within \(Int(Self.seconds)) s")
         }
         guard !comparison.lines.isEmpty else { return [] }
+        if played.error?.outcome == .timeout, let awaited = server.awaited {
+            comparison.note(awaited)
+        }
         let words = String(decoding: said.suffix(2000), as: UTF8.self)
         for line in words.split(separator: "\n").suffix(5) {
             comparison.note("the program said: \(line)")

@@ -88,7 +88,8 @@ extension PluginCommand {
         guard folder.path != resolvingLinks(path) else {
             throw usageError("\(folder.path) is where your plugins are already")
         }
-        if try test(folder, settings) == 0 {
+        let count = try test(folder, showsPassed: false, settings)
+        if count == 0 {
             Messages(settings.messages).warning("the plugin has no fixtures: nothing was tested")
         }
         try show(folder, at: archive ?? folder.path)
@@ -117,7 +118,8 @@ extension PluginCommand {
             throw error
         }
         if isThere { try PluginTree.remove(old) }
-        try StandardStream.output.write("added as \(TerminalText.escapeLine(path))\n")
+        let passed = count == 0 ? "" : ", fixtures passed: \(count)"
+        try StandardStream.output.write("added as \(TerminalText.escapeLine(path))\(passed)\n")
     }
 
     private static func remove(_ name: String, _ settings: Settings) throws(FetchError) {

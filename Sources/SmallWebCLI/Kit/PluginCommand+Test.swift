@@ -63,16 +63,20 @@ extension PluginCommand {
             hint: "DIR/bin/smallweb plugin test \(name)")
     }
 
+    /// - Parameter showsPassed: Whether what passes has a line as well.
     /// - Returns: How many fixtures there are, all of which passed.
     /// - Throws: `plugin` when one did not.
-    static func test(_ folder: PluginFolder, _ settings: Settings) throws(FetchError) -> Int {
+    static func test(
+        _ folder: PluginFolder, showsPassed: Bool = true, _ settings: Settings
+    ) throws(FetchError) -> Int {
         try run(
             FixtureTest(plugin: try folder.handler()), of: folder.name,
-            in: folder.path + "/fixtures", settings)
+            in: folder.path + "/fixtures", showsPassed: showsPassed, settings)
     }
 
     private static func run(
-        _ test: FixtureTest, of plugin: String, in place: String, _ settings: Settings
+        _ test: FixtureTest, of plugin: String, in place: String, showsPassed: Bool = true,
+        _ settings: Settings
     ) throws(FetchError) -> Int {
         var fixtures: [(name: String, text: [UInt8])] = []
         for name in DirectoryListing.names(in: place) where name.hasSuffix(".wire") {
@@ -86,7 +90,7 @@ extension PluginCommand {
                     if report.failure != nil { failures += 1 }
                     if settings.records.areWanted {
                         try writeRecord { $0.members(of: report, plugin) }
-                    } else {
+                    } else if showsPassed || report.failure != nil {
                         try StandardStream.output.write(text(of: report))
                     }
                 }

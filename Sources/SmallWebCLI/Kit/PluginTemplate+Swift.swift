@@ -22,6 +22,7 @@ extension PluginTemplate {
         ##"""
         a path on a line; the reply is a line with 20 and a type, or with 40 and
         // a reason, and then the page, up to its end. `make` compiles it.
+        \##(note("//"))
         import Glibc
 
         func write(_ bytes: some Collection<UInt8>, to descriptor: Int32) {

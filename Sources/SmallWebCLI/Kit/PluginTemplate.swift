@@ -18,6 +18,11 @@ struct PluginTemplate {
 
     /// - Throws: `usage` when a plugin cannot have that name.
     init(_ name: String, _ language: Language) throws(FetchError) {
+        guard name != "fixtures" else {
+            throw usageError(
+                "a plugin cannot be called \"fixtures\": its program would have the name of their "
+                    + "folder", hint: "smallweb plugin new dict")
+        }
         self.name = name
         self.language = language
         do throws(FetchError) {
@@ -40,7 +45,7 @@ struct PluginTemplate {
             case .python: [python] + repliesWithStatus
             case .swift: swift + repliesWithStatus
             }
-        return [File(path: "plugin.json", text: manifest)] + program
+        return [File(path: "plugin.json", text: manifest), refused] + program
     }
 
     /// What makes the program, where it is not there yet.
@@ -56,6 +61,30 @@ struct PluginTemplate {
         """
     }
 
+    /// Of what is never asked for.
+    private var refused: File {
+        File(
+            path: "fixtures/bad-url.wire",
+            text: """
+                # No line break in a path reaches the program. A URL that the program itself refuses
+                # has the same fixture; with server_first its server is dialled all the same.
+                url    \(name)://example.test/a%0Ab
+                dial   no
+                error  bad-url
+
+                """)
+    }
+
+    /// What else a manifest may say, as comments.
+    private static let manifestNote = [
+        #""server_first": true in plugin.json says that the server speaks first,"#,
+        #""path": "opaque" that .. and / mean nothing special in a path."#,
+    ]
+
+    func note(_ mark: String) -> String {
+        Self.manifestNote.map { mark + " " + $0 }.joined(separator: "\n")
+    }
+
     private var shell: [File] {
         [
             File(
@@ -63,6 +92,7 @@ struct PluginTemplate {
                 text: """
                     #!/bin/sh
                     # \(name): a path on a line; the reply is the page, up to its end.
+                    \(note("#"))
                     printf '%s\\r\\n' "${SMALLWEB_PATH:-/}"
                     exec cat >&4
 
@@ -83,10 +113,12 @@ struct PluginTemplate {
             File(
                 path: "fixtures/root.wire",
                 text: """
-                    # No path is the root, and a page may be empty.
+                    # No path is the root.
                     url    \(name)://example.test
                     >      /\\r\\n
+                    <      Root\\n
                     =      {"event":"head","class":"success","mime":"text/plain"}
+                    =      {"event":"body","text":"Root\\n"}
                     =      {"event":"end","completeness":"unverified"}
 
                     """),
@@ -100,6 +132,7 @@ struct PluginTemplate {
                 #!/usr/bin/python3 -IS
                 \"""\(name): a path on a line; the reply is a line with 20 and a type, or with
                 40 and a reason, and then the page, up to its end.\"""
+                \(note("#"))
                 import json
                 import os
                 import sys

@@ -28,9 +28,17 @@ enum Play: Sendable, Hashable, CustomStringConvertible {
 final class ScriptedServer: ProgramChannel {
     /// What it says, and after how many bytes of the request.
     private struct Piece {
-        var after: Int
+        let after: Int
+        /// Of the fixture, where it begins.
+        let line: Int
         var bytes: ArraySlice<UInt8>
+
+        func part(_ bytes: ArraySlice<UInt8>) -> Piece {
+            Piece(after: after, line: line, bytes: bytes)
+        }
     }
+
+    private let wire: WireCase
 
     private var pieces: [Piece] = []
     /// After how many bytes of the request it ends.
@@ -43,15 +51,16 @@ final class ScriptedServer: ProgramChannel {
     private static let singleBytesMax = 512
 
     init(_ wire: WireCase, _ play: Play, keepsDatagrams: Bool) {
+        self.wire = wire
         var before = 0
-        for step in wire.steps {
+        for (step, line) in zip(wire.steps, wire.stepLines) {
             switch step {
             case .request(let bytes): before += bytes.count
             case .reply(let bytes):
                 if !keepsDatagrams, pieces.last?.after == before {
                     pieces[pieces.count - 1].bytes += bytes
                 } else {
-                    pieces.append(Piece(after: before, bytes: bytes[...]))
+                    pieces.append(Piece(after: before, line: line, bytes: bytes[...]))
                 }
             }
         }
@@ -74,8 +83,8 @@ final class ScriptedServer: ProgramChannel {
     private static func bytes(_ piece: Piece) -> [Piece] {
         let first = piece.bytes.prefix(singleBytesMax)
         let rest = piece.bytes.dropFirst(singleBytesMax)
-        return first.indices.map { Piece(after: piece.after, bytes: first[$0...$0]) }
-            + (rest.isEmpty ? [] : [Piece(after: piece.after, bytes: rest)])
+        return first.indices.map { piece.part(first[$0...$0]) }
+            + (rest.isEmpty ? [] : [piece.part(rest)])
     }
 
     /// What is before an offset of all that is said, and what is behind.
@@ -85,10 +94,10 @@ final class ScriptedServer: ProgramChannel {
             let count = min(room, piece.bytes.count)
             room -= count
             if count > 0 {
-                before.append(Piece(after: piece.after, bytes: piece.bytes.prefix(count)))
+                before.append(piece.part(piece.bytes.prefix(count)))
             }
             if count < piece.bytes.count {
-                behind.append(Piece(after: piece.after, bytes: piece.bytes.dropFirst(count)))
+                behind.append(piece.part(piece.bytes.dropFirst(count)))
             }
         }
         return [before, behind]
@@ -98,6 +107,15 @@ final class ScriptedServer: ProgramChannel {
     var isUsed: Bool { !sent.isEmpty || given > 0 }
 
     var isPaced: Bool { true }
+
+    /// What it has not been sent, and what it holds back for that.
+    var awaited: String? {
+        guard sent.count < pieces.first?.after ?? endsAfter,
+            let line = wire.line(ofRequestByte: sent.count)
+        else { return nil }
+        let next = pieces.first.map { "it sent line \($0.line)" } ?? "it ended"
+        return "the server waited for line \(line) (>) before \(next)"
+    }
 
     /// Whether it has something to say now, if only its end.
     var isReadable: Bool {
@@ -165,7 +183,8 @@ private final class ScriptedStream: StreamTransport {
 final class ScriptedDialer: Dialer {
     let server: ScriptedServer
     private var endpoint: Endpoint?
-    /// Whether the plugin has asked for the connection, and not a timer.
+    /// Whether the plugin has asked for the connection, by itself or in its manifest, and not a
+    /// timer.
     private var isWanted = false
     private let loop: EventLoop
     private let deadline: Instant
@@ -200,8 +219,9 @@ final class ScriptedDialer: Dialer {
     func runner() -> any ProgramRunner {
         ProgramExchange(
             on: loop, by: deadline,
-            .init { [self] transport throws(FetchError) in
-                switch transport {
+            .init { [self] program throws(FetchError) in
+                isWanted = program.isServerFirst
+                switch program.transport {
                 case .none: break
                 case .stream(let endpoint), .datagrams(let endpoint): self.endpoint = endpoint
                 }

@@ -96,6 +96,7 @@ enum Help {
         ("json", "records, and requests as records", { json }),
         ("environment", "variables that count", { environment }),
         ("patterns", "where * stands for something", { patterns }),
+        ("wire", "fixtures of plugins", { wire }),
     ]
 
     /// What is not in the manual page that has it all.
@@ -156,6 +157,26 @@ enum Help {
                            own braces make several URLs: gemini://example.org/{a,b}
 
         """
+
+    private static let wire = #"""
+        A file fixtures/NAME.wire of a plugin holds one exchange. Its lines:
+
+          url     what is fetched              dial    its host and port, or no
+          >       what the program sends       <       what the server answers
+          =       an event, as JSON            error   an outcome; the exchange fails
+          input   of --data or a prompt        upload  what 'put' stores
+          option  a name and a value           head    without a value: the head alone
+          raw     without a value: undecoded   items   no: none are wanted
+          close   how the server ends          cut     any: a part may be a whole
+          limit   of a line, or of memory      #       a comment
+
+        In input, upload, > and < the escapes are \r \n \t \\ \xNN.
+
+          smallweb plugin test ./hello    replays those of the folder hello
+
+        In full: man smallweb-wire. On plugins: man 7 smallweb-plugin.
+
+        """#
 
     static var exitStatus: String {
         var text = "Exit status, outcome, and when:\n\n"

@@ -27,15 +27,14 @@ package struct ProgramExchange: ProgramRunner {
     /// What the network's side does for it.
     package struct Network {
         /// Connects to the server.
-        let connect: (ProgramRequest.Transport) async throws(FetchError) -> any ProgramChannel
+        let connect: (ProgramRequest) async throws(FetchError) -> any ProgramChannel
         /// Called with what has gone out, and with how much has come in.
         let onSent: (_ bytes: [UInt8]) async throws(FetchError) -> Void
         let onReceived: (_ count: Int) -> Void
 
         package init(
             connect:
-                @escaping (ProgramRequest.Transport) async throws(FetchError)
-                -> any ProgramChannel,
+                @escaping (ProgramRequest) async throws(FetchError) -> any ProgramChannel,
             onSent: @escaping (_ bytes: [UInt8]) async throws(FetchError) -> Void,
             onReceived: @escaping (_ count: Int) -> Void
         ) {
@@ -64,12 +63,15 @@ package struct ProgramExchange: ProgramRunner {
         signal(SIGPIPE, SIG_IGN)
         let turns = try ProgramTurns(program, on: loop)
         defer { turns.process.end() }
+        if program.isServerFirst && program.transport != .none {
+            turns.channel = try await network.connect(program)
+        }
         var silence = silenceEnd(program)
         while true {
             var hasMoved = try await turns.handOut(onOutput)
             try turns.readRequest()
             if try turns.wantsServer(isAnswered: isAnswered()) {
-                turns.channel = try await network.connect(program.transport)
+                turns.channel = try await network.connect(program)
                 hasMoved = true
             }
             let sent = try turns.moveToServer()
@@ -230,7 +232,7 @@ private final class ProgramTurns {
     /// Whether now is the time to dial: the program has written, or has nothing to say first.
     func wantsServer(isAnswered: Bool) throws(FetchError) -> Bool {
         guard channel == nil, program.transport != .none else { return false }
-        if !toServer.isEmpty || program.isServerFirst { return true }
+        if !toServer.isEmpty { return true }
         guard !isAnswered, Instant.now >= dialMoment else { return false }
         return try process.reap() == nil
     }
