@@ -125,6 +125,19 @@ import Testing
         #expect(try ledger().exits == [0, 0])
     }
 
+    /// A body that waited for its turn, which never came, is fetched again.
+    @Test func whatWasHeldBackAtASignalIsNotDone() throws {
+        let (server, waiting) = try stuckServer()
+        let urls = [0, 2, 1, 3].map { "gopher://127.0.0.1:\(server.port)/9/\($0)" }
+        let arguments = ["get", "-s", "-j", "2", "--per-host", "2", "--ledger", "ledger"] + urls
+        let result = try smallweb.run(arguments) { pid in
+            waiting.wait { $0 >= 2 ? () : nil }
+            kill(pid, SIGINT)
+        }
+        #expect(result.status == -SIGINT && result.text == "a page")
+        #expect(try ledger().terminal.map { $0["url"]?.string } == [urls[0]])
+    }
+
     @Test func aSignalEndsACoprocessThatWaitsForALine() throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Smallweb.binary)

@@ -307,6 +307,8 @@ final class Run: @unchecked Sendable {
     private func hand(out one: OneURL) async throws(FetchError) {
         // Where a serial run would have stopped, this one stops too.
         if !writesRecords && one.outcome == .interrupted && !one.isPostponed { isClosed = true }
+        // What standard output did not get is not done.
+        let isDelivered = !isClosed
         if failure == nil, !isClosed, case .held(let spool) = one.target {
             if context.settings.output.isReading {
                 if context.settings.output.page?.isShown ?? true { try await Pager.show(spool) }
@@ -319,7 +321,8 @@ final class Run: @unchecked Sendable {
             }
         }
         if !writesRecords && settings.failsEarly && one.outcome != .ok { isClosed = true }
-        guard failure == nil, let record = one.record, let ledger = context.ledger else { return }
+        guard failure == nil, isDelivered, let record = one.record, let ledger = context.ledger
+        else { return }
         var line: [UInt8] = []
         try await record.drain { line += $0 }
         try ledger.append(line)
