@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct IdentityTests {
     private let smallweb: Smallweb
 

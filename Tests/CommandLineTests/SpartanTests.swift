@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Spartan on the command line: data that is sent once, prompts, uploads.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct SpartanTests {
     private let smallweb: Smallweb = {
         var smallweb = Smallweb()

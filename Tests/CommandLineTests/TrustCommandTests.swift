@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct TrustCommandTests {
     private let smallweb: Smallweb
 

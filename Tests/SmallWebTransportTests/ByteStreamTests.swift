@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct ByteStreamTests {
     static let text = Array("hello, world\n".utf8)
 

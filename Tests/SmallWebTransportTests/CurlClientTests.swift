@@ -5,7 +5,7 @@ import Testing
 @testable import SmallWebTransport
 
 /// What libcurl lends us and gets back.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CurlClientTests {
     @Test func aTransferThatWasNeverBegunGivesItsHandleBack() async throws {
         let (error, handlesInUse) = try await onLoop { loop in
