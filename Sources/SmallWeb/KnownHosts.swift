@@ -108,6 +108,24 @@ package struct KnownHosts: Sendable, Hashable {
         }
     }
 
+    /// Where the line of `old` is, if it is the only one and `new` says the same of the key in a
+    /// line that is as long: then it can be written over it.
+    func room(for new: Pin, over old: Pin, by index: PlaceIndex) -> Range<Int>? {
+        let (line, next) = (old.line, new.line)
+        guard line.count == next.count, new.saysTheSame(as: old),
+            let found = index.lines(about: Array(old.place.utf8)), found.count == 1
+        else { return nil }
+        let range = found[0].start..<(found[0].start + line.count)
+        guard range.upperBound < bytes.count, bytes[range].elementsEqual(line),
+            bytes[range.upperBound] == ASCII.lineFeed
+        else { return nil }
+        return range
+    }
+
+    mutating func overwrite(_ range: Range<Int>, with pin: Pin) {
+        bytes.replaceSubrange(range, with: pin.line)
+    }
+
     private static func pin(of place: String, _ line: ArraySlice<UInt8>) -> Pin? {
         let pin = Pin(parsing: line)
         return pin?.place == place ? pin : nil
@@ -261,6 +279,14 @@ extension KnownHosts.Pin {
 
     /// `sha256:HEX` of the key or of the certificate, as a person reads and types it.
     package var digest: String { "\(algorithm.rawValue):\(key)" }
+
+    /// Whether the two differ at most in when and with which certificate the key was met.
+    fileprivate func saysTheSame(as other: Self) -> Bool {
+        var copy = self
+        (copy.last, copy.days) = (other.last, other.days)
+        (copy.seenSHA256, copy.seenSHA512) = (other.seenSHA256, other.seenSHA512)
+        return copy == other
+    }
 
     /// Whether it is `certificate` that was pinned.
     func matches(_ certificate: CertificateFacts) -> Bool {

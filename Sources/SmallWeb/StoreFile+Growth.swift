@@ -69,14 +69,7 @@ extension StoreFile {
         _ lines: [UInt8], at count: Int, _ lock: borrowing Lock
     ) throws(FetchError) -> FileStamp? {
         try attempt(.write, "cannot write") { () throws(SystemError) in
-            let file: OpenFile
-            do throws(SystemError) {
-                file = try OpenFile(path, O_RDWR)
-            } catch {
-                // A file that is not to be written may lie in a directory that is.
-                guard [EACCES, EPERM, ETXTBSY].contains(error.number) else { throw error }
-                return nil
-            }
+            guard let file = try openToWrite() else { return nil }
             let number = file.descriptor.borrowed
             do throws(SystemError) {
                 if try Self.stamp(number).size > count {
@@ -89,6 +82,30 @@ extension StoreFile {
                 ftruncate(number, off_t(count))
                 throw error
             }
+        }
+    }
+
+    /// Writes as many bytes over others: a kill leaves each byte as it was or as it is to be.
+    ///
+    /// - Returns: `nil` when only ``replace(by:_:)`` can write to it.
+    /// - Throws: `write`.
+    func overwrite(
+        at start: Int, with bytes: [UInt8], _ lock: borrowing Lock
+    ) throws(FetchError) -> FileStamp? {
+        try attempt(.write, "cannot write") { () throws(SystemError) in
+            guard let file = try openToWrite() else { return nil }
+            try Self.write(bytes[...], to: file.descriptor.borrowed, at: start)
+            return try Self.stamp(file.descriptor.borrowed)
+        }
+    }
+
+    private func openToWrite() throws(SystemError) -> OpenFile? {
+        do throws(SystemError) {
+            return try OpenFile(path, O_RDWR)
+        } catch {
+            // A file that is not to be written may lie in a directory that is.
+            guard [EACCES, EPERM, ETXTBSY].contains(error.number) else { throw error }
+            return nil
         }
     }
 

@@ -71,7 +71,8 @@ struct TrustSnapshot: Sendable {
         hosts.lines(of: endpoint.description, by: index)
     }
 
-    /// Judges a visit by the file as it is under the lock. A new pin is added to it at once.
+    /// Judges a visit by the file as it is under the lock. A new pin is added to it at once, and
+    /// the day of a visit written over that of the last one.
     ///
     /// - Throws: What the visit throws; `read`, `write`.
     mutating func decide(
@@ -80,14 +81,7 @@ struct TrustSnapshot: Sendable {
         try refresh(from: file)
         let (facts, change) = try visit.judge(lines(of: visit.endpoint))
         guard let change else { return Decision(facts: facts) }
-        if case .add(let pin) = change, isExact,
-            let after = try file.append(pin.line + [ASCII.lineFeed], at: hosts.bytes.count, lock)
-        {
-            let start = hosts.bytes.count
-            hosts.add(pin)
-            index.add(hosts.bytes, from: start)
-            stamp = after
-            isAll = after.size == hosts.bytes.count
+        if isExact, try write(change, to: file, lock) {
             let isDue = syncedAt.map { $0.secondsUntilNow >= Self.pauseSeconds } ?? true
             if isDue { syncedAt = .now }
             return Decision(facts: facts, needsSync: isDue)
@@ -100,6 +94,30 @@ struct TrustSnapshot: Sendable {
         var changed = hosts
         changed.apply(last)
         return Decision(facts: verdict, replacement: changed)
+    }
+
+    /// Writes a change into the file where that is possible.
+    private mutating func write(
+        _ change: KnownHosts.Change, to file: StoreFile, _ lock: borrowing StoreFile.Lock
+    ) throws(FetchError) -> Bool {
+        switch change {
+        case .add(let pin):
+            let start = hosts.bytes.count
+            let line = pin.line + [ASCII.lineFeed]
+            guard let after = try file.append(line, at: start, lock) else { return false }
+            hosts.add(pin)
+            index.add(hosts.bytes, from: start)
+            stamp = after
+        case .replace(let old, let new):
+            // Once a day for each pin that is met.
+            guard let range = hosts.room(for: new, over: old, by: index),
+                let after = try file.overwrite(at: range.lowerBound, with: new.line, lock)
+            else { return false }
+            hosts.overwrite(range, with: new)
+            stamp = after
+        }
+        isAll = stamp?.size == hosts.bytes.count
+        return true
     }
 }
 

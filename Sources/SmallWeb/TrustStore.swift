@@ -51,6 +51,9 @@ public struct TrustStore: Sendable {
 
     /// Judges again under the lock, since another process may have been here in between, and
     /// changes the store.
+    //
+    // Not inlined, like ``lines(of:)``: what they work with would be kept while ``judge`` waits.
+    @inline(never)
     private func decide(
         _ visit: TrustVisit, _ lock: consuming StoreFile.Lock
     ) throws(FetchError) -> (TrustFacts, needsSync: Bool) {
@@ -61,6 +64,7 @@ public struct TrustStore: Sendable {
         return (decision.facts, decision.needsSync)
     }
 
+    @inline(never)
     private func lines(
         of endpoint: Endpoint
     ) throws(FetchError) -> [(number: Int, pin: KnownHosts.Pin?)] {

@@ -33,8 +33,11 @@ public final class ByteStream {
     /// The received bytes not yet handed out.
     private var unread = 0..<0
 
-    /// Room for a whole TLS record, and a good size for a socket.
-    static let capacity = 65_536
+    /// Of the buffer: little until there is something, for a stream waits for most of its life;
+    /// room for several TLS records; much when a body has turned out to be long.
+    static let capacities = (first: 4096, usual: 65_536, long: 262_144)
+    /// How many bytes make a body a long one.
+    static let longBytes = 1 << 20
 
     /// - Parameters:
     ///   - idleSeconds: Longest wait for one read or write to move, 0 for none.
@@ -214,26 +217,35 @@ public final class ByteStream {
         }
     }
 
+    private var capacity: Int {
+        bytesReceived == 0
+            ? Self.capacities.first
+            : bytesReceived < Self.longBytes ? Self.capacities.usual : Self.capacities.long
+    }
+
     /// Leaves free space behind the unread bytes: starts over when there are none, moves them to
     /// the front or grows when the buffer is full.
     private func makeRoom() {
-        if buffer.isEmpty {
-            // Left uninitialised: a small reply touches one page of it.
-            buffer = [UInt8](unsafeUninitializedCapacity: Self.capacity) { $1 = Self.capacity }
-        }
         if unread.isEmpty {
             unread = 0..<0
+            guard buffer.count < capacity else { return }
+            // Left uninitialised: a small reply touches one page of it.
+            buffer = [UInt8](unsafeUninitializedCapacity: capacity) { $1 = $0.count }
         } else if unread.upperBound == buffer.count {
             if unread.lowerBound > buffer.count / 2 {
                 buffer.replaceSubrange(0..<unread.count, with: buffer[unread])
                 unread = 0..<unread.count
             } else {
-                buffer += [UInt8](repeating: 0, count: buffer.count)
+                buffer += [UInt8](repeating: 0, count: max(buffer.count, capacity))
             }
         }
     }
 
     /// One attempt to receive behind the unread bytes.
+    //
+    // Not inlined, like ``sendOnce(_:)``: within an async function what it works with would be kept
+    // while that waits, 20 KiB for each connection.
+    @inline(never)
     private func receiveOnce() throws(FetchError) -> TransportRead {
         if let ending { return .ended(ending) }
         try requireStarted()
@@ -260,6 +272,7 @@ public final class ByteStream {
     }
 
     /// One attempt to send a prefix of `bytes`.
+    @inline(never)
     private func sendOnce(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite {
         try requireStarted()
         let result = bytes.withUnsafeBytes { bytes -> Result<TransportWrite, FetchError> in

@@ -6,31 +6,90 @@
 /// and stable; `message` is for people, may change, and may quote bytes of the server: code
 /// that prints it neutralises control characters (see ``TerminalText``).
 public struct FetchError: Error, Sendable, Hashable {
+    /// In a box: each place of an async function that may throw keeps room for an error while the
+    /// function waits, and there are a thousand such functions for a thousand connections.
+    private struct Facts: Sendable, Hashable {
+        let outcome: Outcome
+        let phase: Phase
+        var message: String
+        var errnoName: String?
+        var hint: String?
+        var remedy: Remedy?
+        var expected: String?
+        var actual: String?
+        var url: String?
+        var isPostponed = false
+    }
+
+    private final class Box: Sendable {
+        let facts: Facts
+
+        init(_ facts: Facts) { self.facts = facts }
+    }
+
+    private var box: Box
+
+    private mutating func change(_ body: (inout Facts) -> Void) {
+        var facts = box.facts
+        body(&facts)
+        box = Box(facts)
+    }
+
+    public static func == (left: FetchError, right: FetchError) -> Bool {
+        left.box.facts == right.box.facts
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(box.facts) }
+
     /// The part of a fetch that failed.
     public enum Phase: String, Sendable, Hashable {
         case input, resolve, connect, proxy, tls, send, header, body, output, plugin
     }
 
     /// Classified where the failure happened, never later from the message.
-    public let outcome: Outcome
+    public var outcome: Outcome { box.facts.outcome }
     /// What was being done.
-    public let phase: Phase
+    public var phase: Phase { box.facts.phase }
     /// One line without a full stop, without the URL, which the caller knows.
-    public var message: String
+    public var message: String {
+        get { box.facts.message }
+        set { change { $0.message = newValue } }
+    }
     /// A name such as `ECONNREFUSED`, when a system call failed.
-    public var errnoName: String?
+    public var errnoName: String? {
+        get { box.facts.errnoName }
+        set { change { $0.errnoName = newValue } }
+    }
     /// What the user can do next, as one line; `nil` when ``remedy`` says it.
-    public var hint: String?
+    public var hint: String? {
+        get { box.facts.hint }
+        set { change { $0.hint = newValue } }
+    }
     /// What would help, where programs have options or commands for it.
-    public var remedy: Remedy?
+    public var remedy: Remedy? {
+        get { box.facts.remedy }
+        set { change { $0.remedy = newValue } }
+    }
     /// For trust and limits: what was expected, and what came instead. Times are in seconds.
-    public var expected: String?
+    public var expected: String? {
+        get { box.facts.expected }
+        set { change { $0.expected = newValue } }
+    }
     /// What came instead.
-    public var actual: String?
+    public var actual: String? {
+        get { box.facts.actual }
+        set { change { $0.actual = newValue } }
+    }
     /// What was fetched, as it was asked for; `nil` when the error is about no single URL.
-    public var url: String?
+    public var url: String? {
+        get { box.facts.url }
+        set { change { $0.url = newValue } }
+    }
     /// Whether nothing was tried, for want of time.
-    package private(set) var isPostponed = false
+    package private(set) var isPostponed: Bool {
+        get { box.facts.isPostponed }
+        set { change { $0.isPostponed = newValue } }
+    }
     /// Whether the same request may succeed later.
     public var isRetryable: Bool { outcome.isRetryable || isPostponed }
 
@@ -39,13 +98,10 @@ public struct FetchError: Error, Sendable, Hashable {
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
         hint: String? = nil, expected: String? = nil, actual: String? = nil
     ) {
-        self.outcome = outcome
-        self.phase = phase
-        self.message = message
-        self.errnoName = errnoName
-        self.hint = hint
-        self.expected = expected
-        self.actual = actual
+        box = Box(
+            Facts(
+                outcome: outcome, phase: phase, message: message, errnoName: errnoName, hint: hint,
+                expected: expected, actual: actual))
     }
 
     /// An error with a remedy, if there is one.

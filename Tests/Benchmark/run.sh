@@ -326,12 +326,19 @@ compare_bulk() {
     seq 1000000 | sed 's|^|nosuch://x/|' >"$scratch/million"
     "$ratio" 1 smallweb sh -c '"$@"; [ $? -eq 1 ]' sh \
         "${bulk[@]}" --body none "@$scratch/million" | bounded
-    echo "1,000 connections at once to a slow server, from a soft limit of 256 descriptors"
-    for number in $(seq 1000); do echo "$gopher_url/0/slow"; done >"$scratch/slow"
+    echo "1,000 connections that are open at once, from a soft limit of 256 descriptors"
+    for number in $(seq 1000); do
+        echo "$gopher_url/0/gather/1000" >&4
+        echo "$gemini_url/gather/1000" >&5
+    done 4>"$scratch/gopher" 5>"$scratch/gemini"
+    bulk=("$smallweb" get -s --json --body none -j 1000 --per-host 1000)
     (
         ulimit -Sn 256
-        "$smallweb" get -s --json --body none -j 1000 --per-host 1000 "@$scratch/slow"
-    ) | tail -n 1 | grep -o '"requests":1000,"ok":1000' | sed 's/^/  /'
+        "$ratio" 3 gopher "${bulk[@]}" "@$scratch/gopher" | bounded 64
+        "$ratio" 3 gemini "${bulk[@]}" "@$scratch/gemini" | bounded 128
+        "${bulk[@]}" "@$scratch/gopher" | tail -n 1 | grep -o '"requests":1000,"ok":1000' \
+            | sed 's/^/  /'
+    )
 }
 
 # First visits to a thousand hosts, all of which are names of one server: with a trust store that
@@ -361,9 +368,15 @@ compare_trust() {
             END { exit bad }'
 }
 
-# Passes the lines through and fails when the first command took more than 64 MiB.
-bounded() {
-    awk '{ print } NR == 1 && $6 > 64 { print "  more than 64 MiB"; bad = 1 } END { exit bad }'
+# Passes the lines through, says how much memory the first command may take at most (64 MiB, or
+# that many), and fails when it took more.
+bounded() { # [MIB]
+    awk -v most="${1:-64}" '{ print }
+        NR == 2 {
+            bad = $6 > most
+            printf "  at most %d MiB: %s\n", most, bad ? "missed" : "kept"
+        }
+        END { exit bad }'
 }
 
 for case in $cases; do

@@ -74,6 +74,11 @@ extension DemoSites {
             peer.write("20 text/plain\r\n")
             peer.write(page)
         default:
+            if let count = number(after: "/gather/", in: path), count > 0 {
+                peer.write("20 text/plain\r\n")
+                gather(count, at: "gemini", to: peer)
+                return true
+            }
             guard let count = number(after: "/big/", in: path) else { return false }
             peer.write("20 application/octet-stream\r\n")
             writeBlock(count, to: peer)

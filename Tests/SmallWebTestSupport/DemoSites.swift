@@ -51,6 +51,21 @@ public enum DemoSites {
         }
     }
 
+    private static let gathered = Monitor([String: Int]())
+
+    /// A page whose second half comes when `count` connections to the same site wait for it: all of
+    /// them are open then.
+    static func gather(_ count: Int, at site: String, to peer: Peer) {
+        peer.write(Array(page[..<512]))
+        let wanted = gathered.update { arrivals in
+            let number = arrivals[site, default: 0]
+            arrivals[site] = number + 1
+            return (number / count + 1) * count
+        }
+        gathered.wait { ($0[site] ?? 0) >= wanted ? () : nil }
+        peer.write(Array(page[512...]))
+    }
+
     // MARK: Finger
 
     /// Finger: two users, and a list of them for an empty query.
@@ -171,6 +186,8 @@ public enum DemoSites {
         default:
             if let count = number(after: "/big/", in: selector) {
                 writeBlock(count, to: peer)
+            } else if let count = number(after: "/gather/", in: selector), count > 0 {
+                gather(count, at: "gopher", to: peer)
             } else if selector.hasPrefix("URL:") {
                 peer.write("<html><a href=\"\(selector.dropFirst(4))\">there</a></html>\r\n")
             } else {

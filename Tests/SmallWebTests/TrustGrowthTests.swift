@@ -17,7 +17,7 @@ struct TrustGrowthTests {
     private func facts(_ byte: UInt8, expires: Int? = nil) -> TLSFacts {
         let certificate = CertificateFacts(
             sha256: [], spkiSHA256: [UInt8](repeating: byte, count: 32), subject: "", issuer: "",
-            notBefore: nil, notAfter: expires ?? UTCDate.now + 1000, matchesHost: true)
+            notBefore: nil, notAfter: expires ?? 4_000_000_000, matchesHost: true)
         return TLSFacts(version: "", cipher: "", serverName: nil, certificate: certificate)
     }
 
@@ -78,6 +78,37 @@ struct TrustGrowthTests {
             #expect(await visit(store, host, key: 2) == "trust-changed")
         }
         #expect(try lines.count == 4)
+    }
+
+    @Test func theDayOfAVisitIsWrittenOverTheLastOne() async throws {
+        #expect(await visit(store(), "a.test", expires: 2_000_000_000) == "first-use")
+        #expect(await visit(store(), "b.test", expires: 2_000_000_000) == "first-use")
+        let text = String(decoding: try bytes, as: UTF8.self)
+        let days = text.split(separator: " ").filter { $0.hasPrefix("last=") }
+        let old = days.reduce(text) { $0.replacing($1, with: "last=1700000000") }
+        try write(Array(old.utf8))
+        let before = inode
+        let (one, other) = (store(), store())
+        #expect(await visit(other, "b.test", expires: 2_000_000_000) == "match")
+        #expect(await visit(one, "a.test", expires: 2_000_000_000) == "match")
+        #expect(inode == before)
+        let now = String(decoding: try bytes, as: UTF8.self)
+        #expect(now.utf8.count == text.utf8.count)
+        #expect(!now.contains("last=17000") && now.ranges(of: " n=2 ").count == 2)
+        #expect(KnownHosts(parsing: try bytes).pins(of: "a.test:1965").first?.days == 2)
+        for store in [one, other] {
+            #expect(await visit(store, "a.test", expires: 2_000_000_000) == "match")
+            #expect(await visit(store, "b.test", key: 2) == "trust-changed")
+        }
+        #expect(try bytes == Array(now.utf8))
+        // Ten days need more room, another date is another promise.
+        try write(Array(old.replacing(" n=1 ", with: " n=9 ").utf8))
+        #expect(await visit(store(), "a.test", expires: 2_000_000_000) == "match")
+        #expect(await visit(store(), "b.test", expires: 2_000_000_001) == "match")
+        #expect(inode != before)
+        let pins = KnownHosts(parsing: try bytes).pins
+        #expect(pins.map(\.days) == [10, 10])
+        #expect(pins.map(\.expires) == [2_000_000_000, 2_000_000_001])
     }
 
     @Test func aStoreThatMustNotBeWrittenIsReplaced() async throws {
