@@ -15,7 +15,7 @@ from html import escape
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "Pictures"))
 sys.dont_write_bytecode = True
-from svg import THEMES  # noqa: E402
+from svg import THEMES
 
 WIDTH, LABELS, LONGEST = 700, 150, 400
 ROW, GAP, MARGIN = 20, 30, 18
@@ -52,17 +52,18 @@ def amount(value, unit):
 
 
 def rows(result, names):
-    """The bars of a comparison or of figures: name, length, text, limit."""
+    """The bars of a comparison or of figures: name, length, text, limit, whether it is a rival's."""
     if "figures" in result:
         return [(figure["name"], figure["value"], amount(figure["value"], figure["unit"]),
-                 figure.get("bar")) for figure in result["figures"]]
+                 figure.get("bar"), figure["name"] in ("curl", "git"))
+                for figure in result["figures"]]
     found = []
     for command in result["commands"]:
         median = command["milliseconds"]["median"]
         text = amount(median, "ms")
         if "ratio" in command:
             text += "  (%.2f×)" % (1 / command["ratio"])
-        found.append((names.get(command["name"], command["name"]), median, text, None))
+        found.append((names.get(command["name"], command["name"]), median, text, None, "ratio" in command))
     return found
 
 
@@ -76,13 +77,13 @@ def chart(title, groups, footer, theme):
         y += GAP
         out.append('<text x="%d" y="%d" class="h">%s</text>' % (MARGIN, y, escape(heading)))
         y += 8
-        longest = max(max(value, limit or 0) for _, value, _, limit in bars) or 1
-        for number, (name, value, text, limit) in enumerate(bars):
+        longest = max(max(value, limit or 0) for _, value, _, limit, _ in bars) or 1
+        for name, value, text, limit, is_rival in bars:
             length = max(1, LONGEST * value / longest)
             out.append('<text x="%d" y="%d" text-anchor="end">%s</text>' % (
                 LABELS, y + 14, escape(name)))
             out.append('<rect x="%d" y="%d" width="%.1f" height="14" rx="2" class="b%d"/>' % (
-                LABELS + 8, y + 3, length, number > 0 and limit is None))
+                LABELS + 8, y + 3, length, is_rival))
             end = length
             if limit is not None:
                 text += "  (at most %g)" % limit
@@ -107,7 +108,7 @@ def chart(title, groups, footer, theme):
             WIDTH - 1, height - 1, window, border)] + out + ["</svg>", ""])
 
 
-def wrapped(text, columns=100):
+def wrapped(text, columns=104):
     lines = [""]
     for word in text.split(" "):
         if len(lines[-1]) + len(word) >= columns:

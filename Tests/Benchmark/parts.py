@@ -5,8 +5,8 @@ usage: parts.py WHOLE [HASH]
 
 WHOLE is what all samples stand for, HASH what of it is known to be the body's hash; without it all of
 libcrypto is, as where there is no TLS. A sample belongs to the innermost frame that tells.
-The rest is reading the list, ordering, the plugin, trust, and memory whose owner the stack does not
-tell.
+The rest is reading the list, ordering, the plugin, trust. Unknown is what the stack does not tell:
+OpenSSL keeps no frame pointers, so the memory that it takes is there, and preemption.
 """
 
 import re
@@ -29,7 +29,7 @@ RULES = [
     ("rest", None, re.compile(r"^\$s\d+(?!\w+10systemCall)(SmallWeb|\w+Plugin)")),
 ]
 FRAME = re.compile(r"^\s+[0-9a-f]+ (.*) \((.*)\)$")
-PARTS = ["network", "tls", "record", "hash", "rest"]
+PARTS = ["network", "tls", "record", "hash", "rest", "unknown"]
 
 
 def part(frames):
@@ -38,7 +38,7 @@ def part(frames):
             if (not libraries or libraries.search(library)) and (
                     not symbols or symbols.search(symbol)):
                 return name
-    return "rest"
+    return "unknown"
 
 
 def samples(lines):

@@ -58,8 +58,8 @@ figures=$scratch/figures
 
 # How it was run: what else the machine does, and whether that can take the processor from us.
 note="load $(cut -d ' ' -f 1 /proc/loadavg) at the start"
-case $(ps -o cls= -p $$) in
-    *RR* | *FF*) note="real-time priority, $note" ;;
+case $(chrt -p $$ 2>/dev/null) in
+    *SCHED_RR* | *SCHED_FIFO*) note="real-time priority, $note" ;;
 esac
 
 # The servers live as long as descriptor 3 is open.

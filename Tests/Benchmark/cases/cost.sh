@@ -6,7 +6,8 @@ list_gopher
 title="10,000 URLs of 1 KiB over gopher from one host, two at a time"
 compare "$title" 5 smallweb "$smallweb" get -s --json -j 64 "@$scratch/gopher" \
     -- 64-at-once "${bulk[@]}" "@$scratch/gopher"
-bar "$title: processor time" "to that of --per-host 64" \
+bar "$title: processor time" \
+    "to --per-host 64" \
     "$(measured .processor_ratio 64-at-once)" 1.1
 
 # beside_curl SCHEME
@@ -21,7 +22,7 @@ beside_curl() {
     echo "  user time per page: smallweb $ours µs, curl $theirs µs"
     figure "$title: user time per page" smallweb "$ours" µs
     figure "$title: user time per page" curl "$theirs" µs
-    bar "$title: user time" "to that of curl without" "$ratio" 1.5
+    bar "$title: user time" "to curl without" "$ratio" 1.5
 }
 beside_curl gopher
 start_nginx || return 0

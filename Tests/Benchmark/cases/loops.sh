@@ -25,6 +25,6 @@ perfect=$(measured '.milliseconds.median / 1000' two-loops \
 echo "  processor time with one loop: $(printf %.2f "$both") s, $(
     measured .server_s one-loop) s of it the server's, on $cores processors"
 bar "$title: two loops" "to one loop" "$saved" 0.65
-bar "$title: two loops" "to perfect spreading" "$perfect" 1.12
+bar "$title: two loops" "to perfect spread" "$perfect" 1.12
 awk -v saved="$saved" -v perfect="$perfect" 'BEGIN {
     print "  " (saved <= 0.65 || perfect <= 1.12 ? "one of them holds" : "none of them holds") }'
