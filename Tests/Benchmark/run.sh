@@ -56,11 +56,15 @@ ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/ratio" "$here/ratio.c"
 floor=$scratch/floor
 figures=$scratch/figures
 
-# How it was run: what else the machine does, and whether that can take the processor from us.
-note="load $(cut -d ' ' -f 1 /proc/loadavg) at the start"
-case $(chrt -p $$ 2>/dev/null) in
-    *SCHED_RR* | *SCHED_FIFO*) note="real-time priority, $note" ;;
-esac
+# How it is run: whether what else the machine does can take the processor from us, and what that is
+# before we begin. Asked before and after each case: priorities can be changed from outside.
+load="load $(cut -d ' ' -f 1 /proc/loadavg) at the start"
+priority() {
+    case $(chrt -p $$ 2>/dev/null) in
+        *SCHED_RR* | *SCHED_FIFO*) echo "real-time priority" ;;
+        *) echo "ordinary priority" ;;
+    esac
+}
 
 # The servers live as long as descriptor 3 is open.
 mkfifo "$scratch/alive" "$scratch/ports"
@@ -106,7 +110,7 @@ figure() {
 bar() {
     figure "$1" "$2" "$3" "" "$4"
     awk -v name="$2" -v value="$3" -v bar="$4" 'BEGIN {
-        printf "  %s: %.2f, bar %s %s\n", name, value, bar, value <= bar ? "holds" : "is missed" }'
+        printf "  %s: %.3f, bar %s %s\n", name, value, bar, value <= bar ? "holds" : "is missed" }'
 }
 
 # shellcheck source=/dev/null
@@ -119,7 +123,10 @@ run_case() {
 
 for case in "${cases[@]}"; do
     : >"$figures"
+    before=$(priority)
     run_case
-    python3 "$here/results.py" "$results" "$figures" "$smallweb" "$note"
+    after=$(priority)
+    [ "$before" = "$after" ] || after="first $before, then $after"
+    python3 "$here/results.py" "$results" "$figures" "$smallweb" "$after, $load"
 done
 python3 "$here/charts.py" "$results"

@@ -5,13 +5,13 @@
 list_gopher
 list_gemini
 repeat /1k >"$scratch/paths"
-compare "10,000 URLs of 1 KiB over gopher, 64 at a time, as records" 5 \
+compare "10000 URLs of 1 KiB over gopher, 64 at a time, as records" 5 \
     smallweb "${bulk[@]}" "@$scratch/gopher" \
     -- curl "${curl_bulk[@]}" -K "$scratch/curl-gopher" \
     -- epoll "$scratch/bulk-floor" 127.0.0.1 "$gopher" /1k "$count" 64 \
     -- floor xargs -a "$scratch/paths" -P 8 -n 1 \
     "$floor-gopher" gopher 127.0.0.1 "$gopher" | bounded
-compare "10,000 URLs of 1 KiB over gemini, 64 at a time, as records" 3 \
+compare "10000 URLs of 1 KiB over gemini, 64 at a time, as records" 3 \
     smallweb "${bulk[@]}" "@$scratch/gemini" \
     -- floor xargs -a "$scratch/paths" -P 8 -n 1 \
     "$floor-gemini" gemini 127.0.0.1 "$gemini" | bounded
