@@ -56,9 +56,9 @@ ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/ratio" "$here/ratio.c"
 floor=$scratch/floor
 figures=$scratch/figures
 
-# How it is run: whether what else the machine does can take the processor from us, and what that is
-# before we begin. Asked before and after each case: priorities can be changed from outside.
-load="load $(cut -d ' ' -f 1 /proc/loadavg) at the start"
+# How it is run: whether what else the machine does can take the processor from us, and how much that
+# is, ours included once a case has run. Priorities can be changed from outside meanwhile.
+load() { cut -d ' ' -f 1 /proc/loadavg; }
 priority() {
     case $(chrt -p $$ 2>/dev/null) in
         *SCHED_RR* | *SCHED_FIFO*) echo "real-time priority" ;;
@@ -124,9 +124,11 @@ run_case() {
 for case in "${cases[@]}"; do
     : >"$figures"
     before=$(priority)
+    load_before=$(load)
     run_case
     after=$(priority)
     [ "$before" = "$after" ] || after="first $before, then $after"
-    python3 "$here/results.py" "$results" "$figures" "$smallweb" "$after, $load"
+    python3 "$here/results.py" "$results" "$figures" "$smallweb" \
+        "$after, load $load_before before it and $(load) after"
 done
 python3 "$here/charts.py" "$results"

@@ -59,6 +59,8 @@ END
 
 free_port() {
     local log=$scratch/socat.log pid port=''
+    # Or the port of the last one is read before socat has begun.
+    : >"$log"
     socat -d -d TCP-LISTEN:0,bind=127.0.0.1 /dev/null 2>"$log" 3>&- &
     pid=$!
     until port=$(grep -oE 'listening on AF=2 127\.0\.0\.1:[0-9]+' "$log"); do sleep 0.05; done

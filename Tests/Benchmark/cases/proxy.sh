@@ -11,8 +11,8 @@ printf 'Port %s\nListen 127.0.0.1\nMaxClients 50\nAllow 127.0.0.1\n' "$connect" 
 tinyproxy -d -c "$scratch/tinyproxy" >/dev/null 2>&1 3>&- &
 proxies+=($!)
 attempts=0
-until "$smallweb" get -x "socks5h://127.0.0.1:$socks" "$gopher_url/0/1k" >/dev/null 2>&1 \
-    && "$smallweb" get -x "http://127.0.0.1:$connect" "$gopher_url/0/1k" >/dev/null 2>&1; do
+until "$smallweb" get -m 1 -x "socks5h://127.0.0.1:$socks" "$gopher_url/0/1k" >/dev/null 2>&1 \
+    && "$smallweb" get -m 1 -x "http://127.0.0.1:$connect" "$gopher_url/0/1k" >/dev/null 2>&1; do
     # A port that was free may be taken by now.
     if [ $((attempts += 1)) -gt 100 ]; then
         echo "the proxies do not answer on ports $socks and $connect" >&2
