@@ -117,11 +117,10 @@ def wrapped(text, columns=104):
     return lines
 
 
-def circumstances(data, case):
-    """When and where a case was measured."""
-    machine = data["machine"]
-    return "%s, %d cores, %s; %s, %s" % (
-        machine["cpu"], machine["cores"], machine["kernel"], case["date"], case["note"])
+def circumstances(data, cases):
+    """Where and when cases were measured, and how."""
+    return "%(cpu)s, %(cores)d cores, %(kernel)s; " % data["machine"] + "; ".join(
+        sorted({case["date"] + ", " + case["note"] for case in cases}))
 
 
 def picture(name, text):
@@ -151,13 +150,12 @@ def files(data):
                 used.append(cases[case])
     if groups:
         footer = wrapped("Median time; shorter is better, each group has its own scale; in brackets "
-                         "as a multiple of smallweb's.") + wrapped(against + ". " + "; ".join(
-                             sorted({circumstances(data, case) for case in used})))
+                         "as a multiple of smallweb's.") + wrapped(against + ". " + circumstances(data, used))
         add("overview", "smallweb beside others, servers on the same machine", groups, footer)
         listing.append(picture("overview", "smallweb beside curl, git and the least in C"))
     for name, case in sorted(cases.items()):
         groups = [(result["title"], rows(result, {})) for result in case["results"]]
-        add(name, "make bench: " + name, groups, wrapped(circumstances(data, case)))
+        add(name, "make bench: " + name, groups, wrapped(circumstances(data, [case])))
         listing.append("## %s\n\n%s" % (name, picture(name, "; ".join(
             result["title"] for result in case["results"]))))
     made["README.md"] = "\n".join(listing)
