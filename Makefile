@@ -2,6 +2,7 @@
 # make            build the release binary          make test     everything that is tested
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=60
+#                 into docs/bench; CASES="small git" runs these alone
 # make faults     every system call fails once; SECONDS= for a sample
 # make soak       hostile and honest servers for SECONDS=600
 # make sanitize   the suite under TSan and ASan      make format   the source style
@@ -14,6 +15,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # How long fuzz, faults and soak take; each has a default of its own.
 SECONDS ?=
+# What bench measures: files of Tests/Benchmark/cases; all of them by default.
+CASES ?=
 
 SWIFT ?= swift
 BIN := .build/release/smallweb
@@ -126,6 +129,7 @@ real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
 	Tests/Shells/run.sh $(BIN)
 	Tests/Pictures/run.sh --check $(BIN)
+	python3 Tests/Benchmark/charts.py --check docs/bench
 
 pictures: test-deps build
 	Tests/Pictures/run.sh $(BIN)
@@ -141,7 +145,7 @@ demo: build loopback
 	Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
 
 bench: test-deps build loopback
-	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK)
+	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
 
 fuzz: deps
 	Tests/Fuzz/run.sh $(or $(SECONDS),60)

@@ -1,0 +1,30 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # run.sh has them
+# SPDX-License-Identifier: MIT
+# What a page of a long list costs the processor: at the default politeness, and beside curl.
+
+list_gopher
+title="10,000 URLs of 1 KiB over gopher from one host, two at a time"
+compare "$title" 5 smallweb "$smallweb" get -s --json -j 64 "@$scratch/gopher" \
+    -- 64-at-once "${bulk[@]}" "@$scratch/gopher"
+bar "$title: processor time" \
+    "to --per-host 64" \
+    "$(measured .processor_ratio 64-at-once)" 1.1
+
+# beside_curl SCHEME
+beside_curl() {
+    local title="10,000 URLs of 1 KiB over $1, with record and hash"
+    compare "$title" 5 smallweb "${bulk[@]}" "@$scratch/$1" \
+        -- curl "${curl_bulk[@]}" -K "$scratch/curl-$1"
+    local ratio ours theirs
+    ratio=$(measured .user_ratio curl)
+    ours=$(measured ".user_s * 1e6 / $count | round" smallweb)
+    theirs=$(measured ".user_s * 1e6 / $count | round" curl)
+    echo "  user time per page: smallweb $ours µs, curl $theirs µs"
+    figure "$title: user time per page" smallweb "$ours" µs
+    figure "$title: user time per page" curl "$theirs" µs
+    bar "$title: user time" "to curl without" "$ratio" 1.5
+}
+beside_curl gopher
+start_nginx || return 0
+list_http
+beside_curl http
