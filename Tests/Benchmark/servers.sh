@@ -142,8 +142,6 @@ bounded() {
         }
         END { exit bad }'
 }
-        END { exit bad }'
-}
 
 # What smallweb is run as over a list, and curl.
 bulk=("$smallweb" get -s --json -j 64 --per-host 64)
