@@ -52,7 +52,7 @@ def amount(value, unit):
 
 
 def rows(result, names):
-    """The bars of a comparison or of figures: name, length, text, limit, whether it is a rival's."""
+    """The bars of a comparison or of figures: name, length, text, limit, whether a rival's."""
     if "figures" in result:
         return [(figure["name"], figure["value"], amount(figure["value"], figure["unit"]),
                  figure.get("bar"), figure["name"] in ("curl", "git"))
@@ -63,7 +63,8 @@ def rows(result, names):
         text = amount(median, "ms")
         if "ratio" in command:
             text += "  (%.2f×)" % (1 / command["ratio"])
-        found.append((names.get(command["name"], command["name"]), median, text, None, "ratio" in command))
+        name = names.get(command["name"], command["name"])
+        found.append((name, median, text, None, "ratio" in command))
     return found
 
 
@@ -132,8 +133,8 @@ def files(data):
     """What belongs into the directory: a text by name."""
     made = {}
     cases = data["cases"]
-    listing = ["# Measured by `make bench`\n\nMedians; shorter is better, and each group has a scale "
-               "of its own. In brackets the time as a multiple of the first one's, round by round. "
+    listing = ["# Measured by `make bench`\n\nMedians; shorter is better, and each group has a "
+               "scale of its own. In brackets the time as a multiple of the first one's, round by round. "
                "All of the numbers are in [results.json](results.json).\n"]
     versions = data["versions"]
     against = "smallweb %(smallweb)s, curl %(curl)s, git %(git)s" % versions
@@ -149,8 +150,9 @@ def files(data):
                 groups.append((heading, rows(result, names)))
                 used.append(cases[case])
     if groups:
-        footer = wrapped("Median time; shorter is better, each group has its own scale; in brackets "
-                         "as a multiple of smallweb's.") + wrapped(against + ". " + circumstances(data, used))
+        footer = wrapped("Median time; shorter is better, each group has its own scale; in "
+                         "brackets as a multiple of smallweb's.")
+        footer += wrapped(against + ". " + circumstances(data, used))
         add("overview", "smallweb beside others, servers on the same machine", groups, footer)
         listing.append(picture("overview", "smallweb beside curl, git and the least in C"))
     for name, case in sorted(cases.items()):

@@ -3,8 +3,8 @@
 
 usage: parts.py WHOLE [HASH]
 
-WHOLE is what all samples stand for, HASH what of it is known to be the body's hash; without it all of
-libcrypto is, as where there is no TLS. A sample belongs to the innermost frame that tells.
+WHOLE is what all samples stand for, HASH what of it is known to be the body's hash; without it all
+of libcrypto is, as where there is no TLS. A sample belongs to the innermost frame that tells.
 The rest is reading the list, ordering, the plugin, trust. Unknown is what the stack does not tell:
 OpenSSL keeps no frame pointers, so the memory that it takes is there, and preemption.
 """

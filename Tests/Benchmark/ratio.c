@@ -7,7 +7,7 @@
 // Each command's stdout goes to /dev/null. Prints wall time and peak memory of each, and the median
 // over the rounds of the first command's time divided by each other's. Not more than 8 commands.
 //
-// -j adds a line of JSON to FILE: the same, with user and system time, their ratios, CASE and TITLE.
+// -j adds a line of JSON to FILE: the same, with user and system time, ratios, CASE and TITLE.
 // -p adds the processor time that the process PID, the server, took meanwhile.
 #include <errno.h>
 #include <fcntl.h>

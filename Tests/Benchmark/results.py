@@ -3,8 +3,8 @@
 
 usage: results.py DIRECTORY FIGURES SMALLWEB NOTE
 
-FIGURES has a line of JSON per comparison (from ratio.c) or computed figure (from run.sh). Other cases
-keep what they had, unless it was measured on another processor.
+FIGURES has a line of JSON per comparison (from ratio.c) or computed figure (from run.sh). Other
+cases keep what they had, unless it was measured on another processor.
 """
 
 import datetime
@@ -17,7 +17,8 @@ import sys
 
 
 def first_line(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode().split("\n")[0]
+    run = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    return run.stdout.decode().split("\n")[0]
 
 
 def machine():
@@ -76,7 +77,7 @@ def main():
     }
     os.makedirs(directory, exist_ok=True)
     with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(all_of_it, file, indent=1, ensure_ascii=False, sort_keys=False)
+        json.dump(all_of_it, file, indent=1, ensure_ascii=False)
         file.write("\n")
     os.replace(path + ".part", path)
 

@@ -56,8 +56,8 @@ ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/ratio" "$here/ratio.c"
 floor=$scratch/floor
 figures=$scratch/figures
 
-# How it is run: whether what else the machine does can take the processor from us, and how much that
-# is, ours included once a case has run. Priorities can be changed from outside meanwhile.
+# How it is run: whether what else the machine does can take the processor from us, and how much
+# that is, ours included once a case has run. Priorities can be changed from outside meanwhile.
 load() { cut -d ' ' -f 1 /proc/loadavg; }
 priority() {
     case $(chrt -p $$ 2>/dev/null) in
@@ -101,8 +101,8 @@ measured() {
 
 # figure TITLE NAME VALUE UNIT [BAR]: adds to the results what was computed from comparisons.
 figure() {
-    jq -nc --arg case "$case" --arg title "$1" --arg name "$2" --argjson value "$3" --arg unit "$4" \
-        --argjson bar "${5:-null}" '{$case, $title, $name, $value, $unit}
+    jq -nc --arg case "$case" --arg title "$1" --arg name "$2" --argjson value "$3" \
+        --arg unit "$4" --argjson bar "${5:-null}" '{$case, $title, $name, $value, $unit}
             + if $bar == null then {} else {$bar} end' >>"$figures"
 }
 

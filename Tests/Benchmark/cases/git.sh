@@ -11,7 +11,8 @@ refs() { # TITLE ROUNDS REPOSITORY
 
 # What a command's sockets read, by strace.
 received() {
-    strace -f -qq -e trace=read,recvfrom -e status=successful -yy -o "$scratch/trace" "$@" >/dev/null
+    strace -f -qq -e trace=read,recvfrom -e status=successful -yy -o "$scratch/trace" \
+        "$@" >/dev/null
     awk '/TCP/ { sum += $NF } END { print sum + 0 }' "$scratch/trace"
 }
 

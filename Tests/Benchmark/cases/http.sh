@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 
 start_nginx || return 0
-compare "1 KiB over http" 30 smallweb "$smallweb" get "$http_url/1k" -- curl curl -q -s "$http_url/1k"
+compare "1 KiB over http" 30 smallweb "$smallweb" get "$http_url/1k" \
+    -- curl curl -q -s "$http_url/1k"
 compare "256 MiB over http" 5 smallweb "$smallweb" get "$http_url/256M" \
     -- curl curl -q -s "$http_url/256M"
 urls=()

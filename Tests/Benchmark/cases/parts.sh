@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # run.sh has them
 # SPDX-License-Identifier: MIT
-# What a page of a long list costs the processor, by part: the whole from runs of its own, the shares
-# from perf's samples of one more.
+# What a page of a long list costs the processor, by part: the whole from runs of its own, the
+# shares from perf's samples of one more.
 
 if ! command -v perf >/dev/null; then
     echo "parts is skipped: perf is not installed"
