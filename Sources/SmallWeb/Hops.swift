@@ -57,33 +57,44 @@ struct Hops {
             }
             ending.connection = log.connection
             ending.traffic = log.traffic ?? Traffic()
-            guard let head = ending.head, head.replyClass == .redirect,
-                let target = head.redirectTarget, fetcher.options.redirects.follows
-            else { return ending }
-            let (next, note): (Request, Note?)
-            do throws(FetchError) {
-                (next, note) = try self.target(target, status: head.status)
-                try checkWay(to: next)
-                hops += 1
-                try check(next, hops: hops)
-            } catch  where error.outcome == .redirectRefused {
-                // The reply stands; only following it is refused.
-                try await emit(.head(head))
-                ending.refuse(error)
-                return ending
-            }
-            var redirect = Redirect(
-                status: head.status, from: request.uri, to: next.uri,
-                isPermanent: head.isPermanentRedirect)
-            redirect.header = head.header
-            try await emit(.redirect(redirect))
-            if let note { try await emit(.note(note)) }
-            request = next
+            hops += 1
+            guard try await follow(ending, hops: hops) else { return ending }
         }
+    }
+
+    /// Makes the next request of a reply that leads elsewhere, if it is to be followed.
+    //
+    // Not inlined, like ``timed(_:)`` and ``dialer(_:_:)``: what they work with would be kept while
+    // an exchange waits for the server.
+    @inline(never)
+    private mutating func follow(_ ending: Ending, hops: Int) async throws(FetchError) -> Bool {
+        guard let head = ending.head, head.replyClass == .redirect,
+            let target = head.redirectTarget, fetcher.options.redirects.follows
+        else { return false }
+        let (next, note): (Request, Note?)
+        do throws(FetchError) {
+            (next, note) = try self.target(target, status: head.status)
+            try checkWay(to: next)
+            try check(next, hops: hops)
+        } catch  where error.outcome == .redirectRefused {
+            // The reply stands; only following it is refused.
+            try await emit(.head(head))
+            ending.refuse(error)
+            return false
+        }
+        var redirect = Redirect(
+            status: head.status, from: request.uri, to: next.uri,
+            isPermanent: head.isPermanentRedirect)
+        redirect.header = head.header
+        try await emit(.redirect(redirect))
+        if let note { try await emit(.note(note)) }
+        request = next
+        return true
     }
 
     /// Says of an error of time which limit it was, and how far the fetch had got. What waits for a
     /// server knows the moment alone at which the wait ends.
+    @inline(never)
     private func timed(_ error: FetchError) -> FetchError {
         guard error.outcome == .timeout, case .raise(let limit)? = error.remedy else {
             return error
@@ -118,17 +129,7 @@ struct Hops {
         }
         let (log, emit, limit) = (log, emit, request.limits.bodyBytesMax)
         let holdsRedirects = fetcher.options.redirects.follows
-        let dialer = NetworkDialer(
-            loop: fetcher.loop,
-            options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
-            scheme: request.scheme, limits: request.limits,
-            deadline: deadline, wire: wire, sessions: fetcher.sessions,
-            identity: try fetcher.options.identities.identity(
-                for: request.uri, origin: origin, in: fetcher.registry)
-        ) { event async throws(FetchError) in
-            guard case .sent(let bytes, let method) = event else { return try await emit(event) }
-            try await emit(.sent(entry.handler.redacted(bytes), method: method))
-        }
+        let dialer = try dialer(wire, entry.handler)
         var head: Head?
         var (isHeld, heldBytes) = (false, 0)
         var isEnough = false
@@ -170,6 +171,24 @@ struct Hops {
         log.timings.end()
         return Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
+    }
+
+    @inline(never)
+    private func dialer(
+        _ wire: Wire, _ handler: any ProtocolHandler
+    ) throws(FetchError) -> NetworkDialer {
+        let emit = emit
+        return NetworkDialer(
+            loop: fetcher.loop,
+            options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
+            scheme: request.scheme, limits: request.limits,
+            deadline: deadline, wire: wire, sessions: fetcher.sessions,
+            identity: try fetcher.options.identities.identity(
+                for: request.uri, origin: origin, in: fetcher.registry)
+        ) { event async throws(FetchError) in
+            guard case .sent(let bytes, let method) = event else { return try await emit(event) }
+            try await emit(.sent(handler.redacted(bytes), method: method))
+        }
     }
 
     /// The next request, resolved against the present URI, and a remark on what does not go along.

@@ -33,8 +33,8 @@ public final class ByteStream {
     /// The received bytes not yet handed out.
     private var unread = 0..<0
 
-    /// Of the buffer: little until there is something, for a stream waits for most of its life;
-    /// room for several TLS records; much when a body has turned out to be long.
+    /// How much is received at once: little at first, for a stream waits for most of its life; then
+    /// several TLS records; much when a body has turned out to be long.
     static let capacities = (first: 4096, usual: 65_536, long: 262_144)
     /// How many bytes make a body a long one.
     static let longBytes = 1 << 20
@@ -218,9 +218,7 @@ public final class ByteStream {
     }
 
     private var capacity: Int {
-        bytesReceived == 0
-            ? Self.capacities.first
-            : bytesReceived < Self.longBytes ? Self.capacities.usual : Self.capacities.long
+        bytesReceived < Self.longBytes ? Self.capacities.usual : Self.capacities.long
     }
 
     /// Leaves free space behind the unread bytes: starts over when there are none, moves them to
@@ -249,15 +247,8 @@ public final class ByteStream {
     private func receiveOnce() throws(FetchError) -> TransportRead {
         if let ending { return .ended(ending) }
         try requireStarted()
-        makeRoom()
-        let result = buffer.withUnsafeMutableBytes { bytes -> Result<TransportRead, FetchError> in
-            let free = UnsafeMutableRawBufferPointer(rebasing: bytes[unread.upperBound...])
-            do throws(FetchError) {
-                return .success(try transport.receive(into: free))
-            } catch {
-                return .failure(error)
-            }
-        }
+        let isFirst = bytesReceived < Self.capacities.first
+        let result = isFirst ? receiveFirst() : receiveIntoBuffer()
         let read = try result.mapError(failing).get()
         switch read {
         case .bytes(let count):
@@ -269,6 +260,28 @@ public final class ByteStream {
         case .wouldBlock: break
         }
         return read
+    }
+
+    /// The beginning of a reply, by way of room that is given back at once: a stream that waits for
+    /// it has no buffer, and one with a short reply no larger one than that.
+    private func receiveFirst() -> Result<TransportRead, FetchError> {
+        withUnsafeTemporaryAllocation(byteCount: Self.capacities.first, alignment: 16) { room in
+            Result { () throws(FetchError) in
+                let read = try transport.receive(into: room)
+                guard case .bytes(let count) = read else { return read }
+                buffer = Array(buffer[unread] + room[..<count])
+                unread = 0..<(buffer.count - count)
+                return read
+            }
+        }
+    }
+
+    private func receiveIntoBuffer() -> Result<TransportRead, FetchError> {
+        makeRoom()
+        return buffer.withUnsafeMutableBytes { bytes in
+            let free = UnsafeMutableRawBufferPointer(rebasing: bytes[unread.upperBound...])
+            return Result { () throws(FetchError) in try transport.receive(into: free) }
+        }
     }
 
     /// One attempt to send a prefix of `bytes`.

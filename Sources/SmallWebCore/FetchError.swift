@@ -35,10 +35,12 @@ public struct FetchError: Error, Sendable, Hashable {
         box = Box(facts)
     }
 
+    /// Whether all that they say is the same.
     public static func == (left: FetchError, right: FetchError) -> Bool {
         left.box.facts == right.box.facts
     }
 
+    /// By all that it says.
     public func hash(into hasher: inout Hasher) { hasher.combine(box.facts) }
 
     /// The part of a fetch that failed.
