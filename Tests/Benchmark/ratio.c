@@ -2,7 +2,7 @@
 // Compares commands by running them in turn, so that whatever else the machine does meets all of
 // them alike:
 //
-//     ratio [-j FILE] [-c CASE] [-t TITLE] [-p PID] ROUNDS NAME COMMAND… -- NAME COMMAND… [-- …]
+//     ratio [-j FILE] [-c CASE] [-t TITLE] [-p PID] ROUNDS NAME COMMAND… [-- NAME COMMAND…]…
 //
 // Each command's stdout goes to /dev/null. Prints wall time and peak memory of each, and the median
 // over the rounds of the first command's time divided by each other's. Not more than 8 commands.
