@@ -14,6 +14,7 @@ import http.server
 import os
 import re
 import shutil
+import signal
 import socket
 import socketserver
 import ssl
@@ -302,7 +303,7 @@ command("git", "clone", "-q", "--bare", work + "/files", work + "/repo.git")
 command("git", "-C", work + "/repo.git", "config", "uploadpack.allowFilter", "true")
 daemon = subprocess.Popen(
     ["git", "daemon", "--export-all", "--base-path=" + work, "--listen=127.0.0.1", "--reuseaddr",
-     work + "/repo.git"], stderr=subprocess.DEVNULL)
+     work + "/repo.git"], stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 def can_connect(port):
@@ -404,6 +405,7 @@ for line, place in found.items():
             place, line, result.returncode, STATUS.get(line, 0),
             result.stdout[-300:].decode(errors="replace")))
 print("%d of %d examples did what the manual says" % (len(found) - failed, len(found)))
-daemon.kill()
+# "git" is a parent of the daemon itself.
+os.killpg(daemon.pid, signal.SIGKILL)
 shutil.rmtree(work)
 sys.exit(1 if failed or len(found) < 50 else 0)
