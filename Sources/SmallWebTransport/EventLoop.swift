@@ -57,8 +57,9 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
                 owning: try systemCall {
                     eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
                 })
+            // Edge-triggered: each write wakes, and nothing needs to be read.
             var event = epoll_event()
-            event.events = EPOLLIN.rawValue
+            event.events = EPOLLIN.rawValue | EPOLLET.rawValue
             event.data.u64 = Self.wakeUpData
             // Without it no other thread could ever end a wait.
             _ = try systemCall {
@@ -222,11 +223,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func dispatch(_ event: epoll_event) {
         let data = event.data.u64
-        if data == Self.wakeUpData {
-            var count: UInt64 = 0
-            _ = read(wakeUp.borrowed, &count, 8)
-            return
-        }
+        if data == Self.wakeUpData { return }
         let number = Int(data & 0xFFFF_FFFF)
         guard slots[number].generation == UInt32(data >> 32) else { return }
         let failed = EPOLLHUP.rawValue | EPOLLERR.rawValue
