@@ -147,8 +147,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func wake() {
         var one: UInt64 = 1
-        // It can only fail with the counter full, after 2^64 - 2 writes.
-        _ = write(wakeUp.borrowed, &one, 8)
+        // Besides, it could only fail with the counter full, after 2^64 - 2 writes.
+        _ = try? systemCall { write(wakeUp.borrowed, &one, 8) }
     }
 
     private func runJobs() {
