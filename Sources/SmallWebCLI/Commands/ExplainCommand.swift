@@ -47,7 +47,7 @@ struct ExplainCommand: Sendable {
             throw usageError("no URL", hint: "smallweb explain gemini://geminiprotocol.net/")
         }
         let (settings, fetcher) = try get.prepare()
-        let context = try RunContext(settings, fetcher)
+        let context = RunContext(settings, fetcher)
         let result = fetcher.loop.runToCompletion { await explainAll(context) }
         return try result.get()
     }

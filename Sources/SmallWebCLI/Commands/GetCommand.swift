@@ -135,7 +135,7 @@ struct GetCommand: Sendable {
             let headers = try settings.output.headerFile.map { name throws(FetchError) in
                 try HeaderFile(name, Patience(seconds: settings.fetch.totalSeconds))
             }
-            let context = try RunContext(
+            let context = RunContext(
                 settings, fetcher, headers: headers,
                 ledger: try settings.run.ledger.map { path throws(FetchError) in try Ledger(path) },
                 loops: operands.count > 1 || Self.hasList(operands)

@@ -5,8 +5,8 @@ internal import SmallWebTransport
 
 /// What the URLs of a run share.
 //
-// @unchecked: `headers` and `ledger` are used on the event loop of the run alone, all else does not
-// change.
+// @unchecked: `headers`, `ledger` and the threads are used on the event loop of the run alone, all
+// else does not change.
 final class RunContext: @unchecked Sendable {
     let settings: Settings
     var loop: EventLoop { fetcher.loop }
@@ -23,16 +23,19 @@ final class RunContext: @unchecked Sendable {
     let progress: MessageSettings.Progress
     /// Where several URLs at a time share one line.
     let meter: RunMeter?
-    /// Those that fetch, each with the fetcher of URLs of which nothing in particular is said; none
-    /// where the run's own loop fetches.
-    private let threads: [(loop: LoopThread, fetcher: Fetcher)]
+    /// Those that fetch, each with the fetcher of URLs of which nothing in particular is said.
+    private var threads: [(loop: LoopThread, fetcher: Fetcher)] = []
+    /// How many are still to be made, when they are needed first.
+    private var missingThreads: Int
+    /// Where the run's own loop fetches, among others: a run over one host needs no thread.
+    private var home: String?
+    private let hasHome: Bool
 
     /// - Parameter loops: The most that fetch at the same time.
-    /// - Throws: `connect`, `resolve` when the system has no room for that many.
     init(
         _ settings: Settings, _ fetcher: Fetcher, headers: HeaderFile? = nil,
         ledger: Ledger? = nil, loops: Int = 1
-    ) throws(FetchError) {
+    ) {
         self.settings = settings
         self.fetcher = fetcher
         self.headers = headers
@@ -61,13 +64,8 @@ final class RunContext: @unchecked Sendable {
             headers != nil
             || !holdsOutput && records.areWanted
                 && (records.includesEvents || records.streamsBodies)
-        var threads: [(LoopThread, Fetcher)] = []
-        for _ in 0..<(writesMeanwhile ? 1 : loops) where loops > 1 {
-            let thread = try LoopThread()
-            threads.append((thread, fetcher.moved(to: thread.loop)))
-        }
-        self.threads = threads
-        if !threads.isEmpty { Prompt.ask(on: fetcher.loop) }
+        missingThreads = loops == 1 || writesMeanwhile ? 0 : loops
+        hasHome = settings.run.loops == nil
     }
 
     /// Those of a run with so many URLs at a time.
@@ -77,6 +75,11 @@ final class RunContext: @unchecked Sendable {
 
     /// `fetcher`, on the loop that has this place.
     func spread(_ fetcher: Fetcher, _ place: String) -> Fetcher {
+        if hasHome {
+            home = home ?? place
+            if place == home { return fetcher }
+        }
+        if missingThreads > 0 { startThreads() }
         guard !threads.isEmpty else { return fetcher }
         // FNV-1a: any would do that spreads names that differ in one byte.
         let hash = place.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
@@ -85,6 +88,16 @@ final class RunContext: @unchecked Sendable {
         let there = threads[Int((hash >> 32) % UInt64(threads.count))]
         let isCommon = fetcher.sharesSessions(with: self.fetcher)
         return isCommon ? there.fetcher : fetcher.moved(to: there.loop.loop)
+    }
+
+    /// With fewer than were wanted the run takes longer, and with none this loop fetches.
+    private func startThreads() {
+        while missingThreads > 0, let thread = try? LoopThread() {
+            threads.append((thread, fetcher.moved(to: thread.loop)))
+            missingThreads -= 1
+        }
+        missingThreads = 0
+        if !threads.isEmpty { Prompt.ask(on: loop) }
     }
 
     /// Makes what blocks a loop return, to see that it shall stop.
