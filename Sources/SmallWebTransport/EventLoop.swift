@@ -131,7 +131,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// Runs `action` on the loop's thread. From any thread.
-    func perform(_ action: @escaping @Sendable () -> Void) {
+    package func perform(_ action: @escaping @Sendable () -> Void) {
         send { $0.actions.append(action) }
     }
 

@@ -4,6 +4,7 @@
 #ifndef CSMALLWEBPOSIX_H
 #define CSMALLWEBPOSIX_H
 
+#include <malloc.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -21,14 +21,6 @@ final class Run: @unchecked Sendable {
     /// Most orders that have been read and not been started.
     private static let waitingMax = 1024
 
-    private enum Happening: Sendable {
-        case attempted(StartQueue<OneURL>.Entry, Attempt)
-        /// There may be more to read.
-        case readable
-        /// Another URL may start now.
-        case due
-    }
-
     private let context: RunContext
     private let settings: RunSettings
     private let writesRecords: Bool
@@ -41,7 +33,10 @@ final class Run: @unchecked Sendable {
     /// When input that has nothing to read, after the deadline, counts as ended.
     private var inputEnd: Instant?
     private let waiting: StartQueue<OneURL>
+    private let reports: Reports
     private var active = 0
+    /// Workers without an attempt.
+    private var idle: [Worker] = []
     /// The soonest moment that a task waits for.
     private var alarm = Instant.never
     /// Read so far.
@@ -66,6 +61,7 @@ final class Run: @unchecked Sendable {
         self.context = context
         settings = context.settings.run
         writesRecords = context.settings.records.areWanted
+        reports = Reports(context.loop)
         deadline = settings.deadlineSeconds.map { .now.advanced(seconds: $0) } ?? .never
         waiting = StartQueue(
             .init(
@@ -82,14 +78,14 @@ final class Run: @unchecked Sendable {
             return (done, tally.requests - tally.ok, isAtEnd ? taken : nil)
         }
         defer { context.meter?.stop() }
-        await withTaskGroup(of: Happening.self) { group in
+        await withDiscardingTaskGroup { group in
             while true {
                 await advance(&group)
                 if isStopping || isAtEnd && waiting.isEmpty, active == 0 { break }
-                guard let happening = await group.next() else { break }
-                switch happening {
-                case .attempted(let entry, let result):
+                switch await reports.next() {
+                case .attempted(let worker, let entry, let result):
                     active -= 1
+                    idle.append(worker)
                     waiting.end(entry, now: .now)
                     await settle(entry, result)
                 case .readable: isAwaitingInput = false
@@ -99,6 +95,7 @@ final class Run: @unchecked Sendable {
                 if isStopping { group.cancelAll() }
             }
             group.cancelAll()
+            for worker in idle { worker.end() }
         }
         context.end()
         if isStopping { await abandon() }
@@ -130,7 +127,7 @@ final class Run: @unchecked Sendable {
     // MARK: Reading and starting
 
     /// Reads what there is room for and starts what may start.
-    private func advance(_ group: inout TaskGroup<Happening>) async {
+    private func advance(_ group: inout DiscardingTaskGroup) async {
         var count = 0
         while !isStopping {
             if isLate { await postpone() } else { await startDue(&group) }
@@ -155,7 +152,7 @@ final class Run: @unchecked Sendable {
         return taken < next + (context.holdsOutput ? max(4 * settings.jobs, 64) : 1)
     }
 
-    private func awaitInput(_ descriptor: Int32, _ group: inout TaskGroup<Happening>) {
+    private func awaitInput(_ descriptor: Int32, _ group: inout DiscardingTaskGroup) {
         let now = Instant.now
         isAtEnd = inputEnd.map { $0 <= now } ?? false
         if isAtEnd { return }
@@ -166,10 +163,10 @@ final class Run: @unchecked Sendable {
                 deadline.advanced(seconds: Self.lateSecondsMax))
         }
         isAwaitingInput = true
-        let (loop, end) = (context.loop, inputEnd ?? deadline)
+        let (loop, reports, end) = (context.loop, reports, inputEnd ?? deadline)
         group.addTask {
             await loop.untilReadable(descriptor, by: end)
-            return .readable
+            reports.add(.readable)
         }
     }
 
@@ -201,16 +198,17 @@ final class Run: @unchecked Sendable {
         return last == .ok
     }
 
-    private func startDue(_ group: inout TaskGroup<Happening>) async {
+    private func startDue(_ group: inout DiscardingTaskGroup) async {
         while active < settings.jobs && !isStopping {
             switch waiting.next(.now) {
             case .start(let entry):
                 active += 1
                 let loop = entry.item.fetcher.loop
-                group.addTask(executorPreference: loop) {
-                    // Keeps the hop to the loop; see ``Fetcher/run(_:emit:)``.
-                    precondition(loop.isCurrent)
-                    return .attempted(entry, await entry.item.attempt())
+                if let index = idle.lastIndex(where: { $0.loop === loop }) {
+                    idle.remove(at: index).make(entry)
+                } else {
+                    let worker = Worker(loop, reports)
+                    group.addTask(executorPreference: loop) { await worker.run(entry) }
                 }
             case .refuse(let one, let pauseSeconds):
                 await complete(one, .failed(one.problem ?? Self.refusal(pauseSeconds)))
@@ -218,10 +216,10 @@ final class Run: @unchecked Sendable {
                 let soonest = min(opening, deadline)
                 if soonest < alarm {
                     alarm = soonest
-                    let loop = context.loop
+                    let (loop, reports) = (context.loop, reports)
                     group.addTask {
                         await loop.sleep(until: soonest)
-                        return .due
+                        reports.add(.due)
                     }
                 }
                 return

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import SmallWeb
 internal import SmallWebPlugins
 internal import SmallWebTransport
@@ -64,8 +65,18 @@ final class RunContext: @unchecked Sendable {
             headers != nil
             || !holdsOutput && records.areWanted
                 && (records.includesEvents || records.streamsBodies)
+        if settings.run.jobs > 1 { Self.keepFreedMemory() }
         missingThreads = loops == 1 || writesMeanwhile ? 0 : loops
         hasHome = settings.run.loops == nil
+    }
+
+    /// What one page has freed, the next one takes: to give it back to the system and get it again
+    /// costs more than a page's memory is worth.
+    private static func keepFreedMemory() {
+        let bytes: Int32 = 4 << 20
+        mallopt(M_TRIM_THRESHOLD, bytes)
+        // As soon as one threshold is set, malloc adjusts the other no more.
+        mallopt(M_MMAP_THRESHOLD, bytes)
     }
 
     /// Those of a run with so many URLs at a time.

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebTransport
+
+/// A task that makes attempts, one after the other. What the calls of an attempt need is the
+/// task's memory, which the next attempt finds there.
+//
+// @unchecked: `rest` is set on the worker's loop when an attempt is over, before the run hears of
+// that, and used on the run's loop after it.
+final class Worker: @unchecked Sendable {
+    typealias Entry = StartQueue<OneURL>.Entry
+
+    let loop: EventLoop
+    private let reports: Reports
+    private var rest: UnsafeContinuation<Entry?, Never>?
+
+    init(_ loop: EventLoop, _ reports: Reports) {
+        self.loop = loop
+        self.reports = reports
+    }
+
+    /// Runs on the worker's loop until ``end()``.
+    func run(_ first: Entry) async {
+        var next: Entry? = first
+        while let entry = next {
+            // Keeps the hop to the loop; see ``Fetcher/run(_:emit:)``.
+            precondition(loop.isCurrent)
+            let result = await entry.item.attempt()
+            next = await withUnsafeContinuation { continuation in
+                rest = continuation
+                reports.add(.attempted(self, entry, result))
+            }
+        }
+    }
+
+    /// The next attempt of a worker that has reported the last one.
+    func make(_ entry: Entry) { resume(entry) }
+
+    /// No attempt follows the one that was reported.
+    func end() { resume(nil) }
+
+    private func resume(_ entry: Entry?) {
+        let rest = rest
+        self.rest = nil
+        rest?.resume(returning: entry)
+    }
+}
+
+/// What the tasks of a run report to it.
+//
+// @unchecked: the state is used on the event loop of the run alone.
+final class Reports: @unchecked Sendable {
+    enum Report: Sendable {
+        case attempted(Worker, Worker.Entry, Attempt)
+        /// There may be more to read.
+        case readable
+        /// Another URL may start now.
+        case due
+    }
+
+    private let loop: EventLoop
+    private var waiting: ArraySlice<Report> = []
+    private var reader: UnsafeContinuation<Void, Never>?
+
+    /// - Parameter loop: The run's.
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    /// From any thread.
+    func add(_ report: Report) {
+        guard loop.isCurrent else { return loop.perform { self.add(report) } }
+        waiting.append(report)
+        let reader = reader
+        self.reader = nil
+        reader?.resume()
+    }
+
+    /// The next report, which is waited for. On the run's loop.
+    func next() async -> Report {
+        if waiting.isEmpty { await withUnsafeContinuation { reader = $0 } }
+        return waiting.removeFirst()
+    }
+}
