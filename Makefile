@@ -4,6 +4,7 @@
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=60
 #                 into docs/bench; CASES="small git" runs these alone
 # make faults     every system call fails once; SECONDS= for a sample
+# make crawl      a million lines of ten thousand hosts
 # make soak       hostile and honest servers for SECONDS=600
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/ and completions/ from the tables
@@ -29,7 +30,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz faults \
-	soak loopback pictures web sanitize format lint clean
+	crawl soak loopback pictures web sanitize format lint clean
 
 all: build
 
@@ -154,6 +155,11 @@ fuzz: deps
 
 faults: test-deps build loopback
 	python3 Tests/Faults/run.py $(BIN) $(LOOPBACK) $(if $(SECONDS),--seconds $(SECONDS))
+
+# A million lines of ten thousand hosts: some 25 minutes. Spark is there after CI=true .ci/deps test.
+crawl: test-deps build
+	unshare -r -n -m -p --fork --kill-child Tests/RealServers/crawl.py $(BIN) \
+		--python .build/spark/bin/python $(or $(WAYS),one killed parallel spark)
 
 soak: test-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)

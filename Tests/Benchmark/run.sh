@@ -51,6 +51,7 @@ trap cleanup EXIT
 
 ${CC:-cc} -O2 -Wall -Wextra -DWITHOUT_TLS -o "$scratch/floor-gopher" "$here/floor.c"
 ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/floor-gemini" "$here/floor.c" -lssl -lcrypto
+"${SWIFTC:-swiftc}" -O -static-stdlib -use-ld=lld -o "$scratch/floor-swift" "$here/floor.swift"
 ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/bulk-floor" "$here/bulk-floor.c"
 ${CC:-cc} -O2 -Wall -Wextra -o "$scratch/ratio" "$here/ratio.c"
 floor=$scratch/floor

@@ -128,6 +128,14 @@ spark_checks() {
     end
 }
 
+# With a million lines and all engines it is `make crawl`.
+crawl_checks() {
+    check "workers: 30,000 lines of 10,000 hosts, and a worker that is killed"
+    command=(crawl.py)
+    unshare -r -n -m -p --fork --kill-child \
+        "$here/crawl.py" "$smallweb" --lines 30000 >"$out" 2>"$err" || problem "each way holds"
+}
+
 SPARK=${SPARK:-$here/../../.build/spark/bin/python}
 if section jq python3; then
     workers_checks
@@ -136,5 +144,12 @@ if section jq python3; then
         missing "pyspark, in .build/spark: CI=true .ci/deps test installs 500 MB"
     elif section java; then
         spark_checks
+    fi
+fi
+if section python3 unshare ip; then
+    if unshare -r -n -m -p --fork true 2>/dev/null; then
+        crawl_checks
+    else
+        skip "a crawl needs a network namespace"
     fi
 fi

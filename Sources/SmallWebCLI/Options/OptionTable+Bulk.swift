@@ -93,9 +93,11 @@ extension Option {
         Option(
             "loops", .bulk, "with -j, fetch in N threads (one per core)",
             manual: "In how many threads URLs are fetched, besides the one that reads the list and "
-                + "writes what came of it. Each host has its place in one of them. With 1 the main "
-                + "thread does everything, as it does for a single URL. Results, their order, "
-                + "limits and statuses are the same with any number.",
+                + "writes what came of it. Each host has its place in one of them. Without the "
+                + "option the main thread fetches the first host of a list, and the others get a "
+                + "thread per core. With 1 the main thread does everything, as it does for a "
+                + "single URL. Results, their order, limits and statuses are the same with any "
+                + "number.",
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
             .value("N") { settings, value throws(FetchError) in
                 settings.run.loops = max(1, try OptionValue.count(value, "--loops"))

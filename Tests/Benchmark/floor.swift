@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The least that a fetch costs in Swift: what floor.c does over gopher, for a path, beside which it
+// shows what the start of Swift's runtime takes before the first line of a program.
+//
+//     floor-swift PORT PATH      body to stdout
+import Glibc
+
+var address = sockaddr_in()
+address.sin_family = sa_family_t(AF_INET)
+address.sin_port = in_port_t(CommandLine.arguments[1])!.bigEndian
+address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+let status = withUnsafePointer(to: &address) {
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+    }
+}
+guard status == 0 else { fatalError("connect") }
+let request = CommandLine.arguments[2] + "\r\n"
+guard send(socket, request, request.utf8.count, 0) == request.utf8.count else { fatalError("send") }
+var buffer = [UInt8](repeating: 0, count: 65536)
+while true {
+    let count = recv(socket, &buffer, buffer.count, 0)
+    guard count > 0 else { exit(count == 0 ? 0 : 1) }
+    guard write(STDOUT_FILENO, buffer, count) == count else { exit(1) }
+}
