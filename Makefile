@@ -158,7 +158,7 @@ faults: test-deps build loopback
 
 # A million lines of ten thousand hosts: some 25 minutes. Spark is there after CI=true .ci/deps test.
 crawl: test-deps build
-	unshare -r -n -m -p --fork --kill-child Tests/RealServers/crawl.py $(BIN) \
+	unshare -r -n Tests/RealServers/crawl.py $(BIN) \
 		--python .build/spark/bin/python $(or $(WAYS),one killed parallel spark)
 
 soak: test-deps build loopback

@@ -5,7 +5,7 @@ package import SmallWebTransport
 /// The engine behind ``SmallWeb`` and the command line: runs requests through the registry's
 /// handlers, follows redirects and keeps every limit. A fetch runs on the event loop, ends when its
 /// task is cancelled, and leaks nothing.
-package struct Fetcher: Sendable {
+package final class Fetcher: Sendable {
     /// What applies to all fetches of a fetcher.
     package struct Options: Sendable {
         package var resolver = Resolver()
@@ -18,8 +18,9 @@ package struct Fetcher: Sendable {
         package var allowedSchemes: Set<String>?
         /// Trust store, HTTP settings and proxies for a URI that a redirect leads to, where rules
         /// differ by place; `nil` when the same hold everywhere.
-        package var rulesAfterRedirect:
-            (@Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings, ProxySettings))?
+        package var rulesAfterRedirect: Rules?
+        package typealias Rules =
+            @Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings, ProxySettings)
 
         package init(trustStore: TrustStore) { self.trustStore = trustStore }
 
@@ -44,17 +45,17 @@ package struct Fetcher: Sendable {
     }
 
     package let registry: Registry
-    package var options: Options
+    package let options: Options
     package let loop: EventLoop
     let sessions = TLSSessionCache()
     /// Keeps the loop's thread running, where the loop has one of its own.
     let thread: LoopThread?
 
-    package init(registry: Registry, options: Options, loop: EventLoop) {
+    package convenience init(registry: Registry, options: Options, loop: EventLoop) {
         self.init(registry: registry, options: options, loop: loop, thread: nil)
     }
 
-    init(registry: Registry, options: Options, thread: LoopThread) {
+    convenience init(registry: Registry, options: Options, thread: LoopThread) {
         self.init(registry: registry, options: options, loop: thread.loop, thread: thread)
     }
 
@@ -69,9 +70,6 @@ package struct Fetcher: Sendable {
     package func moved(to loop: EventLoop) -> Fetcher {
         Fetcher(registry: registry, options: options, loop: loop)
     }
-
-    /// Whether both are one, or copies of one.
-    package func sharesSessions(with other: Fetcher) -> Bool { sessions === other.sessions }
 
     /// A request for `url`, ready to be given limits and input.
     ///

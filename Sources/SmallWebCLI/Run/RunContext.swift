@@ -97,8 +97,7 @@ final class RunContext: @unchecked Sendable {
             ($0 ^ UInt64($1)) &* 0x100_0000_01B3
         }
         let there = threads[Int((hash >> 32) % UInt64(threads.count))]
-        let isCommon = fetcher.sharesSessions(with: self.fetcher)
-        return isCommon ? there.fetcher : fetcher.moved(to: there.loop.loop)
+        return fetcher === self.fetcher ? there.fetcher : fetcher.moved(to: there.loop.loop)
     }
 
     /// With fewer than were wanted the run takes longer, and with none this loop fetches.
@@ -138,16 +137,16 @@ final class RunContext: @unchecked Sendable {
         guard hasSections || order.changesFetcher || order.upload != nil else {
             return (URLSettings(settings), fetcher)
         }
-        var fetcher = try settings.fetcher(loop)
+        var rules: Fetcher.Options.Rules?
         if hasSections {
             // A redirect leads to where other rules may hold.
-            fetcher.options.rulesAfterRedirect = { uri throws(FetchError) in
+            rules = { uri throws(FetchError) in
                 let there = try base.configuration.applied(to: base, for: uri.description)
                 let options = try there.connectionOptions()
                 return (options.trustStore, options.http, options.proxies)
             }
         }
-        return (URLSettings(settings), fetcher)
+        return (URLSettings(settings), try settings.fetcher(loop, afterRedirect: rules))
     }
 }
 
@@ -155,9 +154,13 @@ extension Settings {
     /// Who may be asked, if there is a person.
     var asker: Asker { Asker(isAllowed: fetch.promptsAllowed, settings: messages) }
 
-    func fetcher(_ loop: EventLoop) throws(FetchError) -> Fetcher {
+    /// - Parameter rules: What holds where a redirect leads to, if that depends on the place.
+    func fetcher(
+        _ loop: EventLoop, afterRedirect rules: Fetcher.Options.Rules? = nil
+    ) throws(FetchError) -> Fetcher {
         let registry = try registry()
         var options = try connectionOptions()
+        options.rulesAfterRedirect = rules
         options.redirects = try redirects(registry)
         options.allowedSchemes = try allowedSchemes(registry)
         options.identities = try connection.identities(asker)
