@@ -34,10 +34,8 @@ public final class ByteStream {
     private var unread = 0..<0
 
     /// How much is received at once: little at first, for a stream waits for most of its life; then
-    /// several TLS records; much when a body has turned out to be long.
-    static let capacities = (first: 4096, usual: 65_536, long: 262_144)
-    /// How many bytes make a body a long one.
-    static let longBytes = 1 << 20
+    /// several TLS records. More would not stay in the processor's cache until it is written.
+    static let capacities = (first: 4096, usual: 65_536)
 
     /// - Parameters:
     ///   - idleSeconds: Longest wait for one read or write to move, 0 for none.
@@ -217,24 +215,20 @@ public final class ByteStream {
         }
     }
 
-    private var capacity: Int {
-        bytesReceived < Self.longBytes ? Self.capacities.usual : Self.capacities.long
-    }
-
     /// Leaves free space behind the unread bytes: starts over when there are none, moves them to
     /// the front or grows when the buffer is full.
     private func makeRoom() {
         if unread.isEmpty {
             unread = 0..<0
-            guard buffer.count < capacity else { return }
+            guard buffer.count < Self.capacities.usual else { return }
             // Left uninitialised: a small reply touches one page of it.
-            buffer = [UInt8](unsafeUninitializedCapacity: capacity) { $1 = $0.count }
+            buffer = [UInt8](unsafeUninitializedCapacity: Self.capacities.usual) { $1 = $0.count }
         } else if unread.upperBound == buffer.count {
             if unread.lowerBound > buffer.count / 2 {
                 buffer.replaceSubrange(0..<unread.count, with: buffer[unread])
                 unread = 0..<unread.count
             } else {
-                buffer += [UInt8](repeating: 0, count: max(buffer.count, capacity))
+                buffer += [UInt8](repeating: 0, count: max(buffer.count, Self.capacities.usual))
             }
         }
     }

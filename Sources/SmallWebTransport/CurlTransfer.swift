@@ -44,7 +44,7 @@ final class CurlTransfer {
     private var connectMilliseconds = 0
 
     /// What may wait for the consumer.
-    private static let arrivedBytesMax = 262_144
+    private static let arrivedBytesMax = 131_072
     /// Bounds of a reply's header, together with interim replies and trailers.
     private static let headerLinesMax = 512
     private static let headerBytesMax = 262_144
