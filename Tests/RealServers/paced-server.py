@@ -67,7 +67,7 @@ def serve(listeners, log):
                 # A client that was killed.
                 pass
             connection.close()
-        # Whoever got a page may look for it.
+        # A client that has its page may look for it.
         log.flush()
 
 

@@ -4,7 +4,7 @@
 start_nginx || return 0
 compare "1 KiB over http" 30 smallweb "$smallweb" get "$http_url/1k" \
     -- curl curl -q -s "$http_url/1k"
-compare "256 MiB over http" 5 smallweb "$smallweb" get "$http_url/256M" \
+compare "256 MiB over http" 21 smallweb "$smallweb" get "$http_url/256M" \
     -- curl curl -q -s "$http_url/256M"
 urls=()
 for number in $(seq 2000); do

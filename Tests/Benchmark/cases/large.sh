@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 
 size=268435456
-compare "256 MiB over gopher" 5 smallweb "$smallweb" get "$gopher_url/9/big/$size" \
+compare "256 MiB over gopher" 31 smallweb "$smallweb" get "$gopher_url/9/big/$size" \
     -- curl curl -s "$gopher_url/9/big/$size" \
     -- floor "$floor-gopher" gopher 127.0.0.1 "$gopher" "/big/$size"
-compare "256 MiB over gemini" 5 smallweb "$smallweb" get "$gemini_url/big/$size" \
+compare "256 MiB over gemini" 11 smallweb "$smallweb" get "$gemini_url/big/$size" \
     -- floor "$floor-gemini" gemini 127.0.0.1 "$gemini" "/big/$size"
