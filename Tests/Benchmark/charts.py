@@ -23,7 +23,7 @@ FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', 'Liberation Sans',
 
 # What README.md shows: the comparisons for somebody who has not used smallweb, and what the other
 # commands are.
-FLOOR = {"floor": "least in C"}
+FLOOR = {"floor": "least in C", "floor-swift": "least in Swift"}
 EACH = {"epoll": "least in C", "floor": "a C process each"}
 OVERVIEW = [
     ("small", "1 KiB over gopher", "A page of 1 KiB over Gopher", FLOOR),
