@@ -148,7 +148,10 @@ def records(bodies):
                 if case.status == 0 and not record["ok"]:
                     yield f"status 0, but the {scheme} record is not ok"
                 digest = (record.get("body") or {}).get("sha256")
-                if record["ok"] and digest != hashlib.sha256(body).hexdigest():
+                # Where libcrypto cannot be loaded, a record says that it has no hash.
+                is_right = record.get("size") == len(body) if case.injected and digest is None \
+                    else digest == hashlib.sha256(body).hexdigest()
+                if record["ok"] and not is_right:
                     yield f"the {scheme} record is ok, with a wrong body"
         if found:
             yield f"records of other URLs: {', '.join(found)}"

@@ -293,6 +293,8 @@ final class Run: @unchecked Sendable {
             if missing > 0 { finished += repeatElement(.no, count: missing) }
             finished[finished.startIndex + turn - next] = .yes(one)
             while case .yes(let one)? = finished.first {
+                // The slice's memory would keep it.
+                finished[finished.startIndex] = .no
                 finished.removeFirst()
                 next += 1
                 if let one { try await hand(out: one) }

@@ -59,7 +59,9 @@ final class Reports: @unchecked Sendable {
     }
 
     private let loop: EventLoop
-    private var waiting: ArraySlice<Report> = []
+    private var waiting: [Report] = []
+    /// Those that waited when all before them had been read, the first one last.
+    private var batch: [Report] = []
     private var reader: UnsafeContinuation<Void, Never>?
 
     /// - Parameter loop: The run's.
@@ -76,7 +78,11 @@ final class Reports: @unchecked Sendable {
 
     /// The next report, which is waited for. On the run's loop.
     func next() async -> Report {
-        if waiting.isEmpty { await withUnsafeContinuation { reader = $0 } }
-        return waiting.removeFirst()
+        if batch.isEmpty {
+            if waiting.isEmpty { await withUnsafeContinuation { reader = $0 } }
+            batch = waiting.reversed()
+            waiting.removeAll(keepingCapacity: true)
+        }
+        return batch.removeLast()
     }
 }
