@@ -225,7 +225,7 @@ package struct CurlClient: HTTPClient {
             transfer.set(CURLOPT_ACCEPT_ENCODING, "")
             // While it is paused, libcurl holds what one piece from the network unpacks to, 1032
             // times its size at most, and fails beyond 64 MiB. Little less, and the pieces of a
-            // loopback would be read in two: half as slow again.
+            // loopback would be read in two, which takes half as long again.
             transfer.set(CURLOPT_BUFFERSIZE, 65_000)
         }
     }

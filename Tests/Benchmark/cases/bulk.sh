@@ -17,10 +17,10 @@ compare "10000 URLs of 1 KiB over gemini, 64 at a time, as records" 3 \
     "$floor-gemini" gemini 127.0.0.1 "$gemini" | bounded
 echo "  sessions resumed: $("${bulk[@]}" --fields tls --body none "@$scratch/gemini" \
     | grep -c '"resumed":true') of $count"
-# No server bears a million requests: a scheme that nobody serves measures the way in and out.
+# No server bears a million requests: an unknown scheme measures the way in and out.
 seq 1000000 | sed 's|^|nosuch://x/|' >"$scratch/million"
 # shellcheck disable=SC2016 # the inner shell's
-compare "1,000,000 lines of a scheme that nobody serves, without bodies" 1 \
+compare "1,000,000 lines of an unknown scheme, without bodies" 1 \
     smallweb sh -c '"$@"; [ $? -eq 1 ]' sh "${bulk[@]}" --body none "@$scratch/million" | bounded
 for number in $(seq 1000); do
     echo "$gopher_url/0/gather/1000" >&4

@@ -34,7 +34,7 @@ class Smallweb:
         self._pending = {}
         self._end = None
         # Reading and writing must not wait for each other: smallweb reads its next request when
-        # there is room for the reply, so whoever only writes fills both pipes and hangs.
+        # there is room for the reply, so a program that only writes fills both pipes and hangs.
         self._lines = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._write), threading.Thread(target=self._read)]
         for thread in self._threads:
