@@ -118,8 +118,8 @@ PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]C
 
 unit: test-deps
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build --disable-xctest --skip '$(PROCESS_TESTS)'
-	$(SWIFT) test --skip-build --disable-xctest --filter '$(PROCESS_TESTS)'
+	Tests/failures-last.sh $(SWIFT) test --skip-build --disable-xctest --skip '$(PROCESS_TESTS)'
+	Tests/failures-last.sh $(SWIFT) test --skip-build --disable-xctest --filter '$(PROCESS_TESTS)'
 
 # docs/examples: the packages, built as such, and the clients in other languages.
 examples: test-deps
