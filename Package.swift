@@ -48,7 +48,8 @@ var targets: [Target] = [
     library(
         "SmallWebTransport",
         [
-            "SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebProgram", "CSmallWebTLS",
+            "SmallWebCore", "SmallWebLibraries", "CSmallWebCurl", "CSmallWebPOSIX",
+            "CSmallWebProgram", "CSmallWebTLS",
         ]),
     // Gemtext, JSON, columns: text that is read or laid out, without a network.
     library("SmallWebFormats", ["SmallWebCore"]),

@@ -53,7 +53,7 @@ final class PackReader {
         store = PackStore(limits: limits)
         packDigest = try Digest(format.algorithm)
         hasher = try ObjectHasher(format)
-        inflater = try Inflater()
+        inflater = try Inflater(.zlib)
     }
 
     /// Whether the pack was read to its end, and all of it is right.

@@ -95,7 +95,7 @@ public struct HTTPPlugin: ProtocolHandler {
                 "the server sent \(said) instead of all from byte \(options.resumeOffset ?? 0)",
                 remedy: options.resumeOffset == nil ? nil : .startOver)
         }
-        // libcurl decodes only where no range was asked for.
+        // Decoded, unless a range was asked for.
         if options.resumeOffset == nil && reply["content-encoding"] != nil { return nil }
         let length = reply["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 52) }
         if let length, length > range.count { throw beyond(range) }

@@ -44,4 +44,6 @@ public enum Remedy: Sendable, Hashable {
     case listReferences
     /// The rest of a body cannot be had.
     case startOver
+    /// A body without undoing its encoding.
+    case takeEncoded
 }

@@ -2,10 +2,24 @@
 internal import CSmallWebZlib
 public import SmallWebCore
 
-/// Decompresses a zlib stream (RFC 1950) that arrives in any pieces, by zlib.
+/// Decompresses a stream that arrives in any pieces, by zlib.
 ///
 /// The stream says itself where it ends, so bytes of something else may follow it.
 public final class Inflater {
+    public enum Format: Sendable {
+        /// A zlib stream (RFC 1950).
+        case zlib
+        /// One member of a gzip file (RFC 1952).
+        case gzip
+
+        fileprivate var windowBits: Int {
+            switch self {
+            case .zlib: swzlib_zlib
+            case .gzip: swzlib_gzip
+            }
+        }
+    }
+
     /// The most that one call gives out.
     public static let outputBytesMax = 65_536
 
@@ -17,11 +31,12 @@ public final class Inflater {
     private var output = [UInt8](repeating: 0, count: outputBytesMax)
 
     /// - Throws: `not-built-in` when libz is not installed, or is none that we know.
-    public init() throws(FetchError) {
+    public init(_ format: Format) throws(FetchError) {
         var functions = try ZlibLibrary.shared().functions
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
         stream.initialize(to: swzlib_stream())
-        guard swzlib_inflate_init(&functions, stream) == swzlib_ok else {
+        guard swzlib_inflate_init(&functions, stream, Int32(format.windowBits)) == swzlib_ok
+        else {
             stream.deallocate()
             let version = String(cString: functions.zlibVersion())
             throw FetchError(.notBuiltIn, .input, "zlib \(version) cannot be used")

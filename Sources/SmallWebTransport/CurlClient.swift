@@ -63,6 +63,7 @@ package struct CurlClient: HTTPClient {
         try multi.add(transfer)
 
         var isAnnounced = false
+        var decoder: ContentDecoder?
         var silence = Silence(request.limits.idleSeconds)
         while true {
             if transfer.hasReply && !isAnnounced {
@@ -77,13 +78,17 @@ package struct CurlClient: HTTPClient {
                         .sent(transfer.sent, method: String(decoding: method, as: UTF8.self)))
                 }
                 try checkAnswer(transfer.reply, request)
+                if request.decodesBody { decoder = ContentDecoder(transfer.reply) }
                 try await onReply(transfer.reply)
                 silence = Silence(request.limits.idleSeconds)
             }
-            if try await transfer.deliver(onBody) {
-                // As for sockets: a fast peer must not keep the loop from everybody else.
-                guard Instant.now < deadline else { throw .silence(.body) }
-                if Task.isCancelled { throw .cancelled }
+            let hasDelivered = try await transfer.deliver { piece async throws(FetchError) in
+                guard decoder != nil else { return try await pass(piece, onBody) }
+                try await decoder?.decode(piece) { some async throws(FetchError) in
+                    try await pass(some, onBody)
+                }
+            }
+            if hasDelivered {
                 silence = Silence(request.limits.idleSeconds)
                 continue
             }
@@ -110,7 +115,18 @@ package struct CurlClient: HTTPClient {
             try checkAnswer(transfer.reply, request)
             try await onReply(transfer.reply)
         }
+        if decoder?.isCutOff ?? false { return .truncated }
         return Self.completeness(transfer.reply, request)
+    }
+
+    /// Hands on a part of the body, as long as there is time for it.
+    private func pass(
+        _ bytes: ArraySlice<UInt8>, _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        try await onBody(bytes)
+        // As for sockets: what comes fast must not outlast the fetch.
+        guard Instant.now < deadline else { throw .silence(.body) }
+        if Task.isCancelled { throw .cancelled }
     }
 
     /// How long the server may still say nothing.
@@ -143,7 +159,6 @@ package struct CurlClient: HTTPClient {
     }
 
     /// libcurl has checked lengths and chunks; a reply without either ends where the server closes.
-    /// Nor does it notice a content encoding that is cut off within a length that is kept.
     private static func completeness(_ reply: HTTPReply, _ request: HTTPRequest) -> Completeness {
         let hasNoBody =
             request.options.method == "HEAD" || reply.status == 204 || reply.status == 304
@@ -151,8 +166,7 @@ package struct CurlClient: HTTPClient {
             reply.version.hasPrefix("2") || reply.version.hasPrefix("3")
             || reply["content-length"] != nil
             || reply["transfer-encoding"]?.lowercased().contains("chunked") == true
-        let isEncoded = reply["content-encoding"] != nil && !request.wantsRawBody
-        return hasNoBody || isFramed && !isEncoded ? .complete : .unverified
+        return hasNoBody || isFramed ? .complete : .unverified
     }
 
     func configure(
@@ -175,8 +189,9 @@ package struct CurlClient: HTTPClient {
         // Paths are normalised by us, or not at all; redirects are ours too.
         transfer.set(CURLOPT_PATH_AS_IS, 1)
         transfer.set(CURLOPT_FOLLOWLOCATION, 0)
-        // Just small enough for malloc not to ask the kernel for it at every transfer.
-        transfer.set(CURLOPT_BUFFERSIZE, 102_400)
+        // Little less, and the pieces of a loopback would be read in two, which takes half as long
+        // again; as much as waits for the consumer, and more would be copied.
+        transfer.set(CURLOPT_BUFFERSIZE, 65_000)
         // Nor does libcurl keep them then.
         transfer.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // Only over TLS may a connection turn out to be HTTP/2, and carry several transfers.
@@ -221,12 +236,9 @@ package struct CurlClient: HTTPClient {
                 })
         if let offset = options.resumeOffset {
             transfer.set(CURLOPT_RANGE, "\(offset)-")
-        } else if !request.wantsRawBody {
-            transfer.set(CURLOPT_ACCEPT_ENCODING, "")
-            // While it is paused, libcurl holds what one piece from the network unpacks to, 1032
-            // times its size at most, and fails beyond 64 MiB. Little less, and the pieces of a
-            // loopback would be read in two, which takes half as long again.
-            transfer.set(CURLOPT_BUFFERSIZE, 65_000)
+        } else if request.decodesBody {
+            transfer.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.codings)
+            transfer.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         }
     }
 
@@ -319,4 +331,9 @@ package struct CurlClient: HTTPClient {
         if let file = settings.authorityFile { transfer.set(CURLOPT_CAINFO, file) }
         if let directory = settings.authorityDirectory { transfer.set(CURLOPT_CAPATH, directory) }
     }
+}
+
+extension HTTPRequest {
+    /// A part of a body is one of the encoded one, of which it is not known where it would begin.
+    fileprivate var decodesBody: Bool { !wantsRawBody && options.resumeOffset == nil }
 }

@@ -55,8 +55,7 @@ def honest_urls(place):
 
 
 def rude_urls(place):
-    """Pages of the loopback servers that end badly. Not the bomb of gzip: 64 MiB at once are its
-    documented limit, beside which nothing else could be seen."""
+    """Pages of the loopback servers that end badly."""
     paths = {
         "gemini": ["/truncated", "/reset", "/silent", "/silent-body", "/no-reply",
                    "/endless-header", "/endless", "/loop", "/malformed", "/bad-redirect"],
@@ -68,7 +67,7 @@ def rude_urls(place):
         "http": ["/truncated", "/truncated-chunks", "/reset", "/reset-header", "/silent",
                  "/silent-body", "/endless", "/garbage", "/bad-chunk", "/bad-gzip",
                  "/endless-header", "/endless-headers", "/many-headers", "/endless-1xx",
-                 "/loop", "/no-reply"],
+                 "/gzip-bomb", "/loop", "/no-reply"],
     }
     return {f"{scheme}: {path}": f"{scheme}://{place[scheme]}{path}"
             for scheme, rest in paths.items() for path in rest}

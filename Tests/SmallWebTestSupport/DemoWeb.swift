@@ -321,10 +321,11 @@ private struct WebReply {
             peer.write(ok + "Content-Length: \(DemoSites.page.count)\r\n\r\n")
             peer.write(DemoSites.page)
         case "/gzip-zeros":
-            // 80 MiB as bare deflate, which has no checksum.
-            peer.write(ok + "Content-Encoding: deflate\r\n\r\n")
+            // 80 MiB: an empty last block, the checksum and the size follow.
+            peer.write(ok + "Content-Encoding: gzip\r\n\r\n")
+            peer.write(DemoSites.gzipStart)
             for _ in 0..<20 { peer.write(DemoSites.gzipZeros) }
-            peer.write([0x03, 0])
+            peer.write([0x03, 0, 0xF7, 0x86, 0x8B, 0x2A, 0, 0, 0, 0x05])
         case "/gzip-bomb":
             peer.write(ok + "Content-Encoding: gzip\r\n\r\n")
             peer.write(DemoSites.gzipStart)

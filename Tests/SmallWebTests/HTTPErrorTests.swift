@@ -282,6 +282,42 @@ struct HTTPErrorTests {
         #expect(played.ending?.bodyBytes == 80 << 20)
     }
 
+    @Test(
+        arguments: [
+            ("", [], Outcome.ok), ("gzip", [], .ok), ("gzip", DemoSites.gzipBytes, .ok),
+            ("X-GZip", DemoSites.gzipBytes, .ok),
+            ("gzip", DemoSites.gzipBytes.dropLast(), .truncated),
+            ("gzip", DemoSites.gzipBytes + DemoSites.gzipBytes, .ok),
+            ("gzip", DemoSites.gzipBytes + DemoSites.gzipBytes.prefix(1), .truncated),
+            ("gzip", DemoSites.gzipBytes + [0, 0], .protocolError),
+            ("gzip", DemoSites.gzipBytes.dropLast() + [1], .protocolError),
+            ("gzip, gzip", DemoSites.gzipBytes, .protocolError), ("br", [0x3B], .protocolError),
+            ("br", [], .ok), ("identity", Array("as it is".utf8), .ok),
+        ] as [(String, [UInt8], Outcome)])
+    func anEncodedBodyIsWholeOrNot(
+        _ coding: String, _ body: [UInt8], _ outcome: Outcome
+    ) async throws {
+        let server = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            let field = coding.isEmpty ? "" : "Content-Encoding: \(coding)\r\n"
+            peer.write("HTTP/1.1 200 OK\r\n\(field)Content-Length: \(body.count)\r\n\r\n")
+            for byte in body { peer.write([byte]) }
+        }
+        let played = await bench.play(server.url("/", scheme: "http"))
+        #expect(played.outcome == outcome, "\(played.result)")
+        guard let ending = played.ending else {
+            let isOther = !coding.lowercased().hasSuffix("gzip") || coding.contains(",")
+            #expect(played.error?.remedy == (isOther ? .takeEncoded : nil))
+            return
+        }
+        #expect(ending.completeness == (outcome == .ok ? .complete : .truncated))
+        #expect(
+            played.text.isEmpty == body.isEmpty
+                && played.text.hasPrefix(
+                    coding.lowercased().hasSuffix("gzip") && !body.isEmpty ? DemoSites.gzipText : ""
+                ))
+    }
+
     @Test func aBodyMayHaveExactlyItsLimit() async {
         let played = await bench.play(web.url("/big/100000")) { $0.limits.bodyBytesMax = 100_000 }
         #expect(played.outcome == .ok)

@@ -139,8 +139,7 @@ struct HTTPTests {
     @Test func compressedBodiesAreDecodedAndRawOnesAreNot() async {
         let decoded = await bench.play(web.url("/gzip"))
         #expect(decoded.text == DemoSites.gzipText)
-        // libcurl does not say whether the compressed stream itself was whole.
-        #expect(decoded.ending?.completeness == .unverified)
+        #expect(decoded.ending?.completeness == .complete)
         #expect(web.requests.last?["accept-encoding"].first?.contains("gzip") == true)
         let raw = await bench.play(web.url("/gzip")) { $0.wantsRawBody = true }
         #expect(raw.body == DemoSites.gzipBytes)

@@ -47,10 +47,17 @@ enum {
     swzlib_buffer_error = -5,
 };
 
-// inflateInit, the macro: a zlib stream (RFC 1950) with its check. `stream` is all zero.
+// Window bits: a zlib stream (RFC 1950) or a member of gzip (RFC 1952), with its check.
+enum {
+    swzlib_zlib = 15,
+    swzlib_gzip = 15 + 16,
+};
+
+// inflateInit2, the macro. `stream` is all zero.
 static inline int swzlib_inflate_init(
-    const struct swzlib_functions *_Nonnull f, struct swzlib_stream *_Nonnull stream) {
-    return f->inflateInit2_(stream, 15, "1.2.0", (int)sizeof *stream);
+    const struct swzlib_functions *_Nonnull f, struct swzlib_stream *_Nonnull stream,
+    int window_bits) {
+    return f->inflateInit2_(stream, window_bits, "1.2.0", (int)sizeof *stream);
 }
 
 #endif

@@ -43,6 +43,7 @@ extension Remedy {
         case .upload: "smallweb put URL FILE"
         case .listReferences: "'smallweb refs' lists what there is"
         case .startOver: "fetch it anew, without -C"
+        case .takeEncoded: "fetch it as it is, with --raw"
         }
     }
 

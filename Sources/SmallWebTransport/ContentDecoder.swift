@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebLibraries
+
+/// Undoes the content coding of an HTTP reply (RFC 9110, section 8.4): gzip, the only one that is
+/// asked for.
+///
+/// libcurl could do that, and more codings. But it has to take all that one piece from the network
+/// unpacks to: a thousand times its size, without a bound for brotli. While it waits for the
+/// consumer it keeps the rest, and copies it at every pause.
+struct ContentDecoder {
+    /// What is asked for, as `Accept-Encoding` has it.
+    static let codings = "gzip"
+
+    private let coding: String
+    private var inflater: Inflater?
+
+    /// - Parameter reply: The header.
+    init(_ reply: HTTPReply) {
+        coding = reply["content-encoding"]?.lowercased() ?? "identity"
+    }
+
+    /// Whether the body so far cannot be all.
+    var isCutOff: Bool { inflater.map { !$0.isFinished } ?? false }
+
+    /// Gives what `piece` unpacks to, at most ``Inflater/outputBytesMax`` bytes at a time. They are
+    /// the decoder's again when `body` returns.
+    ///
+    /// - Parameter piece: The encoded body's next bytes, not empty.
+    /// - Throws: `protocol-error` for another coding and for corrupt data; what `body` throws.
+    mutating func decode(
+        _ piece: ArraySlice<UInt8>, _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        switch coding {
+        case "identity": return try await body(piece)
+        case "gzip", "x-gzip": break
+        default:
+            throw FetchError(
+                .protocolError, .body, "the body is encoded as \(coding), and not as gzip",
+                remedy: .takeEncoded)
+        }
+        if inflater == nil { inflater = try Inflater(.gzip) }
+        var rest = piece
+        while let inflater {
+            // Members may follow one another (RFC 1952, section 2.2).
+            if inflater.isFinished {
+                guard !rest.isEmpty else { return }
+                inflater.reset()
+            }
+            let output = try inflater.inflate(&rest)
+            if !output.isEmpty {
+                try await body(output)
+            } else if !inflater.isFinished {
+                return
+            }
+        }
+    }
+}
