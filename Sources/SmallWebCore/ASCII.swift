@@ -44,6 +44,11 @@ public enum ASCII {
         return letter < 6 ? letter + 10 : nil
     }
 
+    /// The digit of a value below 16, in lower case.
+    public static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? 0x30 + value : 0x57 + value
+    }
+
     /// A decimal number: digits only, no sign or space, at most `max`.
     @inlinable public static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
         var value = 0
@@ -95,11 +100,10 @@ extension [UInt8] {
 
     /// Lower-case hexadecimal.
     public var hex: String {
-        let digits = StaticString("0123456789abcdef").utf8Start
-        return String(unsafeUninitializedCapacity: count * 2) { buffer in
+        String(unsafeUninitializedCapacity: count * 2) { buffer in
             for (index, byte) in enumerated() {
-                buffer[2 * index] = digits[Int(byte >> 4)]
-                buffer[2 * index + 1] = digits[Int(byte & 15)]
+                buffer[2 * index] = ASCII.hexDigit(byte >> 4)
+                buffer[2 * index + 1] = ASCII.hexDigit(byte & 15)
             }
             return count * 2
         }

@@ -12,6 +12,9 @@ final class CurlMulti: @unchecked Sendable {
     let library: CurlLibrary
     private unowned let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
+    /// When libcurl wants to be called, whatever happens.
+    private var timeout = Instant.never
+    /// At ``timeout`` or before it: libcurl puts it off several times in each transfer.
     private var timer: Waiter?
     /// The gates of all routes that are not direct, by their routes.
     private var gates: [Route: [Bool: CurlGate]] = [:]
@@ -116,15 +119,26 @@ final class CurlMulti: @unchecked Sendable {
     }
 
     fileprivate func setTimer(milliseconds: Int) {
-        if let timer { loop.finish(timer, .cancelled) }
+        timeout =
+            milliseconds < 0
+            ? .never
+            : Instant(nanoseconds: Instant.now.nanoseconds + UInt64(milliseconds) * 1_000_000)
+        scheduleTimer()
+    }
+
+    private func scheduleTimer() {
+        if let timer {
+            guard timeout < timer.deadline else { return }
+            loop.finish(timer, .cancelled)
+        }
         timer = nil
-        guard milliseconds >= 0 else { return }
+        guard timeout != .never else { return }
         // Never from within the callback: libcurl would be entered twice.
-        let deadline = Instant(
-            nanoseconds: Instant.now.nanoseconds + UInt64(milliseconds) * 1_000_000)
-        let waiter = Waiter(deadline: deadline) { [unowned self] result in
+        let waiter = Waiter(deadline: timeout) { [unowned self] result in
             guard result == .timedOut else { return }
             timer = nil
+            guard timeout <= .now else { return scheduleTimer() }
+            timeout = .never
             act(Int32(swcurl_socket_timeout), 0)
         }
         timer = waiter

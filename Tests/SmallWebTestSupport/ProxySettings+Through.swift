@@ -8,7 +8,7 @@ extension ProxySettings {
     /// An environment with these variables alone.
     package static func environment(_ variables: [String: String]) -> ProxySettings {
         var settings = ProxySettings()
-        settings.variable = { variables[$0] }
+        settings.environment = variables
         return settings
     }
 }

@@ -370,7 +370,9 @@ enum Tool {
         return JSONWriter.line { writer in
             writer.begin("version")
             writer.member("version", Help.version)
-            for (name, version) in libraries { writer.member(name.lowercased(), version) }
+            for (name, version) in libraries {
+                writer.member(named: name.lowercased()) { $0.value(version) }
+            }
         }
     }
 

@@ -283,7 +283,9 @@ extension JSONWriter {
             case .scheme(let name): ("scheme", name)
             case .host(let pattern): ("host", pattern)
             }
-        member("section", object: section) { $0.member($1.0, $1.1) }
+        member("section", object: section) { writer, section in
+            writer.member(named: section.0) { $0.value(section.1) }
+        }
         member("name", entry.option.long)
         member("value", entry.value)
         member("origin", entry.origin)

@@ -158,7 +158,7 @@ extension JSONWriter {
             writer.member("other_schemes", array: redirects.otherSchemes.sorted()) { $0.value($1) }
         }
         member("output", explanation.output)
-        member("raw", bytes: explanation.request)
+        member(named: "raw", bytes: explanation.request)
         member("sends", explanation.requestBytes)
     }
 }

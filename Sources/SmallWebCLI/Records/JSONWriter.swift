@@ -3,8 +3,8 @@ internal import SmallWeb
 
 /// Builds one line of JSON. Keys come out in the order in which they are written, and nothing in
 /// the line can drive a terminal: what ``TerminalText`` calls dangerous is escaped.
-struct JSONWriter {
-    private(set) var bytes: [UInt8] = []
+struct JSONWriter: ~Copyable {
+    private var bytes = ByteBuilder()
     private var needsComma = false
     private var depth = 0
     /// Of the outermost object, the members that are wanted; `nil` for all.
@@ -12,8 +12,6 @@ struct JSONWriter {
 
     private init(wanted: Set<String>?) {
         self.wanted = wanted
-        // A page of a few lines needs no more.
-        bytes.reserveCapacity(2048)
     }
 
     /// One object, with the end of its line.
@@ -23,7 +21,7 @@ struct JSONWriter {
         var writer = JSONWriter(wanted: wanted)
         writer.object(body)
         writer.bytes.append(ASCII.lineFeed)
-        return writer.bytes
+        return writer.bytes.array
     }
 
     // MARK: Structure
@@ -41,42 +39,38 @@ struct JSONWriter {
     }
 
     /// A member of the present object; `body` writes its value.
-    mutating func member(_ name: String, _ body: (inout JSONWriter) -> Void) {
-        guard depth > 1 || wanted?.contains(name) ?? true else { return }
+    mutating func member(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
+        guard depth > 1 || wanted?.contains(name.description) ?? true else { return }
         separate()
-        // Names are ours: nothing to escape.
         bytes.append(UInt8(ascii: "\""))
         bytes.append(name)
         bytes.append(UInt8(ascii: "\""))
-        bytes.append(ASCII.colon)
-        needsComma = false
-        body(&self)
-        needsComma = true
+        give(body)
     }
 
-    /// The same for a name from outside, which is escaped.
-    mutating func member(foreign name: String, _ body: (inout JSONWriter) -> Void) {
+    /// The same for a name that is not known before, which is escaped.
+    mutating func member(named name: String, _ body: (inout JSONWriter) -> Void) {
+        guard depth > 1 || wanted?.contains(name) ?? true else { return }
         value(name)
-        bytes.append(ASCII.colon)
-        needsComma = false
-        body(&self)
-        needsComma = true
+        give(body)
     }
 
-    mutating func member(_ name: String, _ value: String?) { member(name) { $0.value(value) } }
-    mutating func member(_ name: String, _ value: Int?) { member(name) { $0.value(value) } }
-    mutating func member(_ name: String, _ value: Bool?) { member(name) { $0.value(value) } }
-    mutating func member(_ name: String, seconds: Double?) {
+    mutating func member(_ name: StaticString, _ value: String?) {
+        member(name) { $0.value(value) }
+    }
+    mutating func member(_ name: StaticString, _ value: Int?) { member(name) { $0.value(value) } }
+    mutating func member(_ name: StaticString, _ value: Bool?) { member(name) { $0.value(value) } }
+    mutating func member(_ name: StaticString, seconds: Double?) {
         member(name) { $0.value(seconds: seconds) }
     }
 
-    mutating func member(_ name: String, seconds duration: Duration?) {
+    mutating func member(_ name: StaticString, seconds duration: Duration?) {
         member(name, seconds: duration?.inSeconds)
     }
 
     /// An object about `value`; null when there is none.
     mutating func member<Value>(
-        _ name: String, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
+        _ name: StaticString, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
     ) {
         member(name) { writer in
             guard let value else { return writer.null() }
@@ -86,7 +80,7 @@ struct JSONWriter {
 
     /// An array; null when there is none.
     mutating func member<Element>(
-        _ name: String, array elements: (some Sequence<Element>)?,
+        _ name: StaticString, array elements: (some Sequence<Element>)?,
         _ body: (inout JSONWriter, Element) -> Void
     ) {
         member(name) { writer in
@@ -129,12 +123,12 @@ struct JSONWriter {
     mutating func null() { raw("null") }
 
     /// JSON text that is valid and harmless already.
-    mutating func raw(_ text: some Sequence<UInt8>) {
+    mutating func raw(_ text: ArraySlice<UInt8>) {
         separate()
-        bytes += text
+        text.withUnsafeBufferPointer { bytes.append($0) }
     }
 
-    mutating func raw(_ text: String) {
+    mutating func raw(_ text: StaticString) {
         separate()
         bytes.append(text)
     }
@@ -146,19 +140,19 @@ struct JSONWriter {
         let (count, hadComma) = (bytes.count, needsComma)
         separate()
         if text.withUnsafeBufferPointer({ quoted($0, allowsNUL: allowsNUL) }) { return true }
-        bytes.removeSubrange(count...)
+        bytes.truncate(to: count)
         needsComma = hadComma
         return false
     }
 
     /// `name` with the text of `bytes`; what is not UTF-8 is also there as it came.
-    mutating func member(_ name: String, bytes: [UInt8]) {
+    mutating func member(named name: String, bytes: [UInt8]) {
         var isText = true
-        member(name) { writer in
+        member(named: name) { writer in
             isText = writer.value(utf8: bytes[...])
             if !isText { writer.value(String(decoding: bytes, as: UTF8.self)) }
         }
-        if !isText { member(name + "_base64") { $0.value(base64: bytes) } }
+        if !isText { member(named: name + "_base64") { $0.value(base64: bytes) } }
     }
 
     /// `text` if it is UTF-8, otherwise `base64`.
@@ -167,12 +161,20 @@ struct JSONWriter {
         var isText = false
         member("text") { isText = $0.value(utf8: text, allowsNUL: allowsNUL) }
         if isText { return }
-        bytes.removeSubrange(count...)
+        bytes.truncate(to: count)
         needsComma = hadComma
         member("base64") { $0.value(base64: text) }
     }
 
     // MARK: Text
+
+    /// The value of the member whose name has been written.
+    private mutating func give(_ body: (inout JSONWriter) -> Void) {
+        bytes.append(ASCII.colon)
+        needsComma = false
+        body(&self)
+        needsComma = true
+    }
 
     private mutating func nest(
         _ open: UInt8, _ close: UInt8, _ body: (inout JSONWriter) -> Void
@@ -196,7 +198,7 @@ struct JSONWriter {
                 digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
                 rest /= 10
             } while rest > 0 || 20 - start < count
-            bytes += UnsafeBufferPointer(rebasing: digits[start...])
+            bytes.append(UnsafeBufferPointer(rebasing: digits[start...]))
         }
     }
 
@@ -214,102 +216,5 @@ struct JSONWriter {
         let isValid = JSONText.escape(text, into: &bytes, allowsNUL: allowsNUL)
         bytes.append(UInt8(ascii: "\""))
         return isValid
-    }
-}
-
-/// The inside of JSON strings.
-enum JSONText {
-    /// Appends `text`, escaped.
-    ///
-    /// - Returns: False when it is not UTF-8, or has a NUL that is not allowed; it has then been
-    ///   appended up to there.
-    static func escape(
-        _ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8], allowsNUL: Bool = true
-    ) -> Bool {
-        var index = 0
-        /// Where the bytes begin that can be copied as they are.
-        var start = 0
-        while index < text.count {
-            if index + 8 <= text.count {
-                let count = plainBytes(ofEight: text, at: index)
-                index += count
-                if count == 8 { continue }
-            }
-            let byte = text[index]
-            if byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
-                && byte != UInt8(ascii: "\\")
-            {
-                index += 1
-                continue
-            }
-            guard let (scalar, length) = scalar(in: text, at: index),
-                byte != ASCII.nul || allowsNUL
-            else { return false }
-            if byte >= 0x80 && !TerminalText.isDangerous(scalar) {
-                index += length
-                continue
-            }
-            bytes += UnsafeBufferPointer(rebasing: text[start..<index])
-            append(scalar, to: &bytes)
-            index += length
-            start = index
-        }
-        bytes += UnsafeBufferPointer(rebasing: text[start...])
-        return true
-    }
-
-    /// How many of the next eight bytes can be copied as they are, found out at once: ASCII up to
-    /// the first control, quotation mark, backslash or DEL.
-    private static func plainBytes(
-        ofEight text: UnsafeBufferPointer<UInt8>, at index: Int
-    ) -> Int {
-        let bytes = UnsafeRawPointer(text.baseAddress! + index)
-        let word = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-        let (ones, highBits): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
-        // A borrow out of a byte below the limit sets its high bit; the lowest such byte is exact.
-        func hasByte(below limit: UInt64, _ word: UInt64) -> UInt64 {
-            (word &- ones &* limit) & ~word & highBits
-        }
-        let found =
-            word & highBits | hasByte(below: 0x20, word)
-            | hasByte(below: 1, word ^ (ones &* 0x22)) | hasByte(below: 1, word ^ (ones &* 0x5C))
-            | hasByte(below: 1, word ^ (ones &* 0x7F))
-        return found.trailingZeroBitCount / 8
-    }
-
-    /// One character that must not be there as it is.
-    private static func append(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\\"))
-        switch scalar {
-        case "\"", "\\": bytes.append(UInt8(ascii: scalar))
-        case "\n": bytes.append(UInt8(ascii: "n"))
-        case "\r": bytes.append(UInt8(ascii: "r"))
-        case "\t": bytes.append(UInt8(ascii: "t"))
-        default:
-            // All of them are below U+10000.
-            let digits = Array("0123456789abcdef".utf8)
-            bytes.append(UInt8(ascii: "u"))
-            for shift in [12, 8, 4, 0] { bytes.append(digits[Int(scalar.value >> shift) & 15]) }
-        }
-    }
-
-    /// The character at `index` and its length, unless that is not UTF-8 (RFC 3629).
-    private static func scalar(
-        in text: UnsafeBufferPointer<UInt8>, at index: Int
-    ) -> (Unicode.Scalar, Int)? {
-        let first = text[index]
-        if first < 0x80 { return (Unicode.Scalar(first), 1) }
-        let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
-        guard first >= 0xC2, first <= 0xF4, index + length <= text.count else { return nil }
-        var value = UInt32(first) & (0x7F >> UInt32(length))
-        for offset in 1..<length {
-            let byte = text[index + offset]
-            guard byte & 0xC0 == 0x80 else { return nil }
-            value = value << 6 | UInt32(byte & 0x3F)
-        }
-        // Overlong forms; surrogates and what is beyond Unicode are no scalars.
-        guard value >= [0x80, 0x800, 0x10000][length - 2], let scalar = Unicode.Scalar(value)
-        else { return nil }
-        return (scalar, length)
     }
 }

@@ -7,8 +7,8 @@ extension JSONWriter {
     mutating func begin(_ type: String, _ order: Order) {
         begin(type)
         member("n", order.n)
-        member("id") { $0.raw(order.id) }
-        if let tag = order.tag { member("tag") { $0.raw(tag) } }
+        member("id") { $0.raw(order.id[...]) }
+        if let tag = order.tag { member("tag") { $0.raw(tag[...]) } }
     }
 
     /// What a record that belongs to no request begins with.
@@ -18,7 +18,7 @@ extension JSONWriter {
     }
 
     /// A URL without its password: records are kept, and shown to others.
-    mutating func member(_ name: String, url: URI?) { member(name, url?.display) }
+    mutating func member(_ name: StaticString, url: URI?) { member(name, url?.display) }
 
     /// The record `scheme`.
     mutating func members(of scheme: Scheme) {
@@ -43,8 +43,8 @@ extension JSONWriter {
     mutating func members(of link: Link, base: URI) {
         member("url", url: link.uri)
         member("page", url: base)
-        member("raw", bytes: link.raw)
-        member("text", bytes: link.text)
+        member(named: "raw", bytes: link.raw)
+        member(named: "text", bytes: link.text)
         member("scheme", link.uri?.scheme)
         member("kind", link.kind.rawValue)
         member("line", link.line)
@@ -53,16 +53,12 @@ extension JSONWriter {
     }
 
     /// Members with the names and values that a plugin gives them.
-    ///
-    /// - Parameter areNested: Whether they are in an object, where names are of any text.
-    mutating func members(of facts: Facts, areNested: Bool = false) {
+    mutating func members(of facts: Facts) {
         for fact in facts.members {
             if case .bytes(let bytes) = fact.value {
-                member(fact.name, bytes: bytes)
-            } else if areNested {
-                member(foreign: fact.name) { $0.value(fact.value) }
+                member(named: fact.name, bytes: bytes)
             } else {
-                member(fact.name) { $0.value(fact.value) }
+                member(named: fact.name) { $0.value(fact.value) }
             }
         }
     }
@@ -75,7 +71,7 @@ extension JSONWriter {
         case .number(let number): value(number)
         case .flag(let flag): value(flag)
         case .list(let list): array(list) { $0.value($1) }
-        case .object(let facts): object { $0.members(of: facts, areNested: true) }
+        case .object(let facts): object { $0.members(of: facts) }
         }
     }
 
@@ -92,19 +88,20 @@ extension JSONWriter {
 
     /// `headers`: each name once, in lower case, with its values in order.
     mutating func members(of fields: HeaderFields) {
-        var names: [String] = []
-        var values: [String: [String]] = [:]
+        // There are a dozen, and never more than a few hundred: searched in turn.
+        var named: [(name: String, values: [String])] = []
         for field in fields.all {
             let name = field.name.lowercased()
-            if values[name] == nil { names.append(name) }
-            values[name, default: []].append(field.value)
+            if let index = named.firstIndex(where: { $0.name == name }) {
+                named[index].values.append(field.value)
+            } else {
+                named.append((name, [field.value]))
+            }
         }
-        member("headers", object: names) { writer, names in
-            for name in names {
+        member("headers", object: named) { writer, named in
+            for field in named {
                 // A name, too, can be anything that a server sends.
-                writer.member(foreign: name) { writer in
-                    writer.array(values[name] ?? []) { $0.value($1) }
-                }
+                writer.member(named: field.name) { $0.array(field.values) { $0.value($1) } }
             }
         }
         if String(validating: fields.bytes, as: UTF8.self) == nil {

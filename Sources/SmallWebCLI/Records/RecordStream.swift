@@ -34,7 +34,7 @@ struct EventRecords: Output {
             try records.write("request") { writer in
                 writer.member("url", url: log.uri)
                 writer.member("method", method)
-                writer.member("raw", bytes: hidesInput ? Array("***".utf8) : bytes)
+                writer.member(named: "raw", bytes: hidesInput ? Array("***".utf8) : bytes)
                 let identity = log.connection?.tls?.shownIdentity
                 writer.member("identity", identity.map { "sha256:" + $0.hex })
             }

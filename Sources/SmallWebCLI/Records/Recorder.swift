@@ -110,7 +110,8 @@ final class Recorder {
                 writer.member("url_base64") { $0.value(base64: raw) }
             }
             if let input, input != url { writer.member("url_input", input) }
-            writer.member("final_url", url: log?.uri)
+            let isSame = log.map { $0.redirects.isEmpty && $0.uri == $0.origin } ?? false
+            writer.member("final_url", isSame ? url : log?.uri.display)
             let scheme = log?.uri.scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme }
             writer.member("scheme", scheme)
             let entry = log.flatMap { registry?[$0.uri.scheme] }

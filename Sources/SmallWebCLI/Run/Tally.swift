@@ -55,7 +55,7 @@ struct Tally {
             writer.member("exit", Int(exit))
             writer.member("by_exit", object: exits) { writer, exits in
                 for (exit, count) in exits.enumerated() where count > 0 {
-                    writer.member("\(exit)", count)
+                    writer.member(named: "\(exit)") { $0.value(count) }
                 }
             }
         }

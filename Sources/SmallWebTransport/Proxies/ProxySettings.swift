@@ -25,13 +25,27 @@ public struct ProxySettings: Sendable {
     public var credentials: Proxy.Credentials?
     /// Whether each host gets a SOCKS user name of its own, or no connection.
     public var isolates = false
-    /// Reads a variable of the environment.
-    package var variable: @Sendable (_ name: String) -> String? = { name in
-        getenv(name).map { String(cString: $0) }
-    }
+    /// Variables of the environment, among them all whose names end in `_proxy` in either case.
+    package var environment = Self.variables()
 
-    /// The environment decides.
+    /// The environment decides, as it is now.
     public init() {}
+
+    private static func variables() -> [String: String] {
+        var variables: [String: String] = [:]
+        var next = environ
+        while let entry = next.pointee {
+            next += 1
+            let suffix = "_proxy"
+            guard let equals = strchr(entry, Int32(UInt8(ascii: "="))),
+                equals - entry > suffix.utf8.count,
+                strncasecmp(equals - suffix.utf8.count, suffix, suffix.utf8.count) == 0
+            else { continue }
+            let name = UnsafeRawBufferPointer(start: entry, count: equals - entry)
+            variables[String(decoding: name, as: UTF8.self)] = String(cString: equals + 1)
+        }
+        return variables
+    }
 
     /// What decided the way.
     package enum Reason: Sendable, Hashable {
@@ -118,6 +132,7 @@ public struct ProxySettings: Sendable {
 
     /// The variable that names a proxy for `scheme`, and its value.
     private func ofEnvironment(_ scheme: String) -> (name: String, value: String)? {
+        guard !environment.isEmpty else { return nil }
         // What is in front says what is fetched; the rest is what the network sees.
         let carrier = scheme.split(separator: "+").last.map(String.init) ?? scheme
         var names = ["\(carrier)_proxy"]
@@ -138,7 +153,7 @@ public struct ProxySettings: Sendable {
     /// Empty counts as unset.
     private func first(of names: [String]) -> (name: String, value: String)? {
         for name in names {
-            if let value = variable(name), !value.isEmpty { return (name, value) }
+            if let value = environment[name], !value.isEmpty { return (name, value) }
         }
         return nil
     }
