@@ -46,6 +46,21 @@ package final class Spool {
         if !memory.isEmpty { try await body(memory[...]) }
     }
 
+    /// Gives everything back at once. The spool is empty afterwards.
+    package func takeAll() async throws(FetchError) -> [UInt8] {
+        guard file != nil else {
+            defer {
+                memory = []
+                count = 0
+            }
+            return memory
+        }
+        var all: [UInt8] = []
+        all.reserveCapacity(count)
+        try await drain { all += $0 }
+        return all
+    }
+
     private func spill() throws(FetchError) {
         if self.file == nil { self.file = try Self.openTemporary() }
         guard let file else { return }

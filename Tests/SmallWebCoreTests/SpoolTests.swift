@@ -23,6 +23,10 @@ internal import Testing
         #expect(try await drained(spool) == all)
         #expect(spool.count == 0)
         #expect(try await drained(spool).isEmpty)
+        try spool.append(all[...])
+        #expect(try await spool.takeAll() == all)
+        #expect(spool.count == 0)
+        #expect(try await spool.takeAll().isEmpty)
     }
 
     @Test func givesALargeFileBackInPieces() async throws {

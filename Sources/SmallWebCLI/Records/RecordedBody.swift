@@ -118,8 +118,7 @@ final class RecordedBody: Output {
             try file.commit()
             return .path(FileOutput.absolute(file.path))
         }
-        var bytes: [UInt8] = []
-        try await kept.drain { bytes += $0 }
+        let bytes = try await kept.takeAll()
         if settings.records.bodyForm == .base64 { return .base64(bytes) }
         if let converter, let text = converter.convertAll(bytes) {
             return .text(text, from: charset)

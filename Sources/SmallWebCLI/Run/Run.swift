@@ -323,9 +323,7 @@ final class Run: @unchecked Sendable {
         if !writesRecords && settings.failsEarly && one.outcome != .ok { isClosed = true }
         guard failure == nil, isDelivered, let record = one.record, let ledger = context.ledger
         else { return }
-        var line: [UInt8] = []
-        try await record.drain { line += $0 }
-        try ledger.append(line)
+        try ledger.append(try await record.takeAll())
     }
 
     // MARK: Stopping
