@@ -12,6 +12,9 @@ struct ContentDecoder {
     /// What is asked for, as `Accept-Encoding` has it.
     static let codings = "gzip"
 
+    /// The most that comes out at once.
+    static let outputBytesMax = Inflater.outputBytesMax
+
     private let coding: String
     private var inflater: Inflater?
 
@@ -23,8 +26,8 @@ struct ContentDecoder {
     /// Whether the body so far cannot be all.
     var isCutOff: Bool { inflater.map { !$0.isFinished } ?? false }
 
-    /// Gives what `piece` unpacks to, at most ``Inflater/outputBytesMax`` bytes at a time. They are
-    /// the decoder's again when `body` returns.
+    /// Gives what `piece` unpacks to, at most ``outputBytesMax`` bytes at a time. They are the
+    /// decoder's again when `body` returns.
     ///
     /// - Parameter piece: The encoded body's next bytes, not empty.
     /// - Throws: `protocol-error` for another coding and for corrupt data; what `body` throws.

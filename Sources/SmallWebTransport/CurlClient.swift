@@ -86,6 +86,10 @@ package struct CurlClient: HTTPClient {
                 guard decoder != nil else { return try await pass(piece, onBody) }
                 try await decoder?.decode(piece) { some async throws(FetchError) in
                     try await pass(some, onBody)
+                    // One piece may unpack to 64 MiB: others have their turn meanwhile.
+                    if some.count == ContentDecoder.outputBytesMax {
+                        await loop.sleep(until: .now)
+                    }
                 }
             }
             if hasDelivered {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWebCore
+import SmallWebTestSupport
 import Testing
 
 @testable import SmallWebTransport
@@ -7,19 +8,26 @@ import Testing
 /// What libcurl lends us and gets back.
 @Suite(.timeLimit(.minutes(5)))
 struct CurlClientTests {
+    private func client(
+        on loop: EventLoop, _ emit: @escaping (Event) async throws(FetchError) -> Void = { _ in }
+    ) throws -> CurlClient {
+        try CurlClient(
+            loop: loop, settings: HTTPSettings(), resolver: Resolver(), route: .direct,
+            deadline: .after(seconds: 120), emit: emit
+        ) { _ in
+        }
+    }
+
+    private func request(_ url: String) throws -> HTTPRequest {
+        let scheme = Scheme("http", plugin: "test", port: 80, transport: .own, summary: "Test")
+        return try HTTPRequest(
+            Request(uri: try URI(parsing: url), scheme: scheme), options: HTTPOptions())
+    }
+
     @Test func aTransferThatWasNeverBegunGivesItsHandleBack() async throws {
         let (error, handlesInUse) = try await onLoop { loop in
-            let client = try CurlClient(
-                loop: loop, settings: HTTPSettings(), resolver: Resolver(),
-                route: .direct, deadline: .after(seconds: 30)
-            ) { _ throws(FetchError) in
-                throw .cancelled
-            } onEnd: { _ in
-            }
-            let scheme = Scheme("http", plugin: "test", port: 80, transport: .own, summary: "Test")
-            let request = try HTTPRequest(
-                Request(uri: try URI(parsing: "http://127.0.0.1:1/"), scheme: scheme),
-                options: HTTPOptions())
+            let client = try client(on: loop) { _ throws(FetchError) in throw .cancelled }
+            let request = try request("http://127.0.0.1:1/")
             let error = await failure { () async throws(FetchError) in
                 _ = try await client.exchange(request) { _ in
                 } onBody: { _ in
@@ -29,5 +37,31 @@ struct CurlClientTests {
         }
         #expect(error == .cancelled)
         #expect(handlesInUse == 0)
+    }
+
+    /// What one piece from the network unpacks to would keep the loop for most of a second.
+    @Test func aBodyThatUnpacksLeavesTurnsToOthers() async throws {
+        let web = try LoopbackServer { DemoSites.web($0) }
+        let (bytes, turns) = try await onLoop { loop in
+            let client = try client(on: loop)
+            let request = try request("http://127.0.0.1:\(web.port)/gzip-zeros")
+            let other = Task(executorPreference: loop) {
+                var turns = 0
+                while !Task.isCancelled {
+                    await loop.sleep(until: .now)
+                    turns += 1
+                }
+                return turns
+            }
+            var bytes = 0
+            _ = try await client.exchange(request) { _ in
+            } onBody: { piece in
+                bytes += piece.count
+            }
+            other.cancel()
+            return (bytes, await other.value)
+        }
+        #expect(bytes == 80 << 20)
+        #expect(turns >= 1000)
     }
 }
