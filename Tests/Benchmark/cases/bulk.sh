@@ -25,14 +25,14 @@ compare "1,000,000 lines of an unknown scheme, without bodies" 1 \
 for number in $(seq 1000); do
     echo "$gopher_url/0/gather/1000" >&4
     echo "$gemini_url/gather/1000" >&5
-done 4>"$scratch/gopher" 5>"$scratch/gemini"
+done 4>"$scratch/gather-gopher" 5>"$scratch/gather-gemini"
 gathered=("$smallweb" get -s --json --body none -j 1000 --per-host 1000)
 (
     ulimit -Sn 256
     compare "1,000 connections that are open at once, from a soft limit of 256 descriptors" 3 \
-        smallweb "${gathered[@]}" "@$scratch/gopher" | bounded 64
+        smallweb "${gathered[@]}" "@$scratch/gather-gopher" | bounded 64
     compare "1,000 connections over gemini that are open at once" 3 \
-        smallweb "${gathered[@]}" "@$scratch/gemini" | bounded 128
-    "${gathered[@]}" "@$scratch/gopher" | tail -n 1 | grep -o '"requests":1000,"ok":1000' \
+        smallweb "${gathered[@]}" "@$scratch/gather-gemini" | bounded 128
+    "${gathered[@]}" "@$scratch/gather-gopher" | tail -n 1 | grep -o '"requests":1000,"ok":1000' \
         | sed 's/^/  /'
 )
