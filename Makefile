@@ -112,14 +112,17 @@ test: unit examples real
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit. And a process that has just
-# been forked has all sockets of the tests, some of which count theirs.
-PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests$\
-	|SmallWebTests[.](Hostile)?ProxyTests)
+# been forked has all sockets of the tests, some of which count theirs. Tests of proxies have both:
+# processes, and connections that a server keeps for a while.
+PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
+PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
+TEST := Tests/failures-last.sh $(SWIFT) test --skip-build --disable-xctest
 
 unit: test-deps
 	$(SWIFT) build --build-tests
-	Tests/failures-last.sh $(SWIFT) test --skip-build --disable-xctest --skip '$(PROCESS_TESTS)'
-	Tests/failures-last.sh $(SWIFT) test --skip-build --disable-xctest --filter '$(PROCESS_TESTS)'
+	$(TEST) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
+	$(TEST) --filter '$(PROXY_TESTS)'
+	$(TEST) --filter '$(PROCESS_TESTS)'
 
 # docs/examples: the packages, built as such, and the clients in other languages.
 examples: test-deps

@@ -10,17 +10,25 @@ internal import SmallWebLibraries
 /// consumer it keeps the rest, and copies it at every pause.
 struct ContentDecoder {
     /// What is asked for, as `Accept-Encoding` has it.
-    static let codings = "gzip"
+    static let accepted = "gzip"
 
     /// The most that comes out at once.
     static let outputBytesMax = Inflater.outputBytesMax
 
-    private let coding: String
+    /// In lower case, in the order in which they were applied; without those that do nothing.
+    private let codings: [String]
     private var inflater: Inflater?
 
     /// - Parameter reply: The header.
     init(_ reply: HTTPReply) {
-        coding = reply["content-encoding"]?.lowercased() ?? "identity"
+        guard reply["content-encoding"] != nil else {
+            codings = []
+            return
+        }
+        codings = reply.fields.all
+            .filter { $0.name.lowercased() == "content-encoding" }
+            .flatMap { $0.value.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" } }
+            .map(String.init).filter { $0 != "identity" }
     }
 
     /// Whether the body so far cannot be all.
@@ -34,12 +42,11 @@ struct ContentDecoder {
     mutating func decode(
         _ piece: ArraySlice<UInt8>, _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
-        switch coding {
-        case "identity": return try await body(piece)
-        case "gzip", "x-gzip": break
-        default:
+        if codings.isEmpty { return try await body(piece) }
+        guard codings == ["gzip"] || codings == ["x-gzip"] else {
+            let said = codings.joined(separator: ", ").prefix(80)
             throw FetchError(
-                .protocolError, .body, "the body is encoded as \(coding), and not as gzip",
+                .protocolError, .body, "the body is encoded as \"\(said)\", and not as gzip",
                 remedy: .takeEncoded)
         }
         if inflater == nil { inflater = try Inflater(.gzip) }

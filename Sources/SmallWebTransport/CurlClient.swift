@@ -241,7 +241,7 @@ package struct CurlClient: HTTPClient {
         if let offset = options.resumeOffset {
             transfer.set(CURLOPT_RANGE, "\(offset)-")
         } else if request.decodesBody {
-            transfer.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.codings)
+            transfer.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.accepted)
             transfer.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         }
     }
