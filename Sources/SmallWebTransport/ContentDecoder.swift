@@ -5,9 +5,9 @@ internal import SmallWebLibraries
 /// Undoes the content coding of an HTTP reply (RFC 9110, section 8.4): gzip, the only one that is
 /// asked for.
 ///
-/// libcurl could do that, and more codings. But it has to take all that one piece from the network
-/// unpacks to: a thousand times its size, without a bound for brotli. While it waits for the
-/// consumer it keeps the rest, and copies it at every pause.
+/// libcurl could do that, and more codings. But it unpacks a piece from the network at once, to a
+/// thousand times its size, or more with brotli. While it waits for the consumer it keeps the rest,
+/// and copies it at every pause.
 struct ContentDecoder {
     /// What is asked for, as `Accept-Encoding` has it.
     static let accepted = "gzip"
@@ -16,15 +16,15 @@ struct ContentDecoder {
     static let outputBytesMax = Inflater.outputBytesMax
 
     /// In lower case, in the order in which they were applied; without those that do nothing.
-    private let codings: [String]
+    private var codings: [String] = []
     private var inflater: Inflater?
+
+    /// Leaves everything as it comes.
+    init() {}
 
     /// - Parameter reply: The header.
     init(_ reply: HTTPReply) {
-        guard reply["content-encoding"] != nil else {
-            codings = []
-            return
-        }
+        guard reply["content-encoding"] != nil else { return }
         codings = reply.fields.all
             .filter { $0.name.lowercased() == "content-encoding" }
             .flatMap { $0.value.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" } }

@@ -63,7 +63,7 @@ package struct CurlClient: HTTPClient {
         try multi.add(transfer)
 
         var isAnnounced = false
-        var decoder: ContentDecoder?
+        var decoder = ContentDecoder()
         var silence = Silence(request.limits.idleSeconds)
         while true {
             if transfer.hasReply && !isAnnounced {
@@ -83,8 +83,7 @@ package struct CurlClient: HTTPClient {
                 silence = Silence(request.limits.idleSeconds)
             }
             let hasDelivered = try await transfer.deliver { piece async throws(FetchError) in
-                guard decoder != nil else { return try await pass(piece, onBody) }
-                try await decoder?.decode(piece) { some async throws(FetchError) in
+                try await decoder.decode(piece) { some async throws(FetchError) in
                     try await pass(some, onBody)
                     // One piece may unpack to 64 MiB: others have their turn meanwhile.
                     if some.count == ContentDecoder.outputBytesMax {
@@ -119,7 +118,7 @@ package struct CurlClient: HTTPClient {
             try checkAnswer(transfer.reply, request)
             try await onReply(transfer.reply)
         }
-        if decoder?.isCutOff ?? false { return .truncated }
+        if decoder.isCutOff { return .truncated }
         return Self.completeness(transfer.reply, request)
     }
 
@@ -338,6 +337,6 @@ package struct CurlClient: HTTPClient {
 }
 
 extension HTTPRequest {
-    /// A part of a body is one of the encoded one, of which it is not known where it would begin.
+    /// A range counts the bytes of the encoded body, of which a rest alone cannot be decoded.
     fileprivate var decodesBody: Bool { !wantsRawBody && options.resumeOffset == nil }
 }

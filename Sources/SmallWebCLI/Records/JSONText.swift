@@ -26,14 +26,6 @@ enum JSONText {
                 index += 1
                 continue
             }
-            if byte == ASCII.lineFeed || byte == ASCII.carriageReturn {
-                bytes.append(UnsafeBufferPointer(rebasing: text[start..<index]))
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte == ASCII.lineFeed ? UInt8(ascii: "n") : UInt8(ascii: "r"))
-                index += 1
-                start = index
-                continue
-            }
             guard let (scalar, length) = scalar(in: text, at: index),
                 byte != ASCII.nul || allowsNUL
             else { return false }
@@ -74,6 +66,8 @@ enum JSONText {
         bytes.append(UInt8(ascii: "\\"))
         switch scalar {
         case "\"", "\\": bytes.append(UInt8(ascii: scalar))
+        case "\n": bytes.append(UInt8(ascii: "n"))
+        case "\r": bytes.append(UInt8(ascii: "r"))
         case "\t": bytes.append(UInt8(ascii: "t"))
         default:
             // All of them are below U+10000.

@@ -110,8 +110,7 @@ final class Recorder {
                 writer.member("url_base64") { $0.value(base64: raw) }
             }
             if let input, input != url { writer.member("url_input", input) }
-            let isSame = log.map { $0.redirects.isEmpty && $0.uri == $0.origin } ?? false
-            writer.member("final_url", isSame ? url : log?.uri.display)
+            writer.member("final_url", log.flatMap { $0.uri == $0.origin ? url : $0.uri.display })
             let scheme = log?.uri.scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme }
             writer.member("scheme", scheme)
             let entry = log.flatMap { registry?[$0.uri.scheme] }
