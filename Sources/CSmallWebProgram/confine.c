@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include "confine.h"
+#include "view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,29 +71,34 @@ static void allow(int ruleset, const char *path, uint64_t rights) {
     close(rule.directory);
 }
 
-// Of those in /dev: a terminal of the user's would give what the user types.
-static const char *const devices[] = {
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", NULL};
+// Where /proc shows the processes of others, a program has its own directory, but not those of its
+// children, whose numbers are not known yet; and what says nothing about processes.
+static const char *const own_facts[] = {
+    "/proc/self", "/proc/cpuinfo", "/proc/filesystems", "/proc/meminfo", "/proc/stat", "/proc/sys",
+    "/proc/uptime", "/proc/version", NULL};
 
-int confine_files(const struct swprogram *program) {
+static void allow_reading(int ruleset, const char *const *path) {
+    for (; *path; path++) allow(ruleset, *path, EXECUTE | READ_FILE | READ_DIRECTORY);
+}
+
+int confine_files(const struct swprogram *program, const struct confinement *confinement) {
+    static const char *const root[] = {"/", NULL}, *const proc[] = {"/proc", NULL};
     int version = swprogram_landlock();
     if (version == 0 || program->without & SWPROGRAM_LANDLOCK) return 0;
     struct ruleset all = all_rights(version);
     size_t size = version >= 6 ? sizeof all : version >= 4 ? 16 : 8;
     int ruleset = (int)syscall(CREATE_RULESET, &all, size, 0);
     if (ruleset < 0) return 0;
-    const uint64_t reading = EXECUTE | READ_FILE | READ_DIRECTORY;
-    if (program->readable) {
-        for (const char *const *path = devices; *path; path++) allow(ruleset, *path, reading);
-        for (const char *const *path = program->readable; *path; path++)
-            allow(ruleset, *path, reading);
-        allow(ruleset, program->folder, reading);
+    if (confinement->has_view) {
+        allow_reading(ruleset, root);
     } else {
-        allow(ruleset, "/", reading);
+        allow_reading(ruleset, view_places);
+        allow_reading(ruleset, program->places);
+        allow_reading(ruleset, confinement->has_proc ? proc : own_facts);
     }
     allow(ruleset, program->temporary, all.files);
-    allow(ruleset, devices[0], all.files & (READ_FILE | WRITE_FILE | TRUNCATE));
+    allow(ruleset, "/dev/null", all.files & (READ_FILE | WRITE_FILE | TRUNCATE));
     int holds = syscall(RESTRICT_SELF, ruleset, 0) == 0;
     close(ruleset);
-    return holds;
+    return holds ? version : 0;
 }

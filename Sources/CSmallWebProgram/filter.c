@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
+// The filter of system calls: a list of what is allowed. A filter sees numbers, not what is in
+// memory: no path, no address of a socket.
 #define _GNU_SOURCE
 #include "confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -22,8 +24,8 @@
 
 #ifndef ARCHITECTURE
 
-int confine_calls(const pid_t *protected) {
-    (void)protected;
+int confine_calls(const struct confinement *confinement) {
+    (void)confinement;
     return 0;
 }
 
@@ -31,44 +33,113 @@ int confine_calls(const pid_t *protected) {
 
 // Calls whose numbers all architectures share, and which the headers may lack.
 enum {
-    PIDFD_SEND_SIGNAL = 424,
-    IO_URING_SETUP = 425,
-    OPEN_TREE = 428,
-    FSPICK = 433,
-    CLONE3 = 435,
-    PIDFD_GETFD = 438,
-    PROCESS_MADVISE = 440,
-    MOUNT_SETATTR = 442,
+    PIDFD_OPEN = 434, CLONE3 = 435, CLOSE_RANGE = 436, OPENAT2 = 437,
+    FACCESSAT2 = 439, EPOLL_PWAIT2 = 441, LANDLOCK_FIRST = 444, LANDLOCK_LAST = 446,
+    FUTEX_WAITV = 449, FCHMODAT2 = 452, MAP_SHADOW_STACK = 453, FUTEX_WAKE = 454,
+    FUTEX_REQUEUE = 456, MSEAL = 462, SETXATTRAT = 463, GETXATTRAT = 464, LISTXATTRAT = 465,
+    REMOVEXATTRAT = 466,
 };
 
-// Other processes, the kernel's keys, its mounts and namespaces, and doors that are open to root
-// alone but have had holes. The three of io_uring and all from open_tree() to fspick() are
-// ranges, below.
-static const int refused[] = {
-    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, PIDFD_GETFD,
-    PROCESS_MADVISE, SYS_connect, SYS_add_key, SYS_request_key, SYS_keyctl, SYS_mount,
-    SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, MOUNT_SETATTR, SYS_bpf,
-    SYS_perf_event_open, SYS_userfaultfd, SYS_kexec_load, SYS_kexec_file_load, SYS_init_module,
-    SYS_finit_module, SYS_delete_module, SYS_open_by_handle_at, SYS_reboot, SYS_swapon,
-    SYS_swapoff, SYS_acct, SYS_quotactl, SYS_syslog, SYS_settimeofday, SYS_clock_settime,
-    SYS_adjtimex, SYS_clock_adjtime, SYS_sethostname, SYS_setdomainname, SYS_vhangup,
-    SYS_fanotify_init,
-#ifdef __x86_64__
-    SYS_iopl, SYS_ioperm, SYS_modify_ldt,
+// Beyond these numbers are calls that this list does not know. Libraries take ENOSYS for a kernel
+// that does not, either, and do without.
+#define CALLS_MAX 512
+#define CALLS_KNOWN 466
+
+// MARK: The list
+
+// What a program needs, whatever keeps it.
+static const short allowed[] = {
+    // Its memory. No userfaultfd() and no memfd_create(): memory that is in no sum.
+    SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_mincore, SYS_msync,
+    SYS_mlock, SYS_mlock2, SYS_munlock, SYS_membarrier, SYS_pkey_alloc, SYS_pkey_free,
+    SYS_pkey_mprotect, MAP_SHADOW_STACK, MSEAL,
+    // Its threads and children. clone() is looked at below.
+    SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_futex,
+    FUTEX_WAITV, FUTEX_WAKE, FUTEX_WAKE + 1, FUTEX_REQUEUE, SYS_set_tid_address,
+    SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_gettid, SYS_getpid, SYS_getppid,
+    SYS_getpgid, SYS_getsid, SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_getparam,
+    SYS_sched_getscheduler, SYS_sched_getattr, SYS_sched_get_priority_max,
+    SYS_sched_get_priority_min, SYS_sched_rr_get_interval, SYS_setrlimit, SYS_getrlimit,
+    SYS_getrusage, SYS_times, SYS_getpriority, SYS_ioprio_get, SYS_restart_syscall,
+#ifdef SYS_fork
+    SYS_fork, SYS_vfork, SYS_getpgrp, SYS_arch_prctl,
+#endif
+    // Its signals and clocks.
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigpending,
+    SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_setitimer, SYS_getitimer, SYS_timer_create,
+    SYS_timer_settime, SYS_timer_gettime, SYS_timer_getoverrun, SYS_timer_delete, SYS_nanosleep,
+    SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday,
+    SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime,
+#ifdef SYS_alarm
+    SYS_alarm, SYS_pause, SYS_time,
+#endif
+    // Who it is, and where. It may ask, but not become another.
+    SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups,
+    SYS_capget, SYS_uname, SYS_sysinfo, SYS_getcpu, SYS_getrandom, SYS_umask,
+    // Its own descriptors. fcntl() and ioctl() are looked at below; no vmsplice() and splice(),
+    // which have had holes.
+    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv,
+    SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_lseek, SYS_close, CLOSE_RANGE, SYS_dup, SYS_dup3,
+    SYS_pipe2, SYS_pselect6, SYS_ppoll, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait,
+    EPOLL_PWAIT2, SYS_eventfd2, SYS_signalfd4, SYS_sendfile, SYS_copy_file_range, SYS_fsync,
+    SYS_fdatasync, SYS_sync_file_range, SYS_fadvise64, SYS_readahead, SYS_ftruncate,
+#ifdef SYS_dup2
+    SYS_dup2, SYS_pipe, SYS_select, SYS_poll, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd,
+    SYS_signalfd,
+#endif
+    // Of sockets, pairs of its own. What is said about addresses is below.
+    SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_shutdown, SYS_getsockname, SYS_getpeername,
+    SYS_getsockopt, SYS_setsockopt,
+    // Files, which its file system or Landlock keeps it from. No inotify: it tells the names in
+    // directories that Landlock hides.
+    SYS_openat, OPENAT2, SYS_faccessat, FACCESSAT2, SYS_fstat, SYS_newfstatat, SYS_statx,
+    SYS_statfs, SYS_fstatfs, SYS_readlinkat, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir,
+    SYS_mkdirat, SYS_unlinkat, SYS_symlinkat, SYS_mknodat, SYS_getxattr, SYS_lgetxattr,
+    SYS_fgetxattr, SYS_listxattr, SYS_llistxattr, SYS_flistxattr, GETXATTRAT, LISTXATTRAT,
+#ifdef SYS_open
+    SYS_open, SYS_creat, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_getdents, SYS_mkdir,
+    SYS_rmdir, SYS_unlink, SYS_symlink, SYS_mknod,
+#endif
+    // Confining itself further.
+    SYS_seccomp, LANDLOCK_FIRST, LANDLOCK_FIRST + 1, LANDLOCK_LAST,
+};
+
+// Metadata. In a file system of its own all is read-only but the temporary directory. Landlock does
+// not know these calls.
+static const short with_view[] = {
+    SYS_fchmod, SYS_fchmodat, FCHMODAT2, SYS_fchown, SYS_fchownat, SYS_utimensat, SYS_setxattr,
+    SYS_lsetxattr, SYS_fsetxattr, SETXATTRAT, SYS_removexattr, SYS_lremovexattr,
+    SYS_fremovexattr, REMOVEXATTRAT,
+    // A temporary file system is as large as it may be. Elsewhere one call takes any size before
+    // it is added up.
+    SYS_fallocate,
+#ifdef SYS_chmod
+    SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
 #endif
 };
 
-#define CALL_COUNT (sizeof refused / sizeof *refused)
-#define NAMESPACES \
-    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID \
-     | CLONE_NEWNET)
+// Landlock keeps these within the temporary directory. Without it, and with the user's files in
+// sight, a lock could stop the user's programs.
+static const short with_files_kept[] = {
+    SYS_linkat, SYS_renameat, SYS_renameat2, SYS_flock,
+#ifdef SYS_link
+    SYS_link, SYS_rename,
+#endif
+};
+
+// Where no process but its own can be named or reached, it may signal them and order them in groups
+// and sessions. Elsewhere one group is what all of them are ended by.
+static const short with_processes_kept[] = {
+    SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo};
+
+// MARK: The filter
 
 struct filter {
-    struct sock_filter lines[CALL_COUNT + 128];
+    struct sock_filter lines[600];
     unsigned short count;
 };
 
-static void add(struct filter *filter, int code, int equal, int other, uint32_t value) {
+static void add(struct filter *filter, int code, unsigned equal, unsigned other, uint32_t value) {
     filter->lines[filter->count++] = (struct sock_filter){
         .code = (unsigned short)code, .jt = (unsigned char)equal, .jf = (unsigned char)other,
         .k = value};
@@ -87,88 +158,134 @@ static void finish(struct filter *filter, uint32_t action) {
     add(filter, BPF_RET | BPF_K, 0, 0, action);
 }
 
-static void skip_unless(struct filter *filter, uint32_t value, int lines) {
+#define REFUSED(error) (SECCOMP_RET_ERRNO | (uint32_t)(error))
+
+static void skip_unless(struct filter *filter, uint32_t value, unsigned lines) {
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, lines, value);
 }
 
 static void refuse(struct filter *filter, int call, int error) {
     skip_unless(filter, (uint32_t)call, 1);
-    finish(filter, SECCOMP_RET_ERRNO | (uint32_t)error);
+    finish(filter, REFUSED(error));
 }
 
-// One refusal for all of them: the kernel's work at each start grows with the lines.
-static void refuse_all(struct filter *filter) {
-    for (unsigned left = CALL_COUNT; left > 0; left--)
-        add(filter, BPF_JMP | BPF_JEQ | BPF_K, (int)left, 0, (uint32_t)refused[CALL_COUNT - left]);
-    add(filter, BPF_JMP | BPF_JA, 0, 0, 1);
-    finish(filter, SECCOMP_RET_ERRNO | EPERM);
-}
-
-static void refuse_range(struct filter *filter, int first, int last) {
-    add(filter, BPF_JMP | BPF_JGE | BPF_K, 0, 2, (uint32_t)first);
-    add(filter, BPF_JMP | BPF_JGT | BPF_K, 1, 0, (uint32_t)last);
-    finish(filter, SECCOMP_RET_ERRNO | EPERM);
-}
-
-// Refuses `call` where its argument has one of `count` values, or where it has none of them.
-static void refuse_argument(
-    struct filter *filter, int call, int index, const uint32_t *values, int count, int is_one) {
+// Allows `call` where its argument has one of `count` values.
+static void allow_argument(
+    struct filter *filter, int call, int index, const uint32_t *values, unsigned count, int error) {
     skip_unless(filter, (uint32_t)call, count + 3);
     load_argument(filter, index);
-    for (int left = count; left > 0; left--)
-        add(filter, BPF_JMP | BPF_JEQ | BPF_K, is_one ? left - 1 : left, 0, *values++);
-    // After the last value: refuse what is none of them, or pass over the refusal.
-    if (is_one) filter->lines[filter->count - 1].jf = 1;
-    finish(filter, SECCOMP_RET_ERRNO | (uint32_t)(is_one ? EPERM : EACCES));
+    for (unsigned left = count; left > 0; left--)
+        add(filter, BPF_JMP | BPF_JEQ | BPF_K, left, 0, *values++);
+    finish(filter, REFUSED(error));
     finish(filter, SECCOMP_RET_ALLOW);
 }
 
-static void refuse_signals(struct filter *filter, const pid_t *protected) {
-    static const int calls[] = {
-        SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo};
-    uint32_t values[5] = {
-        (uint32_t)protected[0], (uint32_t)protected[1], (uint32_t)-protected[1],
-        (uint32_t)-getpgid(protected[0]),
-        // To every process of the user.
-        (uint32_t)-1};
-    for (unsigned index = 0; index < sizeof calls / sizeof *calls; index++)
-        refuse_argument(filter, calls[index], 0, values, 5, 1);
-    // They name a thread or a descriptor, which may be that of a protected process.
-    refuse(filter, SYS_tkill, EPERM);
-    refuse(filter, PIDFD_SEND_SIGNAL, EPERM);
-    const uint32_t itself = 0;
-    refuse_argument(filter, SYS_prlimit64, 0, &itself, 1, 0);
+#define ALLOW_ARGUMENT(filter, call, index, values, error) \
+    allow_argument(filter, call, index, values, sizeof(values) / sizeof *(values), error)
+
+static void allow_arguments(struct filter *filter, const struct confinement *confinement) {
+    // As large as the calls that libraries make of it; all else is as on a descriptor that has no
+    // such thing. Terminals could be typed into, files be made immutable, signals be sent.
+    static const uint32_t controls[] = {
+        0x5401 /* TCGETS */, 0x802C542A /* TCGETS2 */, 0x5413 /* TIOCGWINSZ */,
+        0x541B /* FIONREAD */, 0x5421 /* FIONBIO */, 0x5450 /* FIONCLEX */, 0x5451 /* FIOCLEX */};
+    // No owner and no signal of a descriptor, no leases, no notes about directories.
+    static const uint32_t commands[] = {
+        F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_GETOWN,
+        36, 37, 38 /* F_OFD_… */, F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, 1034};
+    static const uint32_t local[] = {AF_UNIX}, itself[] = {0};
+    ALLOW_ARGUMENT(filter, SYS_ioctl, 1, controls, ENOTTY);
+    ALLOW_ARGUMENT(filter, SYS_fcntl, 1, commands, EPERM);
+    ALLOW_ARGUMENT(filter, SYS_socketpair, 0, local, EACCES);
+    ALLOW_ARGUMENT(filter, SYS_prlimit64, 0, itself, EPERM);
+    // To no address: sendmsg(), whose address is in memory, is not on the list.
+    skip_unless(filter, SYS_sendto, 6);
+    load_argument(filter, 4);
+    skip_unless(filter, 0, 3);
+    load(filter, offsetof(struct seccomp_data, args) + 8 * 4 + 4);
+    skip_unless(filter, 0, 1);
+    finish(filter, SECCOMP_RET_ALLOW);
+    finish(filter, REFUSED(EPERM));
+    // No namespaces.
+    skip_unless(filter, SYS_clone, 4);
+    load_argument(filter, 0);
+    add(filter, BPF_JMP | BPF_JSET | BPF_K, 0, 1,
+        CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER
+            | CLONE_NEWPID | CLONE_NEWNET);
+    finish(filter, REFUSED(EPERM));
+    finish(filter, SECCOMP_RET_ALLOW);
+    // The processor is not shared with processes that it names, and it cannot hide from the sum.
+    skip_unless(filter, SYS_prctl, 5);
+    load_argument(filter, 0);
+    add(filter, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 62 /* PR_SCHED_CORE */);
+    add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, PR_SET_DUMPABLE);
+    finish(filter, REFUSED(EPERM));
+    finish(filter, SECCOMP_RET_ALLOW);
+    if (confinement->has_pids || confinement->landlock >= 6) return;
+    // Itself and its group alone: the number of anything else could be that of smallweb, of one of
+    // its threads, or of the user's.
+    const uint32_t own[] = {(uint32_t)getpid(), 0, (uint32_t)-getpid()};
+    ALLOW_ARGUMENT(filter, SYS_kill, 0, own, EPERM);
+    allow_argument(filter, SYS_tgkill, 0, own, 1, EPERM);
+    allow_argument(filter, SYS_rt_tgsigqueueinfo, 0, own, 1, EPERM);
 }
 
-int confine_calls(const pid_t *protected) {
-    struct filter filter = {.count = 0};
-    const uint32_t local = AF_UNIX;
-    // Both type into a terminal.
-    const uint32_t typing[] = {TIOCSTI, TIOCLINUX};
+static void put(unsigned char *calls, const short *list, size_t size) {
+    for (size_t index = 0; index < size / sizeof *list; index++) calls[list[index]] = 1;
+}
+
+// From `low` on, up to `high`, the answer changes at each number of `changes`: a tree of
+// comparisons, since a line for each call would cost every call of the program, and every start.
+static void decide(
+    struct filter *filter, const short *changes, int low, int high, int refuses_first) {
+    if (low == high) {
+        int is_allowed = (low % 2 == 1) == refuses_first;
+        finish(filter, is_allowed ? SECCOMP_RET_ALLOW : REFUSED(EPERM));
+        return;
+    }
+    int middle = (low + high) / 2;
+    unsigned short line = filter->count;
+    add(filter, BPF_JMP | BPF_JGE | BPF_K, 0, 0, (uint32_t)changes[middle]);
+    decide(filter, changes, low, middle, refuses_first);
+    filter->lines[line].jt = (unsigned char)(filter->count - line - 1);
+    decide(filter, changes, middle + 1, high, refuses_first);
+}
+
+static void allow_listed(struct filter *filter, const struct confinement *confinement) {
+    unsigned char calls[CALLS_MAX] = {0};
+    put(calls, allowed, sizeof allowed);
+    if (confinement->has_view) put(calls, with_view, sizeof with_view);
+    if (confinement->has_view || confinement->landlock)
+        put(calls, with_files_kept, sizeof with_files_kept);
+    if (confinement->has_view || confinement->landlock >= 3) calls[SYS_truncate] = 1;
+    if (confinement->has_pids || confinement->landlock >= 6)
+        put(calls, with_processes_kept, sizeof with_processes_kept);
+    if (confinement->has_pids) calls[SYS_setpgid] = calls[SYS_setsid] = 1;
+    short changes[CALLS_MAX];
+    int count = 0;
+    for (short call = 1; call < CALLS_MAX; call++)
+        if (calls[call] != calls[call - 1]) changes[count++] = call;
+    decide(filter, changes, 0, count, !calls[0]);
+}
+
+int confine_calls(const struct confinement *confinement) {
+    static struct filter filter;
+    filter.count = 0;
     load(&filter, offsetof(struct seccomp_data, arch));
     add(&filter, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
     finish(&filter, SECCOMP_RET_KILL_PROCESS);
     load(&filter, offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-    // The same calls by other numbers (x32).
-    add(&filter, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000);
-    finish(&filter, SECCOMP_RET_ERRNO | ENOSYS);
-#endif
-    refuse_all(&filter);
-    refuse_range(&filter, IO_URING_SETUP, IO_URING_SETUP + 2);
-    refuse_range(&filter, OPEN_TREE, FSPICK);
-    // Its flags are in memory, which a filter cannot read; libraries then use clone().
+    // Newer ones, and on x86_64 the same calls by other numbers (x32).
+    add(&filter, BPF_JMP | BPF_JGT | BPF_K, 0, 1, CALLS_KNOWN);
+    finish(&filter, REFUSED(ENOSYS));
+    // Its flags are in memory, which a filter cannot read; libraries then use clone(). A descriptor
+    // of a process is asked for to see whether the kernel has them.
     refuse(&filter, CLONE3, ENOSYS);
-    refuse_argument(&filter, SYS_socket, 0, &local, 1, 0);
-    refuse_argument(&filter, SYS_socketpair, 0, &local, 1, 0);
-    refuse_argument(&filter, SYS_ioctl, 1, typing, 2, 1);
-    skip_unless(&filter, SYS_clone, 4);
-    load_argument(&filter, 0);
-    add(&filter, BPF_JMP | BPF_JSET | BPF_K, 0, 1, NAMESPACES);
-    finish(&filter, SECCOMP_RET_ERRNO | EPERM);
-    finish(&filter, SECCOMP_RET_ALLOW);
-    if (protected) refuse_signals(&filter, protected);
-    finish(&filter, SECCOMP_RET_ALLOW);
+    refuse(&filter, PIDFD_OPEN, ENOSYS);
+    refuse(&filter, SYS_socket, EACCES);
+    if (!confinement->has_view) refuse(&filter, SYS_fallocate, EOPNOTSUPP);
+    allow_arguments(&filter, confinement);
+    allow_listed(&filter, confinement);
     struct sock_fprog code = {.len = filter.count, .filter = filter.lines};
     // Without the flag some kernels slow the program down, against attacks that need more than one
     // user's data.

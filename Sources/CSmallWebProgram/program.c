@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "confine.h"
 #include "shared.h"
+#include "view.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,16 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Of a program with its children, threads included. PIDS_MAX is for root, which the first limit
-// does not hold; numbers below 300 are used once only, so it must be well above.
-#define PROCESSES_MAX 64
-#define PIDS_MAX "1024"
-
 // For what is done before the program has a stack of its own.
 #define STACK_SIZE (64 << 10)
 
-// Milliseconds to wait for what cannot be listed.
-#define BLIND_MAX 1000
+// How often what a program uses is added up.
+#define LOOK_NANOSECONDS 10000000
 
 // The supervisor's descriptors, after those of the program.
 enum { REPORT = SWPROGRAM_DESCRIPTORS, PARENT, NEXT };
@@ -44,6 +41,7 @@ struct start {
     pid_t parent, supervisor;
     uid_t user;
     gid_t group;
+    int has_view, has_proc;
     struct swprogram_report said;
 };
 
@@ -70,7 +68,11 @@ static int counts_processes(const struct start *start) {
 
 static int limit_all(struct start *start) {
     const struct swprogram *program = start->program;
-    if (counts_processes(start) && limit(RLIMIT_NPROC, PROCESSES_MAX, PROCESSES_MAX) == 0)
+    // Root is not held by it. Without /proc the account's number is not known, and none is set.
+    uint64_t others = counts_processes(start) ? 0 : watch_account();
+    uint64_t processes = SWPROGRAM_PROCESSES_MAX + others;
+    if ((counts_processes(start) || others > 0) && limit(RLIMIT_NPROC, processes, processes) == 0
+        && start->user != 0)
         start->said.holds |= SWPROGRAM_PROCESSES;
     // The first limit says which one it was, the second one ends what does not listen.
     uint64_t seconds = program->processor_seconds;
@@ -99,12 +101,14 @@ static void become(struct start *start) {
     if (chdir(program->folder) != 0) return;
     start->said.stage = SWPROGRAM_SET_UP;
     if (limit_all(start) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
-    if (confine_files(program)) start->said.holds |= SWPROGRAM_LANDLOCK;
-    const pid_t protected[] = {start->parent, start->supervisor};
+    struct confinement confinement = {
+        .has_view = start->has_view, .has_proc = start->has_proc, .has_pids = is_first};
+    confinement.landlock = confine_files(program, &confinement);
+    if (confinement.landlock) start->said.holds |= SWPROGRAM_LANDLOCK;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (!(program->without & SWPROGRAM_SECCOMP) && confine_calls(is_first ? NULL : protected))
+    if (!(program->without & SWPROGRAM_SECCOMP) && confine_calls(&confinement))
         start->said.holds |= SWPROGRAM_SECCOMP;
     start->said.stage = SWPROGRAM_EXECUTE;
     if (program->path) {
@@ -124,19 +128,36 @@ static int begin(void *start) {
 
 // MARK: The supervisor
 
-// The host's /proc, which would show the host's processes, is hidden behind an own one. A kernel
-// refuses that where parts of the host's are hidden already, as in some containers.
-static void mount_proc(struct start *start) {
-    if (start->program->without & SWPROGRAM_PROC) return;
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return;
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0) return;
-    start->said.holds |= SWPROGRAM_PROC;
-    // Since Linux 6.14 a namespace has a limit of its own; elsewhere this is refused.
-    if (!(start->flags & CLONE_NEWUSER)) return;
-    int file = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
+// The kernel may refuse a file system of its own, or a /proc, as in some containers.
+static void hide_files(struct start *start) {
+    uint32_t without = start->program->without;
+    int has_users = (start->flags & CLONE_NEWUSER) != 0;
+    if (!(without & SWPROGRAM_VIEW))
+        start->has_view = view_enter(start->program, has_users, &start->has_proc);
+    // Otherwise the machine's, which shows its processes, is hidden behind one of its own.
+    if (!start->has_view && !(without & SWPROGRAM_PROC))
+        start->has_proc = view_mount_proc("/proc", has_users);
+    if (start->has_view) start->said.holds |= SWPROGRAM_VIEW;
+    if (start->has_proc) start->said.holds |= SWPROGRAM_PROC;
+}
+
+// Its memory is a copy of smallweb's, and /proc shows the part of it that has the words and the
+// environment: URLs, passwords of proxies.
+static void forget_words(void) {
+    char text[1024];
+    unsigned long begins, ends;
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
-    (void)!write(file, PIDS_MAX, strlen(PIDS_MAX));
+    ssize_t length = read(file, text, sizeof text - 1);
     close(file);
+    if (length <= 0) return;
+    text[length] = '\0';
+    // The name, in parentheses, may hold anything. The words are fields 48 and 49, the environment
+    // is 50 and 51, right behind them.
+    char *field = strrchr(text, ')');
+    for (int number = 2; field && number < 48; number++) field = strchr(field + 1, ' ');
+    if (field && sscanf(field, " %lu %*u %*u %lu", &begins, &ends) == 2 && begins < ends)
+        memset((void *)begins, 0, ends - begins);
 }
 
 static void close_from(int first) {
@@ -186,57 +207,35 @@ static int follow_parent(const struct start *start) {
     return parent != start->parent && !(start->flags & CLONE_NEWPID && parent == 0);
 }
 
-// Sends SIGKILL to every child. Returns how many there are, or -1 where that cannot be learned.
-static int kill_children(void) {
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return -1;
-    int count = 0;
-    pid_t child = 0;
-    ssize_t length;
-    while ((length = read(file, text, sizeof text)) > 0) {
-        for (ssize_t index = 0; index < length; index++) {
-            if (text[index] >= '0' && text[index] <= '9') {
-                child = child * 10 + (text[index] - '0');
-            } else if (child > 0) {
-                count += kill(child, SIGKILL) == 0;
-                child = 0;
-            }
-        }
-    }
-    close(file);
-    return count;
-}
-
-// What loses its parent becomes a child of the supervisor, so there is an end to this.
-static void end_children(pid_t program) {
-    const struct timespec moment = {.tv_nsec = 1000000};
-    kill(program, SIGKILL);
-    for (int blind = 0; blind < BLIND_MAX;) {
-        int count = kill_children();
-        if (count < 0) blind++;
-        int status;
-        if (waitpid(-1, &status, __WALL | (count > 0 ? 0 : WNOHANG)) < 0 && errno == ECHILD) return;
-        while (waitpid(-1, &status, __WALL | WNOHANG) > 0) continue;
-        if (count <= 0) nanosleep(&moment, NULL);
-    }
-}
-
-// Waits for the program and lets go of everything else that ends. Returns whether it has ended by
-// itself.
+// Waits for the program, which stays to be reaped, so that its number is not given to another, and
+// lets go of everything else that ends. Returns how it came to its end, or -1 where smallweb wants it.
 static int wait_for(pid_t program, const struct start *start, int *status) {
+    const struct timespec moment = {.tv_nsec = LOOK_NANOSECONDS};
+    int is_first = start->flags & CLONE_NEWPID, exceeded = 0;
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
-    sigaddset(&signals, SIGTERM);
-    int is_first = start->flags & CLONE_NEWPID;
+    // The first of a namespace could be sent it by the program, and is ended otherwise.
+    if (!is_first) sigaddset(&signals, SIGTERM);
     for (;;) {
-        pid_t child = waitpid(-1, status, __WALL | (is_first ? 0 : WNOHANG));
-        if (child == program) return 1;
-        if (child > 0 || (child < 0 && errno == EINTR)) continue;
-        if (child < 0) return 0;
-        if (sigwaitinfo(&signals, NULL) == SIGTERM) return 0;
+        siginfo_t ended = {.si_pid = 0};
+        int result = waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL);
+        if (result != 0 && errno != EINTR) return -1;
+        if (ended.si_pid == program) {
+            *status = ended.si_code == CLD_EXITED ? (ended.si_status & 0xFF) << 8 : ended.si_status;
+            return SWPROGRAM_ENDED;
+        }
+        if (ended.si_pid > 0) {
+            waitpid(ended.si_pid, NULL, __WALL);
+            continue;
+        }
+        int signal = sigtimedwait(&signals, NULL, &moment);
+        if (signal == SIGTERM) return -1;
+        if (signal >= 0 || !(start->said.holds & SWPROGRAM_WATCH)) continue;
+        // Between vfork() and exec() memory is counted twice: only what lasts is too much.
+        int before = exceeded;
+        exceeded = watch_sum(start->program, start->has_proc, start->has_view);
+        if (exceeded && before) return exceeded;
     }
 }
 
@@ -271,10 +270,12 @@ static _Noreturn void supervise(struct start start) {
         say(&start, SWPROGRAM_SET_UP, errno);
         _exit(1);
     }
+    forget_words();
     if (start.flags & CLONE_NEWUSER) map_user(start.user, start.group);
-    if (is_first) mount_proc(&start);
+    if (is_first) hide_files(&start);
     if (follow_parent(&start)) _exit(1);
     start.supervisor = getpid();
+    if (watch_can_list(start.has_proc)) start.said.holds |= SWPROGRAM_WATCH;
     static char stack[STACK_SIZE] __attribute__((aligned(16)));
     pid_t program =
         clone(begin, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
@@ -287,10 +288,11 @@ static _Noreturn void supervise(struct start start) {
     int status = 0;
     if (start.said.stage != SWPROGRAM_EXECUTE || start.said.number != 0) {
         say(&start, start.said.stage, start.said.number);
-    } else if (wait_for(program, &start, &status)) {
-        say(&start, SWPROGRAM_ENDED, status);
+    } else {
+        int stage = wait_for(program, &start, &status);
+        if (stage >= 0) say(&start, stage, status);
     }
-    if (!is_first) end_children(program);
+    if (!is_first) watch_end(program);
     _exit(0);
 }
 

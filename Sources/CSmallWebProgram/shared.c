@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// For the few calls on the way into them.
-#define STACK_SIZE (16 << 10)
+// For the way into them, and for the supervisor, which begins with a copy of it.
+#define STACK_SIZE (64 << 10)
 
 struct namespaces {
     int users, network;         // descriptors; -1 when they could not be made

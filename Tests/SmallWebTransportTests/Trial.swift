@@ -12,13 +12,15 @@ enum Way: CaseIterable, Sendable {
     case full
     /// As on a kernel without namespaces for ordinary users.
     case withoutNamespaces
-    /// As on one without Landlock, too.
+    case withoutLandlock
+    /// As on one without either.
     case withLeast
 
     var without: Containment.Means {
         switch self {
         case .full: []
         case .withoutNamespaces: [.pids, .network, .users]
+        case .withoutLandlock: .landlock
         case .withLeast: [.pids, .network, .users, .landlock]
         }
     }
@@ -27,7 +29,7 @@ enum Way: CaseIterable, Sendable {
 /// One program, run contained until it ends or has said `waiting`, and what it left behind.
 struct Trial {
     let reason: ProgramEnding.Reason?
-    /// What it wrote to 1 and 2.
+    /// What it wrote to 1 and 2, and why it was ended.
     let output: String
     let temporaryDirectoryIsGone: Bool
     /// Processes with its mark in their environment.
@@ -96,12 +98,17 @@ struct Trial {
                 let count = read(ends[0], &buffer, buffer.count)
                 text += String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
             }
-            reason = try process.reap()
+            let reaped = Result { () throws(FetchError) in try process.reap() }
+            if case .failure(let error) = reaped, process.wasTooMuch {
+                text += "[\(error.message)]"
+                break
+            }
+            reason = try reaped.get()
             if reason != nil || text.contains("waiting") { break }
         }
         process.end()
         // All writers are gone, or this would wait for ever.
-        if reason == nil || !text.contains("waiting") {
+        if !text.contains("waiting") {
             text += String(decoding: reading.readDataToEndOfFile(), as: UTF8.self)
         }
         let temporary = process.temporaryPath

@@ -19,8 +19,11 @@ enum {
     SWPROGRAM_SECCOMP = 4,      // system calls are filtered
     SWPROGRAM_LANDLOCK = 8,     // files are
     SWPROGRAM_PROC = 16,        // /proc shows its own processes alone
-    SWPROGRAM_PROCESSES = 32,   // their number is limited
+    SWPROGRAM_PROCESSES = 32,   // the kernel limits their number
     SWPROGRAM_USERS = 64,       // a user namespace
+    SWPROGRAM_VIEW = 128,       // a file system of its own, a temporary one of limited size in it
+    SWPROGRAM_WATCH = 256,      // memory and processes are added up, and the exchange is ended
+    SWPROGRAM_CGROUP = 512,     // the kernel limits the sum of memory, and the number of processes
 };
 
 // What failed, where a program could not be started.
@@ -29,18 +32,24 @@ enum swprogram_stage {
     SWPROGRAM_SET_UP,
     SWPROGRAM_FOLDER,
     SWPROGRAM_EXECUTE,
+    // It ran, and was ended with all that it had started: they used more than they may.
+    SWPROGRAM_MEMORY,
+    SWPROGRAM_COUNT,
 };
+
+// Processes of a program with its children, threads included.
+#define SWPROGRAM_PROCESSES_MAX 64
 
 struct swprogram {
     const char *_Nullable path;  // NULL: nothing is run, to learn what would hold
     const char *_Nullable const *_Nonnull arguments;    // NULL at the end, like the next two
     const char *_Nullable const *_Nonnull environment;
-    const char *_Nullable const *_Nullable readable;    // what it may read and run; NULL: all
-    const char *_Nonnull folder;     // where it is started, and readable
-    const char *_Nonnull temporary;  // the only directory that it may write to
+    const char *_Nullable const *_Nonnull places;       // what it may read beside the system's
+    const char *_Nonnull folder;     // where it is started
+    const char *_Nonnull temporary;  // the only directory that it may write to; empty
     int descriptors[SWPROGRAM_DESCRIPTORS];  // its 0 to 5, which block; -1: /dev/null
     uint64_t processor_seconds;
-    uint64_t memory_bytes;      // of address space, and of a file that it writes
+    uint64_t memory_bytes;      // of address space, of a file that it writes, and of the sum
     uint64_t descriptors_max;
     uint32_t without;           // of what holds, what is not to be used
 };
@@ -73,5 +82,8 @@ void swprogram_guard(int begins);
 
 // Landlock's version, or 0.
 int swprogram_landlock(void);
+
+// What of the system every program may read: paths, NULL at the end.
+const char *_Nullable const *_Nonnull swprogram_places(void);
 
 #endif

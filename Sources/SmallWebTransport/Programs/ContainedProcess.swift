@@ -13,6 +13,7 @@ package final class ContainedProcess {
     var temporaryPath: String { temporary.path }
     /// For messages.
     private let name: String
+    private let memoryBytes: Int
     private var report: swprogram_report?
     private var isOver = false
 
@@ -33,14 +34,19 @@ package final class ContainedProcess {
     ) throws(FetchError) {
         precondition(descriptors.count == Int(SWPROGRAM_DESCRIPTORS) && !words.isEmpty)
         name = words[0]
+        memoryBytes = limits.memoryBytes
         let search = confinement.searchPath(folder: folder)
         let path = try Self.find(name, folder: folder, search: search)
+        let places = confinement.places(
+            folder: folder, executables: Interpreters.chain(of: path, search: search))
         do throws(SystemError) {
             temporary = try TemporaryDirectory()
-            let all = Self.variables(environment, search: search, temporary: temporary.path)
+            let all = Self.variables(
+                environment, search: Confinement.visible(search, places),
+                temporary: temporary.path)
             supervisor = try Self.start(
-                path, words, all, folder: folder, temporary: temporary.path, limits: limits,
-                descriptors: descriptors, confinement: confinement)
+                path, words, all, folder: folder, places: places, temporary: temporary.path,
+                limits: limits, descriptors: descriptors, without: confinement.without)
         } catch {
             throw Self.failure(name, error)
         }
@@ -73,6 +79,12 @@ package final class ContainedProcess {
         return signal == 0 ? .exited(report.number >> 8 & 0xFF) : .signalled(signal)
     }
 
+    /// Whether it was ended because it used more than it may.
+    package var wasTooMuch: Bool {
+        guard let stage = report?.stage else { return false }
+        return [SWPROGRAM_MEMORY, SWPROGRAM_COUNT].contains { stage == Int32($0.rawValue) }
+    }
+
     /// What held for it, once it has ended.
     package var containment: Containment? {
         report.map { Containment(Containment.Means(rawValue: $0.holds)) }
@@ -94,8 +106,8 @@ package final class ContainedProcess {
         do throws(SystemError) {
             let temporary = try TemporaryDirectory()
             var supervisor = try start(
-                nil, [], [], folder: "/", temporary: temporary.path, limits: .init(),
-                descriptors: [-1, -1, -1, -1, -1, -1], confinement: confinement)
+                nil, [], [], folder: "/", places: [], temporary: temporary.path, limits: .init(),
+                descriptors: [-1, -1, -1, -1, -1, -1], without: confinement.without)
             var event = pollfd(fd: supervisor.report, events: Int16(POLLIN), revents: 0)
             _ = try systemCall { poll(&event, 1, -1) }
             var report = swprogram_report()
@@ -114,12 +126,12 @@ package final class ContainedProcess {
     // MARK: Starting
 
     private static func find(
-        _ name: String, folder: String, search: [String]
+        _ name: String, folder: String, search: [Confinement.SearchPlace]
     ) throws(FetchError) -> String {
         guard !name.hasPrefix("/") else { return try checked(name, name) }
         guard !name.hasPrefix("./") else { return try checked(folder + name.dropFirst(), name) }
         for place in search {
-            let path = place + "/" + name
+            let path = place.path + "/" + name
             if isProgram(path) { return path }
         }
         throw FetchError(
@@ -174,27 +186,26 @@ package final class ContainedProcess {
 
     private static func start(
         _ path: String?, _ words: [String], _ environment: [String], folder: String,
-        temporary: String, limits: ProgramRequest.Limits, descriptors: [Int32],
-        confinement: Confinement
+        places: [String], temporary: String, limits: ProgramRequest.Limits,
+        descriptors: [Int32], without: Containment.Means
     ) throws(SystemError) -> swprogram_supervisor {
         let arguments = CStrings(words)
         let variables = CStrings(environment)
-        let readable = confinement.readable.map { CStrings($0) }
-        let places = CStrings([folder, temporary] + (path.map { [$0] } ?? []))
-        defer { withExtendedLifetime((arguments, variables, readable, places)) {} }
-        guard let folder = places.list[0], let temporary = places.list[1] else {
+        let places = CStrings(places)
+        let paths = CStrings([folder, temporary] + (path.map { [$0] } ?? []))
+        defer { withExtendedLifetime((arguments, variables, places, paths)) {} }
+        guard let folder = paths.list[0], let temporary = paths.list[1] else {
             throw SystemError(number: ENOMEM)
         }
         var program = swprogram(
-            path: places.list[2], arguments: arguments.list, environment: variables.list,
-            readable: readable.map { UnsafePointer($0.list) }, folder: folder,
-            temporary: temporary,
+            path: paths.list[2], arguments: arguments.list, environment: variables.list,
+            places: places.list, folder: folder, temporary: temporary,
             descriptors: (
                 descriptors[0], descriptors[1], descriptors[2], descriptors[3], descriptors[4],
                 descriptors[5]
             ), processor_seconds: UInt64(limits.processorSeconds),
             memory_bytes: UInt64(limits.memoryBytes), descriptors_max: UInt64(limits.descriptors),
-            without: confinement.without.rawValue)
+            without: without.rawValue)
         var supervisor = swprogram_supervisor()
         swprogram_guard(1)
         let status = swprogram_start(&program, &supervisor)
@@ -219,6 +230,16 @@ package final class ContainedProcess {
                 .plugin, .plugin,
                 "cannot run \(name): the interpreter in its first line is missing",
                 errnoName: error.name)
+        case Int32(SWPROGRAM_MEMORY.rawValue):
+            return FetchError(
+                .plugin, .plugin,
+                "\(name) was ended: what it had started and its temporary files took more than"
+                    + " the \(memoryBytes) bytes that its manifest allows (memory_bytes)")
+        case Int32(SWPROGRAM_COUNT.rawValue):
+            return FetchError(
+                .plugin, .plugin,
+                "\(name) was ended: it had more than \(SWPROGRAM_PROCESSES_MAX) processes and"
+                    + " threads at a time")
         default: return Self.failure(name, error)
         }
     }

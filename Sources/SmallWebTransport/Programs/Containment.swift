@@ -25,6 +25,10 @@ package struct Containment: Sendable, Hashable {
         package static let processes = Means(SWPROGRAM_PROCESSES)
         /// A user namespace, which an ordinary user needs for the others.
         package static let users = Means(SWPROGRAM_USERS)
+        /// A file system that holds little, read-only, with a temporary one of limited size.
+        package static let view = Means(SWPROGRAM_VIEW)
+        /// Memory and processes are added up, and too much ends the exchange.
+        package static let watch = Means(SWPROGRAM_WATCH)
     }
 
     /// What holds.
@@ -51,32 +55,71 @@ package struct Containment: Sendable, Hashable {
 
     /// For people: what is kept away, and by what.
     package var facts: [(name: String, value: String)] {
-        let network: String
+        [
+            ("network", network), ("files", files), ("metadata", metadata),
+            ("processes", processes), ("number", number), ("memory", memory),
+        ]
+    }
+
+    private var network: String {
         switch (means.contains(.network), means.contains(.seccomp)) {
-        case (true, true): network = "none: a network namespace, and a filter of system calls"
-        case (true, false): network = "none but local sockets: a network namespace"
-        case (false, true): network = "none: a filter of system calls"
-        case (false, false): network = "not kept away: this system has no means for it"
+        case (true, true): "none: a network namespace, and a filter of system calls"
+        case (true, false): "none but local sockets: a network namespace"
+        case (false, true): "none: a filter of system calls"
+        case (false, false): "not kept away: this system has no means for it"
         }
-        let files =
-            means.contains(.landlock)
-            ? "writes to its temporary directory alone, reads nothing of the home directory but"
-                + " its own folder (Landlock \(landlockVersion))"
-            : "not kept away: this system has no Landlock"
-        let processes =
+    }
+
+    private var files: String {
+        let kept =
+            "reads the system's programs, its own and its folder alone, writes to its temporary"
+            + " directory alone"
+        let landlock = "Landlock \(landlockVersion)"
+        return switch (means.contains(.view), means.contains(.landlock)) {
+        case (true, true): "\(kept) (a mount namespace, and \(landlock))"
+        case (true, false): "\(kept) (a mount namespace)"
+        case (false, true): "\(kept), but sees names and sizes of others (\(landlock))"
+        case (false, false):
+            "not kept away: this system has neither mount namespaces nor Landlock"
+        }
+    }
+
+    private var metadata: String {
+        switch (means.contains(.view), means.contains(.seccomp)) {
+        case (true, _): "changes those of its temporary files alone (a mount namespace)"
+        case (false, true): "changes none: a filter of system calls"
+        case (false, false): "not kept away: this system has no means for it"
+        }
+    }
+
+    private var processes: String {
+        let end =
             means.contains(.pids)
             ? "ended by the kernel with the exchange (a PID namespace)"
-            : "ended with the exchange, one after another: this system has no PID namespaces"
-        let view =
-            means.contains(.proc)
-            ? "sees its own processes alone"
-            : "sees the names of other processes"
-        let count =
-            means.contains(.processes) ? "at most 64 at a time" : "any number at a time"
-        return [
-            ("network", network), ("files", files), ("processes", processes), ("view", view),
-            ("number", count),
-        ]
+            : "ended with the exchange, as a group: this system has no PID namespaces"
+        let isHidden = !means.isDisjoint(with: [.proc, .view, .landlock])
+        return end + (isHidden ? "; sees its own alone" : "; sees the names of others")
+    }
+
+    private var number: String {
+        let most = "at most \(SWPROGRAM_PROCESSES_MAX) at a time"
+        if means.contains(.processes) {
+            return most
+                + (means.contains(.users)
+                    ? " (a limit of its user namespace)"
+                    : " beyond those that you have when it starts (a limit of your account)")
+        }
+        return means.contains(.watch)
+            ? "\(most), or it is ended: they are counted every 10 ms" : "any number at a time"
+    }
+
+    private var memory: String {
+        let sum =
+            means.contains(.watch)
+            ? "the bound is for all of its processes and its temporary files, added up every 10 ms"
+            : "the bound is for each of its processes: this system does not list them"
+        return means.contains(.view)
+            ? sum + "; its temporary files are in a file system of that size" : sum
     }
 }
 
@@ -95,73 +138,78 @@ package struct Confinement: Sendable, Hashable {
         self.without = without
     }
 
-    /// Whether reading is confined at all; nothing else can be read when home is everything.
-    private var hidesHome: Bool {
-        home != "/" && !without.contains(.landlock) && swprogram_landlock() > 0
-    }
-
-    /// What PATH says for a program that lies in `folder`: without relative places, and without
-    /// those that it could see but not run from, at which some shells give up.
-    func searchPath(folder: String) -> [String] {
+    /// Where a program that lies in `folder`, and its interpreters, are looked for: what PATH says,
+    /// without relative places and those of the home directory.
+    func searchPath(folder: String) -> [SearchPlace] {
         let all = getenv("PATH").map { String(systemName: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
-        let places = Self.places.withLock { known in
+        let places = Self.pathPlaces.withLock { known in
             if let places = known[all] { return places }
             let places = all.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
-                .map { Place(path: $0, resolved: resolvingLinks($0)) }
+                .map { SearchPlace(path: $0, resolved: resolvingLinks($0)) }
             known[all] = places
             return places
         }
-        guard hidesHome else { return places.map(\.path) }
-        return places.filter { !$0.isBelow(home) || $0.isBelow(resolvingLinks(folder)) }.map(\.path)
+        return places.filter {
+            home == "/" || !isBelow($0.resolved, home) || isBelow($0.resolved, folder)
+        }
     }
 
     /// One of PATH.
-    private struct Place {
+    struct SearchPlace {
         let path: String
         let resolved: String
-
-        func isBelow(_ directory: String) -> Bool {
-            resolved == directory || resolved.hasPrefix(directory + "/")
-        }
     }
 
     /// By PATH: each start would ask for the links of every part of every place.
-    private static let places = Locked<[String: [Place]]>([:])
-    private static let known = Locked<[String: [String]]>([:])
-    /// More siblings than this are other people's homes, and would make each start slow.
-    private static let siblingsMax = 256
+    private static let pathPlaces = Locked<[String: [SearchPlace]]>([:])
 
-    /// All of the file system but home, as the fewest paths that say so, since Landlock can only
-    /// allow; `nil` for everything.
-    var readable: [String]? {
-        guard hidesHome else { return nil }
-        if let paths = Self.known.withLock({ $0[home] }) { return paths }
-        var paths: [String] = []
-        var above = ""
-        for component in home.split(separator: "/") {
-            let siblings = Self.entries(of: above + "/").filter { $0 != component }
-            if above.isEmpty || siblings.count <= Self.siblingsMax {
-                paths += siblings.map { above + "/" + $0 }
-            }
-            above += "/" + component
+    /// What every program may read.
+    private static let systemPlaces: [String] = {
+        var places: [String] = []
+        var next = swprogram_places()
+        while let place = next.pointee {
+            places.append(String(systemName: place))
+            next += 1
         }
-        // Of these, the supervisor allows the few that are harmless.
-        paths.removeAll { $0 == "/dev" }
-        Self.known.withLock { $0[home] = paths }
-        return paths
+        return places
+    }()
+
+    /// What a program may read beside what every program may: its folder, and the folders of what
+    /// is executed, as they are named and where links lead. The fewest paths that say so.
+    func places(folder: String, executables: [String]) -> [String] {
+        var wanted = [folder, resolvingLinks(folder)]
+        for path in executables {
+            for name in [path, resolvingLinks(path)] { wanted += Self.surroundings(name, home) }
+        }
+        var places: [String] = []
+        for place in wanted where place != "/" {
+            if (Self.systemPlaces + places).contains(where: { isBelow(place, $0) }) { continue }
+            places.removeAll { isBelow($0, place) }
+            places.append(place)
+        }
+        return places
     }
 
-    /// Without links: what they lead to is judged where it is.
-    private static func entries(of path: String) -> [String] {
-        let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0 else { return [] }
-        let directory = Descriptor(owning: number)
-        return TemporaryDirectory.names(in: directory.borrowed).compactMap { name in
-            var facts = stat()
-            guard fstatat(directory.borrowed, name, &facts, AT_SYMLINK_NOFOLLOW) == 0,
-                facts.st_mode & S_IFMT != S_IFLNK
-            else { return nil }
-            return String(systemName: name)
-        }
+    /// The folder of an executable, and the libraries of one in a folder named `bin`; the file alone
+    /// where the folder has the home directory in it.
+    private static func surroundings(_ path: String, _ home: String) -> [String] {
+        let folder = directory(of: path)
+        if folder == "/" || isBelow(home, folder) { return [path] }
+        let above = directory(of: folder)
+        guard folder.hasSuffix("/bin"), above != "/" else { return [folder] }
+        return [folder] + ["lib", "lib64", "pyvenv.cfg"].map { above + "/" + $0 }
     }
+
+    /// Of PATH, what a program can see: at the others some shells give up.
+    static func visible(_ search: [SearchPlace], _ places: [String]) -> [String] {
+        func canBeSeen(_ path: String) -> Bool {
+            systemPlaces.contains { isBelow(path, $0) } || places.contains { isBelow(path, $0) }
+        }
+        return search.filter { canBeSeen($0.path) && canBeSeen($0.resolved) }.map(\.path)
+    }
+}
+
+/// Whether a path is a directory, or below it. Both are absolute.
+private func isBelow(_ path: String, _ directory: String) -> Bool {
+    path == directory || path.hasPrefix(directory + "/")
 }

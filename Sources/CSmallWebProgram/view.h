@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The file system that a program sees.
+#ifndef VIEW_H
+#define VIEW_H
+
+#include "CSmallWebProgram.h"
+
+// What every program may read, NULL at the end; with Landlock alone, too.
+extern const char *const view_places[];
+
+// Leaves the calling process, in a mount namespace of its own, with a root
+// that holds `view_places`, the program's own places and its temporary directory, the only one that
+// can be written to. Returns whether that holds; otherwise nothing has changed.
+// `has_proc` says whether /proc is there, which shows the processes of the PID namespace alone.
+int view_enter(const struct swprogram *program, int has_users, int *has_proc);
+
+// Mounts a /proc of the calling process's PID namespace. Returns whether that was possible.
+int view_mount_proc(const char *path, int has_users);
+
+#endif
