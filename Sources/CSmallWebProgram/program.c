@@ -26,8 +26,9 @@
 // For what is done before the program has a stack of its own.
 #define STACK_SIZE (64 << 10)
 
-// How often what a program uses is added up.
+// How often what a program uses is added up; and how soon again when it is too much.
 #define LOOK_NANOSECONDS 10000000
+#define SECOND_LOOK_NANOSECONDS 1000000
 
 // The supervisor's descriptors, after those of the program.
 enum { REPORT = SWPROGRAM_DESCRIPTORS, PARENT, NEXT };
@@ -210,7 +211,6 @@ static int follow_parent(const struct start *start) {
 // Waits for the program, which stays to be reaped, so that its number is not given to another, and
 // lets go of everything else that ends. Returns how it came to its end, or -1 where smallweb wants it.
 static int wait_for(pid_t program, const struct start *start, int *status) {
-    const struct timespec moment = {.tv_nsec = LOOK_NANOSECONDS};
     int is_first = start->flags & CLONE_NEWPID, exceeded = 0;
     sigset_t signals;
     sigemptyset(&signals);
@@ -229,6 +229,8 @@ static int wait_for(pid_t program, const struct start *start, int *status) {
             waitpid(ended.si_pid, NULL, __WALL);
             continue;
         }
+        const struct timespec moment = {
+            .tv_nsec = exceeded ? SECOND_LOOK_NANOSECONDS : LOOK_NANOSECONDS};
         int signal = sigtimedwait(&signals, NULL, &moment);
         if (signal == SIGTERM) return -1;
         if (signal >= 0 || !(start->said.holds & SWPROGRAM_WATCH)) continue;

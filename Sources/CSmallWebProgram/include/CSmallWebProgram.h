@@ -23,7 +23,6 @@ enum {
     SWPROGRAM_USERS = 64,       // a user namespace
     SWPROGRAM_VIEW = 128,       // a file system of its own, a temporary one of limited size in it
     SWPROGRAM_WATCH = 256,      // memory and processes are added up, and the exchange is ended
-    SWPROGRAM_CGROUP = 512,     // the kernel limits the sum of memory, and the number of processes
 };
 
 // What failed, where a program could not be started.
