@@ -36,11 +36,7 @@ class Scene:
         self.identity = self.write("keys/identity.pem", f"{secret}\n")
         self.config = self.write("config/smallweb/config", f"# {secret}\n")
         shutil.copy(attack, self.folder / self.comm)
-        (self.folder / "plugin.json").write_text(json.dumps({
-            "v": 1, "name": "attack", "program": [f"./{self.comm}"],
-            "schemes": [{"name": "attack", "port": 0, "transport": "none", "upload": True,
-                         "mime": "application/octet-stream"}],
-            "limits": {"memory_bytes": MEMORY_BYTES}}))
+        self.write_manifest(MEMORY_BYTES)
         names = subprocess.run([attack, "list"], capture_output=True, text=True, check=True)
         self.attempts = names.stdout.split()
         for name in self.attempts:
@@ -49,10 +45,18 @@ class Scene:
         for directory, _, files in os.walk(self.top):
             for path in [directory, *(os.path.join(directory, file) for file in files)]:
                 os.chown(path, user, user, follow_symlinks=False)
-        # As root makes it, so that the numbers that are asked for are those of a run.
         self.key = 0x5B000000 + os.getpid() % 0xFFFFFF
         self.queue = f"smallweb-attack-{os.getpid()}"
         self.abstract = f"{self.top}/abstract"
+
+    def write_manifest(self, memory_bytes):
+        path = self.folder / "plugin.json"
+        path.write_text(json.dumps({
+            "v": 1, "name": "attack", "program": [f"./{self.comm}"],
+            "schemes": [{"name": "attack", "port": 0, "transport": "none", "upload": True,
+                         "mime": "application/octet-stream"}],
+            "limits": {"memory_bytes": memory_bytes}}))
+        path.chmod(0o644)
 
     def write(self, name, text):
         path = self.top / name

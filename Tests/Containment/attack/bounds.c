@@ -21,7 +21,9 @@ enum {
     TOTAL = 640,            // MiB, of all that is taken
     PROCESSES = 12,
     EACH = 40,              // MiB of a process
-    SMALL = 40000,          // small files, or directories
+    SMALL = 16000,          // small files, or directories
+    EMPTY = 100000,         // directories that take no blocks, but memory of the kernel
+    INODE = 1024,
     FORKS = 200,
     CHAINS = 20,
     LINKS = 300,
@@ -114,9 +116,9 @@ static void fill(int is_unlinked) {
 static void files(void) { fill(0); }
 static void unlinked(void) { fill(1); }
 
-static void claim_blocks(const char *path) {
+static long blocks_of(const char *path) {
     struct stat facts;
-    if (stat(path, &facts) == 0 && facts.st_blocks > 0) claim(512L * facts.st_blocks);
+    return stat(path, &facts) == 0 ? 512L * facts.st_blocks : 0;
 }
 
 static void small_files(void) {
@@ -130,8 +132,12 @@ static void small_files(void) {
 }
 
 static void directories(void) {
-    for (int count = 0; count < SMALL && mkdir(name(count), 0700) == 0; count++)
-        claim_blocks(name(count));
+    int most = EMPTY;
+    for (int count = 0; count < most && mkdir(name(count), 0700) == 0; count++) {
+        long bytes = blocks_of(name(count));
+        if (bytes > 0) most = SMALL;
+        claim(bytes > 0 ? bytes : INODE);
+    }
     hold();
 }
 
