@@ -107,6 +107,7 @@ def table(results):
         cells = []
         for mode in modes:
             seen = [worked for name, worked in results[mode].items() if matches(name, patterns)]
-            cells.append("–" if not seen else "yes" if all(seen) else "some" if any(seen) else "no")
+            word = "yes" if all(seen) else "some" if any(seen) else "no"
+            cells.append(word if seen else "–")
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -15,6 +15,7 @@ import time
 FIRST_SIGNAL = 40
 SIGNALS = ["kill", "tkill", "tgkill", "queue", "queue-thread", "pidfd", "kill-group", "setown",
            "setown-ex", "fiosetown", "siocspgrp"]
+IPCRM = {"shm": "shmem", "sem": "semaphore", "msg": "queue"}
 MEMORY_BYTES = 64 << 20
 PLACES = ["home", "data", "other", "folder"]
 
@@ -30,7 +31,8 @@ class Scene:
         self.places = {
             "home": self.home / "files", "data": self.data / "smallweb/files",
             "other": self.top / "other", "folder": self.folder / "files"}
-        for path in [*self.places.values(), self.tmp, self.top / "keys", self.top / "config/smallweb"]:
+        others = [self.tmp, self.top / "keys", self.top / "config/smallweb"]
+        for path in [*self.places.values(), *others]:
             path.mkdir(parents=True)
         self.known_hosts = self.write("keys/known_hosts", f"# {secret}\n")
         self.identity = self.write("keys/identity.pem", f"{secret}\n")
@@ -90,6 +92,7 @@ class Scene:
         if made.returncode:
             raise SystemExit(f"run.py: cannot make objects of IPC: {made.stdout}{made.stderr}")
         self.objects = made.stdout
+        self.objects_before = self.own_objects()
         self.arrived = set()
         self.listeners = []
         for path, kind in [(f"{self.top}/socket", socket.SOCK_DGRAM),
@@ -119,6 +122,10 @@ class Scene:
         self.victim.kill()
         self.victim.wait()
         self.outside("remove", self.key, self.queue)
+        # What the program has left, where it could make some.
+        for kind, number in self.own_objects() - self.objects_before:
+            subprocess.run([*self.prefix, "ipcrm", f"--{kind}-id", number],
+                           stderr=subprocess.DEVNULL)
         for listener in self.listeners:
             with contextlib.suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
@@ -212,9 +219,9 @@ class Scene:
                 heads = next(file).split()
                 for line in file:
                     fields = dict(zip(heads, line.split()))
+                    number = fields["msqid" if kind == "msg" else f"{kind}id"]
                     if fields["uid"] == str(self.user):
-                        found.add((kind, fields["key"], fields[kind + "id" if kind != "msg"
-                                                              else "msqid"]))
+                        found.add((IPCRM[kind], number))
         return found
 
 

@@ -143,7 +143,9 @@ static long sends_message(void) {
 static long makes_messages(void) { return msgget(IPC_PRIVATE, 0600); }
 static long opens_queue(void) { return syscall(SYS_mq_open, told("queue"), O_RDWR, 0, NULL); }
 static long makes_queue(void) {
-    return syscall(SYS_mq_open, "attack", O_RDWR | O_CREAT, 0600, NULL);
+    char name[NAME_MAX];
+    snprintf(name, sizeof name, "%s-new", told("queue"));
+    return syscall(SYS_mq_open, name, O_RDWR | O_CREAT, 0600, NULL);
 }
 static long removes_queue(void) { return syscall(SYS_mq_unlink, told("queue")); }
 

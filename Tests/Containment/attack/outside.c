@@ -53,6 +53,9 @@ static int look(key_t key, const char *queue) {
 }
 
 static int take_away(key_t key, const char *queue) {
+    char name[NAME_MAX];
+    snprintf(name, sizeof name, "%s-new", queue);
+    syscall(SYS_mq_unlink, name);
     shmctl(shmget(key, 0, 0), IPC_RMID, NULL);
     semctl(semget(key, 0, 0), 0, IPC_RMID);
     msgctl(msgget(key, 0), IPC_RMID, NULL);

@@ -171,7 +171,10 @@ static long read_limit(void) {
     struct rlimit value;
     return syscall(SYS_prlimit64, victim(), RLIMIT_CORE, NULL, &value);
 }
-static long move_pages(void) { return syscall(SYS_migrate_pages, victim(), 0, NULL, NULL); }
+static long move_pages(void) {
+    unsigned long first = 1;
+    return syscall(SYS_migrate_pages, victim(), 64, &first, &first);
+}
 static long core_scheduling(void) { return prctl(62, 2, victim(), 0, 0); }
 static long join_group(void) { return syscall(SYS_setpgid, 0, smallweb()); }
 static long join_victim(void) { return syscall(SYS_setpgid, 0, victim()); }
@@ -186,7 +189,7 @@ static long write_there(const char *name, const char *text) {
 }
 static long oom_score(void) { return write_there("oom_score_adj", "999"); }
 static long oom_old(void) { return write_there("oom_adj", "15"); }
-static long dump_filter(void) { return write_there("coredump_filter", "7f"); }
+static long dump_filter(void) { return write_there("coredump_filter", "0x7f"); }
 static long references(void) { return write_there("clear_refs", "1"); }
 static long slack(void) { return write_there("timerslack_ns", "900000000"); }
 static long group(void) { return write_there("autogroup", "19"); }
