@@ -133,6 +133,7 @@ examples: test-deps
 
 real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
+	Tests/Containment/run.py $(BIN) --check docs/SECURITY.md
 	Tests/Shells/run.sh $(BIN)
 	Tests/Pictures/run.sh --check $(BIN)
 	python3 Tests/Benchmark/charts.py --check docs/bench

@@ -1,0 +1,467 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Attacks the containment of plugins that are programs, of the release binary, in every mode.
+
+usage: run.py SMALLWEB [--mode NAME]… [--only TEXT]… [--verbose] [--table | --check FILE]
+
+--mode chooses among those of expected.py, --only exchanges by a part of their names. --verbose
+prints what became of every attempt, --table what could be done as Markdown; --check compares that
+with the table in FILE.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import expected
+from scene import MEMORY_BYTES, Scene, wait_for
+
+HERE = pathlib.Path(__file__).parent
+GROUPS = ["contents", "metadata", "names", "sights", "looks", "descriptors", "sockets", "signals",
+          "processes", "objects", "kernel", "own"]
+MEMORY = ["private", "shared", "pipes", "memfd"]
+SPACE = ["files", "unlinked", "small-files", "directories", "fallocate", "fallocate-beyond"]
+# Those that are also looked at from outside; with many names that would slow them down.
+SEEN_OUTSIDE = ["private", "shared", "files", "fallocate", "fallocate-beyond"]
+SMALL_ONES = ["small-files", "directories"]
+CHAINS = ["chains", "fast-chains", "left-chains"]
+# A chain would be over by itself after six.
+CHAIN_SECONDS_MAX = 5.5
+# Of an exchange: what takes longer hangs. A bomb takes the processors from all others.
+SECONDS_MAX = 60
+BOMB_SECONDS_MAX = 15
+PROCESSES_MAX = 64
+# What may be taken before it is seen, beside what 50 ms of taking give.
+SLACK_BYTES = 32 << 20
+BOMB_PROCESSES = 400
+
+options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
+options.add_argument("smallweb", type=os.path.realpath)
+options.add_argument("--mode", action="append", choices=list(expected.MODES))
+options.add_argument("--only", action="append", default=[])
+options.add_argument("--table", action="store_true")
+options.add_argument("--verbose", action="store_true")
+options.add_argument("--check")
+options = options.parse_args()
+
+is_root = os.geteuid() == 0
+# One that has no other processes, so that all of its processes are ours.
+test_user = 64000 + os.getpid() % 1000 if is_root else os.geteuid()
+secret = "s3cret" + secrets.token_hex(8)
+counts = {"passed": 0, "failed": 0, "skipped": 0}
+out = sys.stderr if options.table else sys.stdout
+
+
+def check(mode, name, problems):
+    counts["failed" if problems else "passed"] += 1
+    if problems:
+        print(f"not ok - {mode}: {name}: {'; '.join(problems)}", file=out)
+
+
+def skip(name, reason):
+    counts["skipped"] += 1
+    print(f"skipped - {name}: {reason}", file=out)
+
+
+def wants(name):
+    return not options.only or any(text in name for text in options.only)
+
+
+# MARK: Exchanges
+
+class Exchange:
+    """One run of smallweb with the program."""
+
+    def __init__(self, mode, name, words=(), limit=None, group=None):
+        self.mode, self.name, self.scene = mode, name, mode.scene
+        self.peak, self.is_hung = 0, False
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": self.scene.home,
+            "XDG_DATA_HOME": self.scene.data, "XDG_CONFIG_HOME": self.scene.top / "config",
+            "TMPDIR": self.scene.tmp, "ALL_PROXY": f"http://user:{secret}@127.0.0.1:9"}
+        command = [*mode.prefix, mode.without, *expected.MODES[mode.name][0], "--", mode.smallweb,
+                   *(words or ["get", f"attack://host/{name}"]), "--plugin", self.scene.folder,
+                   "--known-hosts", self.scene.known_hosts, *(["-m", str(limit)] if limit else [])]
+        (self.scene.folder / "threads").unlink(missing_ok=True)
+
+        def prepare():
+            if group:
+                pathlib.Path(group, "cgroup.procs").write_text("0")
+            self.scene.targets(os.getpid(), dedicated=int(is_root), bomb=int(bool(group)))
+
+        start = time.monotonic()
+        with tempfile.TemporaryFile() as body, tempfile.TemporaryFile() as errors:
+            self.process = subprocess.Popen(
+                command, env=environment, cwd=self.scene.top, stdin=subprocess.DEVNULL,
+                stdout=body, stderr=errors, preexec_fn=prepare, start_new_session=True)
+            self.watch(start + (BOMB_SECONDS_MAX if group else SECONDS_MAX))
+            self.seconds = time.monotonic() - start
+            self.status = self.process.returncode
+            self.leftovers = members(group) if group else mode.leftovers()
+            body.seek(0)
+            errors.seek(0)
+            self.body, self.errors = body.read(), errors.read().decode(errors="replace")
+        self.claimed = sum(map(int, re.findall(rb"(?m)^\+(\d+)$", self.body)))
+
+    def watch(self, end):
+        is_bound = self.name in SEEN_OUTSIDE
+        while self.process.poll() is None:
+            if time.monotonic() > end:
+                self.is_hung = True
+                os.kill(self.process.pid, signal.SIGKILL)
+            if self.name == "signals":
+                self.tell_threads()
+            if is_bound:
+                self.peak = max(self.peak, self.taken())
+            time.sleep(0.005)
+
+    def tell_threads(self):
+        """The threads of smallweb, once it has started some."""
+        path = self.scene.folder / "threads"
+        with contextlib.suppress(OSError):
+            if not path.exists() and self.mode.processes_of(self.scene.comm):
+                numbers = os.listdir(f"/proc/{self.process.pid}/task")
+                half = path.with_suffix(".half")
+                half.write_text(" ".join(numbers))
+                half.rename(path)
+
+    def taken(self):
+        """Memory of the program and its children, and what TMPDIR has, as seen from outside."""
+        total = 0
+        for pid in self.mode.processes_of(self.scene.comm):
+            with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:
+                total += sum(int(line.split()[1]) * 1024 for line in file
+                             if line.startswith(("RssAnon:", "RssShmem:")))
+        if self.name in SPACE:
+            for directory, _, files in os.walk(self.scene.tmp):
+                for name in files:
+                    with contextlib.suppress(OSError):
+                        total += os.lstat(os.path.join(directory, name)).st_blocks * 512
+        return total
+
+    def problems(self):
+        """What holds after each exchange, whatever it was."""
+        found = []
+        if self.is_hung:
+            found.append(f"it was still there after {self.seconds:.0f} s")
+        if self.leftovers:
+            found.append(f"processes are left: {', '.join(self.leftovers)}")
+        left = [str(path.relative_to(self.scene.tmp)) for path in self.scene.tmp.rglob("*")]
+        if left:
+            found.append(f"{len(left)} files are left in TMPDIR: {', '.join(left[:3])}")
+            shutil.rmtree(self.scene.tmp)
+            self.scene.tmp.mkdir()
+            os.chown(self.scene.tmp, self.scene.user, self.scene.user)
+        return found
+
+
+class Mode:
+    """All exchanges in one mode; `results` says of each attempt whether it worked."""
+
+    def __init__(self, name, work, smallweb, programs):
+        self.name, self.results, self.errors = name, {}, {}
+        self.smallweb, self.without = smallweb, programs["without"]
+        runs_as_root = expected.MODES[name][1]
+        user = 0 if runs_as_root else test_user
+        self.prefix = [] if user == os.geteuid() else [
+            "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+        top = pathlib.Path(work, name.replace(" ", "-"))
+        self.scene = Scene(top, programs["attack"], user, secret, self.prefix)
+
+    def processes_of(self, comm):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
+                if file.read().strip() == comm and int(pid) != self.scene.victim.pid:
+                    found.append(int(pid))
+        return found
+
+    def leftovers(self):
+        """What smallweb left has become a child of this process; it is killed."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+                start, rest = file.read().rsplit(")", 1)
+                state, parent = rest.split()[:2]
+                if int(parent) != os.getpid() or int(pid) == self.scene.victim.pid:
+                    continue
+                if state != "Z":
+                    found.append(f"{start.split('(', 1)[1]} ({pid})")
+                    os.kill(int(pid), signal.SIGKILL)
+                os.waitpid(int(pid), os.WNOHANG)
+        for pid in self.processes_of(self.scene.comm) if found else []:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        return found
+
+    def run(self):
+        self.scene.open()
+        try:
+            for name in filter(wants, GROUPS):
+                self.attempt(name)
+            for name in filter(wants, MEMORY + SPACE):
+                self.bound(name)
+            for name in filter(wants, CHAINS):
+                self.chain(name)
+            if wants("forks"):
+                self.forks()
+            if wants("kill"):
+                self.kill()
+            if wants("bomb"):
+                self.bomb()
+        finally:
+            self.scene.close()
+            self.leftovers()
+
+    def judge(self, name, worked, detail=""):
+        """One attempt: whether it may have worked in this mode, or must have."""
+        self.results[name] = worked
+        if options.verbose:
+            print(f"{self.name}: {name}: {'worked' if worked else 'refused'}{detail}", file=out)
+        must = name.startswith("own/")
+        allowed = expected.is_allowed(name, self.name)
+        problems = []
+        if worked and not allowed:
+            problems = [f"it worked{detail}"]
+        elif must and not worked:
+            problems = [f"it was refused{detail}"]
+        check(self.name, name, problems)
+
+    # MARK: Attempts
+
+    def attempt(self, group):
+        words = []
+        if group == "looks":
+            words = ["get", "-j", "2", "--per-host", "2", f"attack://user:{secret}@host/nothing",
+                     f"attack://host/{group}"]
+        if group == "descriptors":
+            words = ["put", f"attack://host/{group}", self.scene.config]
+        files, state, objects = self.scene.files(), self.scene.state_of_victim(), self.scene.look()
+        own = self.scene.own_objects()
+        exchange = Exchange(self, group, words)
+        changed = self.scene.changed(files)
+        worked = self.scene.arrived | self.scene.signals() | changed
+        said = self.parse(exchange.body)
+        for name in self.scene.attempts:
+            if not name.startswith(group + "/"):
+                continue
+            if name not in said:
+                check(self.name, name, ["it was not tried"])
+                continue
+            result, number, text = said[name]
+            is_through = result == "done" and group != "descriptors" or name in worked
+            # There only a secret counts, but for what has none.
+            if group == "looks" and name not in ["looks/numbers", "looks/descriptors",
+                                                 "looks/shadow"]:
+                is_through = secret.encode() in text
+            how = f" ({result} {number}{', seen from outside' if name in worked else ''})"
+            self.judge(name, is_through, how)
+        problems = exchange.problems()
+        if b"\n@ end\n" not in exchange.body:
+            problems.append(f"it did not come to its end: status {exchange.status},"
+                            f" {exchange.errors.strip()[-300:]}")
+        is_explained = any(worked for name, worked in self.results.items()
+                           if name.startswith(group + "/"))
+        others = [name for name in changed if name not in said]
+        if others:
+            problems.append(f"changed: {', '.join(sorted(others)[:5])}")
+        after = self.scene.state_of_victim()
+        differences = [name for name in state if state[name] != after.get(name)]
+        if differences and not is_explained:
+            problems.append(f"the victim has another {', '.join(differences)}")
+        if self.scene.look() != objects and not is_explained:
+            problems.append("objects of IPC were changed")
+        if self.scene.own_objects() - own:
+            self.judge("left/objects", True)
+        check(self.name, f"after {group}", problems)
+
+    @staticmethod
+    def parse(body):
+        """For each attempt what became of it, errno or signal, and what was printed before."""
+        said, start = {}, 0
+        for line in re.finditer(rb"\n@ (\S+) (done|refused|killed|untried) (\d+)\n", body):
+            said[line[1].decode()] = (line[2].decode(), int(line[3]), body[start:line.start()])
+            start = line.end()
+        return said
+
+    # MARK: Bounds
+
+    def bound(self, name):
+        # Many files take long to make, and to remove.
+        bound = MEMORY_BYTES // 4 if name in SMALL_ONES else MEMORY_BYTES
+        self.scene.write_manifest(bound)
+        exchange = Exchange(self, name)
+        self.scene.write_manifest(MEMORY_BYTES)
+        memory, disk = map(int, self.scene.outside("speed", self.scene.tmp).stdout.split())
+        # Those that take memory have processes; the others are slowed down by names and blocks.
+        speed = {"files": disk, "unlinked": disk}.get(name, 0)
+        if name in MEMORY:
+            speed = memory * min(os.cpu_count() or 1, 4)
+        most = bound + SLACK_BYTES + int(0.05 * speed)
+        taken = max(exchange.claimed, exchange.peak)
+        self.judge(f"bounds/{name}", taken > most,
+                   f": {taken >> 20} MiB of {most >> 20}, status {exchange.status},"
+                   f" {exchange.seconds:.1f} s")
+        check(self.name, f"after {name}", exchange.problems())
+
+    def forks(self):
+        exchange = Exchange(self, "forks")
+        self.judge("bounds/forks", exchange.claimed > PROCESSES_MAX, f": {exchange.claimed}")
+        check(self.name, "after forks", exchange.problems())
+
+    def chain(self, name):
+        exchange = Exchange(self, name, limit=3)
+        is_late = exchange.seconds > CHAIN_SECONDS_MAX
+        self.judge(f"bounds/{name}", is_late or bool(exchange.leftovers),
+                   f": {exchange.seconds:.1f} s")
+        check(self.name, f"after {name}", exchange.problems())
+
+    def kill(self):
+        exchange = Exchange(self, "kill", limit=20)
+        is_whole = exchange.status == 0 and b"@ end\n" in exchange.body
+        self.judge("bounds/kill", not is_whole or self.scene.victim.poll() is not None,
+                   f": status {exchange.status} {exchange.errors.strip()[-200:]}")
+        check(self.name, "after kill", exchange.problems())
+
+    def bomb(self):
+        """Never without a group that has a bound: it would take the whole machine."""
+        group = bounded_group()
+        if not group:
+            skip(f"{self.name}: bomb", "there is no cgroup with a bound for it")
+            return
+        try:
+            exchange = Exchange(self, "bomb", limit=3, group=group)
+        finally:
+            end_group(group)
+        self.judge("bounds/bomb", exchange.is_hung or bool(exchange.leftovers),
+                   f": {exchange.seconds:.1f} s, {len(exchange.leftovers)} processes left")
+        exchange.leftovers = []
+        check(self.name, "after bomb", exchange.problems())
+
+
+# MARK: A cgroup
+
+def bounded_group():
+    """A new cgroup in which at most BOMB_PROCESSES can be, or None."""
+    for top in ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"]:
+        group = pathlib.Path(top, f"smallweb-attack-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        bound = group / "pids.max"
+        with contextlib.suppress(OSError):
+            bound.write_text(str(BOMB_PROCESSES))
+            if bound.read_text().strip() == str(BOMB_PROCESSES) and os.access(
+                    group / "cgroup.procs", os.W_OK):
+                return group
+        group.rmdir()
+    return None
+
+
+def members(group):
+    try:
+        return (group / "cgroup.procs").read_text().split()
+    except OSError:
+        return []
+
+
+def end_group(group):
+    # No new ones; then all can be killed.
+    (group / "pids.max").write_text("0")
+
+    def is_empty():
+        for pid in members(group):
+            with contextlib.suppress(OSError):
+                os.kill(int(pid), signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.waitpid(-1, os.WNOHANG)
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        return not group.exists()
+
+    wait_for(is_empty, 20)
+
+
+# MARK: All modes
+
+def build(work):
+    programs = {}
+    for name, sources in [("attack", sorted((HERE / "attack").glob("*.c"))),
+                          ("without", [HERE / "without.c"])]:
+        programs[name] = pathlib.Path(work, name)
+        command = ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", programs[name], *sources]
+        # It needs no files of a library then; not all machines have what that needs.
+        if subprocess.run([*command, "-static"], stderr=subprocess.DEVNULL).returncode != 0:
+            subprocess.run(command, check=True)
+    return programs
+
+
+def missing(programs):
+    """What this kernel lacks of what the modes are about."""
+    prefix = ["setpriv", f"--reuid={test_user}", f"--regid={test_user}", "--clear-groups"]
+    users = subprocess.run([*(prefix if is_root else []), "unshare", "-U", "true"],
+                           stderr=subprocess.DEVNULL)
+    libc = ctypes.CDLL(None)
+    version = libc.syscall(444, None, 0, 1)
+    return (["user namespaces"] if users.returncode else []) + (["Landlock"] if version < 1 else [])
+
+
+def check_table(text, lacking):
+    if lacking:
+        skip("the table", f"this kernel has no {' and no '.join(lacking)}")
+        return
+    with open(options.check) as file:
+        found = re.search(r"<!-- containment -->\n+(.*?)\n*<!-- /containment -->", file.read(),
+                          re.DOTALL)
+    is_same = found and found[1].split("\n") == text.strip().split("\n")
+    check("all", options.check, [] if is_same else ["its table is another; run --table"])
+
+
+def main():
+    # What loses its parent becomes a child of this process, where it is found.
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    work = tempfile.mkdtemp(prefix="smallweb-containment.")
+    os.chmod(work, 0o755)
+    try:
+        programs = build(work)
+        smallweb = shutil.copy(options.smallweb, work)
+        lacking = missing(programs)
+        results = {}
+        for name, (_, runs_as_root) in expected.MODES.items():
+            if options.mode and name not in options.mode:
+                continue
+            if not is_root and runs_as_root:
+                skip(name, "needs root")
+                continue
+            before, start = dict(counts), time.monotonic()
+            mode = Mode(name, work, smallweb, programs)
+            mode.run()
+            results[name] = mode.results
+            worked = sum(mode.results.values())
+            print(f"{name}: {len(mode.results)} attempts, {worked} worked;"
+                  f" {counts['failed'] - before['failed']} should not have,"
+                  f" {time.monotonic() - start:.0f} s", file=out, flush=True)
+        if options.table:
+            print(expected.table(results), end="")
+        if options.check:
+            check_table(expected.table(results), lacking)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(", ".join(f"{count} {word}" for word, count in counts.items()), file=out)
+    return 1 if counts["failed"] else 0
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+sys.exit(main())
