@@ -227,6 +227,31 @@ struct ProxyCommandLineTests {
         let wrong = "https://127.0.0.2:\(proxy.server.port)"
         #expect(try smallweb.run(["get", "-x", wrong, urls[0]]).status != 0)
     }
+
+    /// Hosts of Tor are kept apart unasked, and not when that is refused.
+    @Test func isolationCanBeTurnedOff() throws {
+        let url = hole.place.replacingOccurrences(of: "127.0.0.1", with: "a.onion") + "/0/about.txt"
+        let proxy = try DemoProxy(.init(takesUsers: true))
+        let (plain, tor) = (proxy.url("socks5h"), proxy.url("tor"))
+        for (words, user) in [
+            (["-x", plain], "a.onion"), (["-x", plain, "--isolate"], "a.onion"),
+            (["-x", tor], "a.onion"),
+        ] {
+            #expect(try smallweb.run(["get"] + words + [url]).status == 0)
+            #expect(proxy.orders.last?.user == user)
+        }
+        let open = try DemoProxy()
+        for kind in ["socks5h", "tor"] {
+            let result = try smallweb.run(
+                ["get", "--json", "--no-isolate", "-x", open.url(kind), url])
+            #expect(result.status == 0, "\(kind): \(result.errors)")
+            #expect(!result.text.contains("not-isolated"), "\(result.text)")
+        }
+        let config = try write("isolate = false\n", "config")
+        let result = try smallweb.run(["get", "-v", "-K", config, "-x", open.url("socks5h"), url])
+        #expect(result.status == 0 && !result.errors.contains("user names"), "\(result.errors)")
+        #expect(open.orders.count == 3 && open.orders.allSatisfy { $0.user == nil })
+    }
 }
 
 extension LoopbackServer {
