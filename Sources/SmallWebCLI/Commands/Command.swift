@@ -392,7 +392,10 @@ enum Tool {
         try command.checkCount(of: operands)
         var settings = settings
         if command.takes(.config) {
-            settings.configuration = try Configuration.load(settings).limited(to: command)
+            // What lists the settings goes on behind a bad section.
+            let isList = command.name == "config"
+            settings.configuration = try Configuration.load(settings, keepsProblems: isList)
+                .limited(to: command)
             settings = try settings.configuration.applied(to: settings, for: nil)
         }
         let status = try command.run(settings, operands)
