@@ -102,6 +102,7 @@ struct GetCommand: Sendable {
     }
 
     /// Stops cleanly at a signal if there is something to clean up or to say: a file, a terminal,
+        try checkFiles()
     /// records.
     private func fetchInterruptibly(_ settings: Settings, _ fetcher: Fetcher) async -> Int32 {
         let (output, records, loop) = (settings.output, settings.records, fetcher.loop)

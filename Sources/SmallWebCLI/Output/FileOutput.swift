@@ -59,6 +59,8 @@ final class FileOutput {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
+        // A free name is another one.
+        if exists && clash != .number { try Ledger.refuse(path, status) }
         if clash == .append && !exists { try PartFile.check(Self.partName(target)) }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
         do throws(SystemError) {
