@@ -59,6 +59,17 @@ struct Patience: Sendable {
     /// What one of these calls threw, if the time or a signal was the reason.
     ///
     /// - Parameter message: For the deadline.
+    /// The same for reading a file to its end, or until there are more than `limit` bytes.
+    func readAll(_ file: Int32, limit: Int) throws(SystemError) -> [UInt8] {
+        var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+        while bytes.count <= limit {
+            let count = try call { read(file, &piece, piece.count) }
+            if count == 0 { break }
+            bytes += piece[..<count]
+        }
+        return bytes
+    }
+
     static func failure(_ error: SystemError, _ message: String) -> FetchError? {
         switch error.number {
         case EINTR: return .cancelled
