@@ -15,7 +15,8 @@ extension EventLoop {
         guard number >= 0 else { return 0 }
         let event = Descriptor(owning: number)
         guard (try? attach(event.borrowed)) != nil else { return 0 }
-        for signal in signals { swposix_signal_to_event(signal, event.borrowed) }
+        // A signal that cannot be caught keeps its action.
+        for signal in signals { _ = swposix_signal_to_event(signal, event.borrowed) }
         // The descriptor goes with this function; its number must not be written to afterwards.
         defer {
             for signal in signals { swposix_forget_signal(signal) }

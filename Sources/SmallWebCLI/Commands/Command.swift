@@ -302,7 +302,8 @@ struct Command: Sendable {
 /// The program: arguments in, exit status out.
 enum Tool {
     static func run(_ arguments: [String]) -> Int32 {
-        Environment.reserveStandardDescriptors()
+        // There is no place for a message either.
+        guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
         PluginFolders.put(first: pluginFolders(arguments))
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))

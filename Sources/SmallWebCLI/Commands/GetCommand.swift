@@ -124,7 +124,7 @@ struct GetCommand: Sendable {
         let loop = fetcher.loop
         let job = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
         let watch = Task(executorPreference: loop) {
-            if await loop.firstSignal(of: [SIGINT, SIGTERM, SIGHUP]) != 0 { job.cancel() }
+            if await loop.firstSignal(of: Self.signals) != 0 { job.cancel() }
         }
         defer { watch.cancel() }
         return await job.value
@@ -169,9 +169,9 @@ struct GetCommand: Sendable {
             return 100
         }
         if limit.rlim_cur < limit.rlim_max {
-            limit.rlim_cur = limit.rlim_max
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var most = limit
+            most.rlim_cur = most.rlim_max
+            if setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &most) == 0 { limit = most }
         }
         return max(1, (Int(clamping: limit.rlim_cur) - 32) / 2)
     }

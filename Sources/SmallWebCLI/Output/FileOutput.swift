@@ -85,7 +85,7 @@ final class FileOutput {
                 let mode = replaces ? status.st_mode & 0o777 : 0o666
                 (file, part) = try Self.openPart(target, mode: mode)
                 // As created, it has what the umask leaves of them.
-                if replaces { fchmod(file, mode) }
+                if replaces { _ = try systemCall { fchmod(file, mode) } }
             }
         } catch {
             if let failure = Patience.failure(error, "no program opens \(path) to read it") {
