@@ -3,9 +3,11 @@
 #include "CSmallWebPOSIX.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -41,6 +43,12 @@ int swposix_columns(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
+
+int swposix_temporary_file(char *name) { return mkostemp(name, O_CLOEXEC); }
+
+int swposix_accept(int fd) { return accept4(fd, NULL, NULL, SOCK_CLOEXEC); }
+
+int swposix_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 int swposix_pidfd_open(int pid) {
 #ifdef SYS_pidfd_open
@@ -84,7 +92,7 @@ int swposix_note_signal(int signal_number) {
         return 0;
     // On a terminal, Swift's runtime has a handler of its own for SIGQUIT, which ends the process.
     if (sigaction(signal_number, &action, NULL) != 0) return 0;
-    unblock(signal_number);
+    (void)unblock(signal_number);
     return 1;
 }
 
@@ -109,43 +117,49 @@ void swposix_count_continuations(void) {
     struct sigaction action = {.sa_handler = count_continuation, .sa_flags = SA_RESTART};
     struct sigaction inherited;
     if (sigaction(SIGCONT, NULL, &inherited) != 0 || inherited.sa_handler != SIG_DFL) return;
-    sigaction(SIGCONT, &action, NULL);
-    unblock(SIGCONT);
+    // Without it, a stop counts as time in which the process ran.
+    if (sigaction(SIGCONT, &action, NULL) == 0) (void)unblock(SIGCONT);
 }
 
 int swposix_continuations(void) { return continuations; }
 
 static void interrupt(int signal_number) { (void)signal_number; }
 
-static void catch_alarm(void) {
+// Without it the signal would end the process.
+static int catch_alarm(void) {
     struct sigaction action = {.sa_handler = interrupt};
-    sigaction(SIGALRM, &action, NULL);
+    return sigaction(SIGALRM, &action, NULL);
 }
 
 // Of each thread, made at its first use, gone with the process.
 static _Thread_local timer_t alarm_timer;
 static _Thread_local int has_alarm_timer;
 
-void swposix_begin_alarm(long milliseconds) {
+int swposix_begin_alarm(long milliseconds) {
     struct itimerspec time = {
         .it_value = {
             .tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000},
         .it_interval = {.tv_nsec = 100000000},
     };
-    catch_alarm();
-    unblock(SIGALRM);
+    if (catch_alarm() != 0 || unblock(SIGALRM) != 0) return -1;
     if (!has_alarm_timer) {
         struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
         event.THREAD_ID = gettid();
-        has_alarm_timer = timer_create(CLOCK_MONOTONIC, &event, &alarm_timer) == 0;
+        if (timer_create(CLOCK_MONOTONIC, &event, &alarm_timer) != 0) {
+            // EAGAIN, of a call that is to block, would be waited for.
+            if (errno == EAGAIN) errno = ENOMEM;
+            return -1;
+        }
+        has_alarm_timer = 1;
     }
-    if (has_alarm_timer) timer_settime(alarm_timer, 0, &time, NULL);
+    return timer_settime(alarm_timer, 0, &time, NULL);
 }
 
 void swposix_end_alarm(void) {
     struct itimerspec none = {.it_value = {.tv_sec = 0}};
     int saved = errno;
-    if (has_alarm_timer) timer_settime(alarm_timer, 0, &none, NULL);
+    // A timer that goes on interrupts calls, which are made again.
+    if (has_alarm_timer) (void)timer_settime(alarm_timer, 0, &none, NULL);
     errno = saved;
 }
 
@@ -166,8 +180,7 @@ int swposix_block_signals(void) {
 }
 
 void swposix_interrupt(pthread_t thread) {
-    catch_alarm();
-    pthread_kill(thread, SIGALRM);
+    if (catch_alarm() == 0) pthread_kill(thread, SIGALRM);
 }
 
 void swposix_die_of(int signal_number) {

@@ -39,8 +39,10 @@ package struct IdentityStore: Sendable {
         return "\(directory)/\(name).pem"
     }
 
-    package func names() -> [String] {
-        let files = (try? UserFiles.names(in: directory)) ?? []
+    /// - Throws: `read`.
+    package func names() throws(FetchError) -> [String] {
+        guard UserFiles.exists(directory) else { return [] }
+        let files = try UserFiles.names(in: directory)
         return files.filter { $0.hasSuffix(".pem") }.map { String($0.dropLast(4)) }
             .filter(Bindings.isName)
     }
@@ -50,7 +52,7 @@ package struct IdentityStore: Sendable {
         var error = FetchError(
             .identityUnusable, .input, "there is no identity \"\(name)\" that can be read",
             remedy: .listIdentities)
-        error.hint = Nearest.question(name, among: names().filter { $0 != name })
+        error.hint = Nearest.question(name, among: ((try? names()) ?? []).filter { $0 != name })
         throw error
     }
 

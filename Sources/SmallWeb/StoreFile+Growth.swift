@@ -79,7 +79,8 @@ extension StoreFile {
                 try Self.write(lines.prefix(1), to: number, at: count)
                 return try Self.stamp(number)
             } catch {
-                ftruncate(number, off_t(count))
+                // Its first byte is 0 until all is there, so what stays is no line.
+                _ = ftruncate(number, off_t(count))
                 throw error
             }
         }
@@ -158,6 +159,7 @@ extension StoreFile {
             let count = try systemCall {
                 rest.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, offset) }
             }
+            guard count > 0 else { throw SystemError(number: EIO) }
             rest = rest.dropFirst(count)
         }
     }

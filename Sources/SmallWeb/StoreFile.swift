@@ -77,7 +77,8 @@ package struct StoreFile: Sendable {
             do throws(SystemError) {
                 try writeAll(bytes[...], to: file.borrowed)
             } catch {
-                ftruncate(file.borrowed, off_t(size))
+                // The error that is thrown says that the file could not be written.
+                _ = ftruncate(file.borrowed, off_t(size))
                 throw error
             }
             return size + bytes.count
@@ -171,8 +172,15 @@ package struct StoreFile: Sendable {
             if errno == ENOENT { return }
             throw SystemError(number: errno)
         }
-        fchown(file, old.st_uid, old.st_gid)
-        fchmod(file, old.st_mode & 0o777)
+        if old.st_uid != geteuid() || old.st_gid != getegid() {
+            do throws(SystemError) {
+                _ = try systemCall { fchown(file, old.st_uid, old.st_gid) }
+            } catch {
+                // Only root can give a file away; that of another user then becomes ours.
+                guard error.number == EPERM else { throw error }
+            }
+        }
+        _ = try systemCall { fchmod(file, old.st_mode & 0o777) }
     }
 
     /// Writes into the file itself. What it held is saved beside it until that has succeeded.

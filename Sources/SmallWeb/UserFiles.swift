@@ -39,7 +39,7 @@ package enum UserFiles {
         path("XDG_CONFIG_HOME", ".config", "bookmarks").map { StoreFile($0, title: "bookmarks") }
     }
 
-    /// - Returns: `nil` when it cannot be opened. More than `limit` bytes: the last ones.
+    /// - Returns: `nil` when it cannot be read. More than `limit` bytes: the last ones.
     package static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
         let opened = try? systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard let file = opened else { return nil }
@@ -55,34 +55,29 @@ package enum UserFiles {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let size = min(Int(status.st_size), limit)
         let start = Int(status.st_size) - size
-        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+        var isRead = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while count < size {
                 let more = pread(file, buffer.baseAddress! + count, size - count, start + count)
                 if more < 0 && errno == EINTR { continue }
+                isRead = more >= 0
                 if more <= 0 { break }
                 count += more
             }
         }
+        return isRead ? bytes : nil
     }
 
     /// What is in a directory, hidden files left out, by name.
     ///
     /// - Throws: `read`.
     package static func names(in directory: String) throws(FetchError) -> [String] {
-        guard let handle = opendir(directory) else {
-            let error = SystemError(number: errno)
+        do throws(SystemError) {
+            return try directoryNames(directory)
+        } catch {
             throw FetchError(
                 .read, .input, "cannot read \(directory): \(error.sentence)",
                 errnoName: error.name)
         }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if !name.hasPrefix(".") { names.append(name) }
-        }
-        return names.sorted()
     }
 }

@@ -20,6 +20,28 @@ package func makeDirectories(_ path: String, mode: mode_t) throws(SystemError) {
     if mkdir(path, mode) != 0 && errno != EEXIST { throw SystemError(number: errno) }
 }
 
+/// What is in a directory, without `.` and `..`, in order.
+package func directoryNames(
+    _ path: String, withHidden: Bool = false
+) throws(SystemError) -> [String] {
+    guard let directory = opendir(path) else { throw SystemError(number: errno) }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while true {
+        errno = 0
+        guard let entry = readdir(directory) else {
+            // Part of a directory is not taken for all of it.
+            if errno != 0 { throw SystemError(number: errno) }
+            return names.sorted()
+        }
+        let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+            pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(systemName: $0) }
+        }
+        guard name != ".", name != "..", withHidden || !name.hasPrefix(".") else { continue }
+        names.append(name)
+    }
+}
+
 /// The file behind a path's symbolic links, even where the last one leads to a file that does not
 /// exist yet.
 package func resolvingLinks(_ path: String) -> String {

@@ -34,14 +34,20 @@ package final class Spool {
             count = 0
         }
         if let file {
-            lseek(file, 0, SEEK_SET)
+            defer {
+                close(file)
+                self.file = nil
+            }
+            var left = count - memory.count
+            try Self.rewind(file)
             while true {
                 let piece = try Self.read(file)
                 if piece.isEmpty { break }
+                left -= piece.count
                 try await body(piece)
             }
-            close(file)
-            self.file = nil
+            // Whoever gets it would take it for the whole.
+            guard left == 0 else { throw Self.failure("cannot read", SystemError(number: EIO)) }
         }
         if !memory.isEmpty { try await body(memory[...]) }
     }
@@ -67,9 +73,17 @@ package final class Spool {
         do throws(SystemError) {
             try writeAll(memory[...], to: file)
         } catch {
-            throw Self.failure("cannot write to a temporary file", error)
+            throw Self.failure("cannot write to", error)
         }
         memory.removeAll(keepingCapacity: true)
+    }
+
+    private static func rewind(_ file: Int32) throws(FetchError) {
+        do throws(SystemError) {
+            _ = try systemCall { lseek(file, 0, SEEK_SET) }
+        } catch {
+            throw failure("cannot read", error)
+        }
     }
 
     private static func read(_ file: Int32) throws(FetchError) -> ArraySlice<UInt8> {
@@ -78,26 +92,25 @@ package final class Spool {
             let count = try systemCall { Glibc.read(file, &piece, piece.count) }
             return piece[..<count]
         } catch {
-            throw failure("cannot read a temporary file", error)
+            throw failure("cannot read", error)
         }
     }
 
     private static func openTemporary() throws(FetchError) -> Int32 {
-        let directory = getenv("TMPDIR").map { String(systemName: $0) } ?? "/var/tmp"
-        var template = (directory + "/smallweb-XXXXXX").systemName
+        let directory = TemporaryFile.directory
         do throws(SystemError) {
-            let file = try systemCall { mkstemp(&template) }
-            unlink(template)
-            _ = fcntl(file, F_SETFD, FD_CLOEXEC)
-            return file
+            return try TemporaryFile.open()
         } catch {
-            throw failure("cannot create a temporary file in \(directory)", error)
+            throw failure("cannot create", error, " in \(directory)")
         }
     }
 
-    private static func failure(_ what: String, _ error: SystemError) -> FetchError {
+    private static func failure(
+        _ what: String, _ error: SystemError, _ place: String = ""
+    ) -> FetchError {
         FetchError(
-            .write, .output, "\(what): \(error.sentence)", errnoName: error.name,
+            .write, .output, "\(what) a temporary file\(place): \(error.sentence)",
+            errnoName: error.name,
             hint: "set TMPDIR to a directory with room")
     }
 }

@@ -26,6 +26,10 @@ public struct SystemError: Error, Sendable, Hashable {
 }
 
 /// Runs a call that returns -1 on failure, again after each EINTR.
+///
+/// Every result of a system call is used. Where a failure changes nothing that was promised, the
+/// code says `_ = call(…)` with the reason above it; only calls that give something up (`close`,
+/// `unlink`, `rmdir`, `kill`) stand by themselves. `TidyTests` holds it.
 public func systemCall<Value: SignedInteger>(_ call: () -> Value) throws(SystemError) -> Value {
     while true {
         let value = call()
@@ -43,6 +47,8 @@ public func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemEr
         let count = try systemCall {
             rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
         }
+        // No file does that; a loop without an end would be the answer.
+        guard count > 0 else { throw SystemError(number: EIO) }
         rest = rest.dropFirst(count)
     }
 }

@@ -89,33 +89,27 @@ package func open(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
     Glibc.open(path.systemName, flags, mode)
 }
 
-@discardableResult
 package func stat(_ path: String, _ status: UnsafeMutablePointer<stat>) -> Int32 {
     stat(path.systemName, status)
 }
 
-@discardableResult
 package func lstat(_ path: String, _ status: UnsafeMutablePointer<stat>) -> Int32 {
     Glibc.lstat(path.systemName, status)
 }
 
-@discardableResult
 package func access(_ path: String, _ mode: Int32) -> Int32 {
     Glibc.access(path.systemName, mode)
 }
 
-@discardableResult
 package func mkdir(_ path: String, _ mode: mode_t) -> Int32 { Glibc.mkdir(path.systemName, mode) }
 
 @discardableResult
 package func unlink(_ path: String) -> Int32 { Glibc.unlink(path.systemName) }
 
-@discardableResult
 package func link(_ path: String, _ other: String) -> Int32 {
     Glibc.link(path.systemName, other.systemName)
 }
 
-@discardableResult
 package func rename(_ path: String, _ other: String) -> Int32 {
     Glibc.rename(path.systemName, other.systemName)
 }

@@ -227,6 +227,7 @@ package struct CurlClient: HTTPClient {
             uri.userinfo = nil
             if uri.path.isEmpty { uri.path = "/" }
             transfer.set(CURLOPT_REQUEST_TARGET, uri.description)
+            transfer.proxyCredentials = proxy.credentials
             proxyFields = proxy.credentials.map { ["Proxy-Authorization: \($0.basic)"] } ?? []
         }
         let expect = options.body == nil ? [] : ["Expect:"]

@@ -32,6 +32,8 @@ final class CurlTransfer {
     private var arrived: [UInt8] = []
     private var taken: [UInt8] = []
     private var waiter: Waiter?
+    /// Of a proxy that gets the request itself: its reply must not show them.
+    var proxyCredentials: Proxy.Credentials?
     /// Where the way is not direct.
     private(set) var tunnel: CurlTunnel?
     private let endpoint: Endpoint
@@ -267,7 +269,7 @@ final class CurlTransfer {
         guard !hasReply else { return line.count }
         // Interim replies (1xx) announce another one.
         if isStatus { reply = HTTPReply() }
-        reply.add(line: Array(line))
+        reply.add(line: proxyCredentials?.masked(headerLine: Array(line)) ?? Array(line))
         if isEnd && (reply.status >= 200 || reply.status == 101) { completeReply() }
         return line.count
     }

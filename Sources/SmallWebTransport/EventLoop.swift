@@ -287,7 +287,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         let number = Int(descriptor)
         guard number < slots.count, slots[number].watcher != nil else { return }
         slots[number] = Slot(generation: nextGeneration(number))
-        epoll_ctl(epoll.borrowed, EPOLL_CTL_DEL, descriptor, nil)
+        // It may be closed already; the new generation keeps events of it away.
+        _ = epoll_ctl(epoll.borrowed, EPOLL_CTL_DEL, descriptor, nil)
     }
 
     /// libcurl on this loop, made when it is first wanted.

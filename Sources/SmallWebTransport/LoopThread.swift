@@ -17,7 +17,8 @@ package final class LoopThread: Sendable {
         self.loop = loop
         thread = Locked(
             try Thread.start {
-                swposix_block_signals()
+                // Where it fails, a signal that comes here is noted as on any other thread.
+                _ = swposix_block_signals()
                 loop.run()
             })
     }

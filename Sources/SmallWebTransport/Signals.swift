@@ -9,11 +9,14 @@ extension EventLoop {
     /// The first signal is only noted, so that the program can clean up; the second one of its kind
     /// has its default action again.
     package func firstSignal(of signals: [Int32]) async -> Int32 {
+        // Noted before this began: the next one has its default action.
+        guard swposix_pending_signal() == 0 else { return swposix_pending_signal() }
         let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard number >= 0 else { return 0 }
         let event = Descriptor(owning: number)
         guard (try? attach(event.borrowed)) != nil else { return 0 }
-        for signal in signals { swposix_signal_to_event(signal, event.borrowed) }
+        // A signal that cannot be caught keeps its action.
+        for signal in signals { _ = swposix_signal_to_event(signal, event.borrowed) }
         // The descriptor goes with this function; its number must not be written to afterwards.
         defer {
             for signal in signals { swposix_forget_signal(signal) }

@@ -48,7 +48,9 @@ final class TCPSocket: Carrier {
         self.loop = loop
         address = local
         descriptor = Descriptor(owning: number)
-        _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
+        // One that blocks would hold up the whole loop.
+        let flags = try systemCall { fcntl(number, F_GETFL) }
+        _ = try systemCall { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
         try loop.attach(number)
     }
 
@@ -132,11 +134,15 @@ final class TCPSocket: Carrier {
         return [Interest(descriptor: number, readiness: readiness)]
     }
 
-    func endSending() { shutdown(descriptor.borrowed, Int32(SHUT_WR)) }
+    func endSending() {
+        // The peer may be gone; what receives finds that.
+        _ = shutdown(descriptor.borrowed, Int32(SHUT_WR))
+    }
 
     private func setFlag(_ level: Int, _ name: Int32) {
         var one: Int32 = 1
-        setsockopt(
+        // These save time and nothing else.
+        _ = setsockopt(
             descriptor.borrowed, Int32(level), name, &one, socklen_t(MemoryLayout<Int32>.size))
     }
 }

@@ -54,9 +54,10 @@ final class UnixListener: @unchecked Sendable {
             _ = try Self.withSocketAddress(of: &address) { pointer throws(SystemError) in
                 try systemCall { getsockname(number, pointer, &length) }
             }
-            _ = fcntl(number, F_SETFL, O_NONBLOCK)
+            _ = try systemCall { fcntl(number, F_SETFL, O_NONBLOCK) }
         } catch {
             if made >= 0 { Glibc.close(made) }
+            if let directory { Self.remove(directory) }
             throw FetchError(
                 .connect, .connect, "no socket for libcurl: \(error.sentence)",
                 errnoName: error.name, remedy: error.remedy)
@@ -72,7 +73,10 @@ final class UnixListener: @unchecked Sendable {
         guard number >= 0 else { return }
         Glibc.close(number)
         number = -1
-        guard let directory else { return }
+        if let directory { Self.remove(directory) }
+    }
+
+    private static func remove(_ directory: String) {
         unlink(directory + "/s")
         rmdir(directory)
     }
@@ -99,9 +103,7 @@ final class UnixListener: @unchecked Sendable {
     /// - Returns: The connection that was there, owned by the caller; `nil` for none.
     func accept() -> Int32? {
         defer { close() }
-        guard let socket = try? systemCall({ Glibc.accept(number, nil, nil) }) else { return nil }
-        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-        return socket
+        return try? systemCall { swposix_accept(number) }
     }
 
     private static func withSocketAddress<Value>(

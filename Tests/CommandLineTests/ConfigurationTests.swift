@@ -121,4 +121,66 @@ import Testing
         #expect(result.text == "\(origin)\t[host a.example] raw = true\n")
         #expect(try smallweb.run(["config", "quite"]).status == 2)
     }
+
+    // MARK: Hosts and ports
+
+    @Test func aSectionMayBeForOnePort() throws {
+        let (hole, other) = (try Hole(), try Hole())
+        let port = hole.server.port
+        for (sections, isMine) in [
+            ("[host 127.0.0.1:\(port)]\nmax-filesize = 3", true),
+            ("[host *:\(port)]\nmax-filesize = 3", true),
+            ("[host [01]*.1:\(port)]\nmax-filesize = 3", true),
+            ("[host 127.0.0.2:\(port)]\nmax-filesize = 3", false),
+            // Of two that match the later one wins, whichever is the more particular.
+            ("[host *:\(port)]\nmax-filesize = 3\n[host *]\nmax-filesize = 1k", false),
+            ("[host *]\nmax-filesize = 1k\n[host *:\(port)]\nmax-filesize = 3", true),
+        ] {
+            let smallweb = try smallweb(sections)
+            let mine = try smallweb.run(["get", hole.place + "/0/about.txt"])
+            #expect(mine.status == (isMine ? 63 : 0), "\(sections): \(mine.errors)")
+            let theirs = try smallweb.run(["get", other.place + "/0/about.txt"])
+            #expect(theirs.status == 0, "\(sections): \(theirs.errors)")
+        }
+    }
+
+    /// A proxy that is meant for a place is used for it, also where the URL does not say the port.
+    @Test func aPortMayBeTheSchemesOwn() throws {
+        for (section, url, isCovered) in [
+            ("a.test:70", "gopher://a.test/", true), ("a.test:70", "gopher://a.test:71/", false),
+            ("a.test:70", "gemini://a.test/", false), ("*.test:1965", "gemini://a.test/", true),
+            ("A.test:443", "https://a.test/", true), ("[::1]:70", "gopher://[::1]/", true),
+            ("[::1]", "gopher://[0:0::1]:7/", true), ("[::1]:70", "gopher://[::2]/", false),
+            ("[::1]:70", "gopher://[::1]:71/", false), ("a.test", "gopher://a.test:7/", true),
+        ] {
+            let smallweb = try smallweb("[host \(section)]\nproxy = socks5h://127.0.0.1:9\n")
+            let result = try smallweb.run(["explain", "--json", url])
+            let hasProxy = result.text.contains("socks5h://127.0.0.1:9")
+            #expect(hasProxy == isCovered, "\(section) \(url): \(result.text)\(result.errors)")
+            let list = try smallweb.run(["config"])
+            #expect(
+                list.text == "[host \(section.lowercased())] proxy = socks5h://127.0.0.1:9\n")
+        }
+    }
+
+    @Test(arguments: [
+        ("a.test:x", "a port is a number from 1 to 65535, not \"x\""),
+        ("a.test:", "a port is a number from 1 to 65535, not \"\""),
+        ("a.test:0", "a port is a number from 1 to 65535, not \"0\""),
+        ("[::1]:65536", "a port is a number from 1 to 65535, not \"65536\""),
+        ("[::1]70", "behind the address of [host [::1]70] only :PORT may stand"),
+        ("[::x]", "::x is not an IPv6 address"), ("::1", "an IPv6 address stands in brackets"),
+        (":70", "[host :70] has no host"),
+    ])
+    func aBadHostIsAnErrorWithItsLine(_ host: String, _ message: String) throws {
+        let text = "raw = true\n\n[host \(host)]\nmax-time = 1\n[host b.test]\nmax-redirs = 2\n"
+        let smallweb = try smallweb(text)
+        let start = "smallweb: \(smallweb.home.file("config")):3: \(message)\n"
+        let result = try smallweb.run(["get", "gopher://127.0.0.1:1/"])
+        #expect(result.status == 2 && result.errors.hasPrefix(start), "\(result.errors)")
+        // What lists the settings names it and goes on.
+        let list = try smallweb.run(["config"])
+        #expect(list.errors.hasPrefix(start), "\(list.errors)")
+        #expect(list.text == "raw = true\n[host b.test] max-redirs = 2\n" && list.status == 0)
+    }
 }

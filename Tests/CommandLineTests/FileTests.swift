@@ -333,4 +333,64 @@ import Testing
         ])
         #expect(slow.status == Outcome.timeout.exitStatus)
     }
+
+    // MARK: What somebody else has put there
+
+    @Test(arguments: [
+        ("ln -s victim f.part", "it is a symbolic link"),
+        ("ln -s nowhere f.part", "it is a symbolic link"),
+        ("ln victim f.part", "it has another name (a hard link)"),
+        ("mkfifo f.part", "it is a named pipe"), ("mkdir f.part", "it is not a regular file"),
+    ])
+    func onlyAPartOfOursIsContinued(_ planted: String, _ problem: String) throws {
+        let web = try LoopbackServer(handler: DemoSites.web)
+        let smallweb = Smallweb()
+        try Data("victim".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("victim")))
+        let url = "http://127.0.0.1:\(web.port)/1k"
+        // A command that hangs must not hang the tests.
+        let shell = planted + "; exec timeout -k 1 20 \"$@\""
+        let result = try smallweb.run(
+            ["get", "--json", "-C", "-", "-o", "f", url], shell: shell)
+        #expect(result.status == 23, "\(result.errors)")
+        #expect(result.errors.contains("cannot continue f.part: \(problem)"), "\(result.errors)")
+        // The hint that a person gets.
+        #expect(result.text.contains("remove it"), "\(result.text)")
+        #expect(smallweb.home.names == ["f.part", "victim"])
+        #expect(smallweb.home.content("victim") == Array("victim".utf8))
+        // Without -C it is left alone.
+        let plain = try smallweb.run(
+            ["get", "-o", "f", url], shell: "exec timeout -k 1 20 \"$@\"")
+        #expect(plain.status == 0, "\(plain.errors)")
+        #expect(smallweb.home.content("f") == DemoSites.page)
+        #expect(smallweb.home.names == ["f", "f.part", "victim"])
+        #expect(smallweb.home.content("victim") == Array("victim".utf8))
+    }
+
+    @Test func aPartOfAnotherUserIsNotContinued() throws {
+        guard geteuid() == 0 else { return }
+        let web = try LoopbackServer(handler: DemoSites.web)
+        let smallweb = Smallweb()
+        let result = try smallweb.run(
+            ["get", "-C", "-", "-o", "f", "http://127.0.0.1:\(web.port)/1k"],
+            shell: "printf x > f.part; chown 1 f.part; exec \"$@\"")
+        #expect(result.status == 23 && result.errors.contains("belongs to another user"))
+        #expect(smallweb.home.content("f.part") == Array("x".utf8))
+    }
+
+    @Test func whatIsNoFileIsWrittenTo() throws {
+        let web = try LoopbackServer(handler: DemoSites.web)
+        let url = "http://127.0.0.1:\(web.port)/1k"
+        for (name, shell) in [
+            ("/dev/stdout", "exec \"$@\""), ("/dev/fd/1", "exec \"$@\""),
+            ("f", "mkfifo f; cat f & \"$@\"; status=$?; wait; exit $status"),
+        ] {
+            for words in [[], ["-C", "-"]] {
+                let smallweb = Smallweb()
+                let result = try smallweb.run(
+                    ["get"] + words + ["-m", "20", "-o", name, url], shell: shell)
+                #expect(result.status == 0, "\(name) \(words): \(result.errors)")
+                #expect(result.output == DemoSites.page, "\(name) \(words)")
+            }
+        }
+    }
 }

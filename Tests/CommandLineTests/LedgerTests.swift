@@ -182,4 +182,94 @@ import Testing
         let repeated = asked.update { $0.values.reduce(0, +) } - 300
         #expect(repeated <= 6 * 8, "\(repeated)")
     }
+
+    // MARK: One file for two
+
+    /// By whatever path or link, whether it is there already or not.
+    @Test(arguments: [true, false])
+    func noOutputTakesItsPlace(_ exists: Bool) throws {
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        let smallweb = Smallweb()
+        let manager = FileManager.default
+        try manager.createDirectory(
+            atPath: smallweb.home.file("sub"), withIntermediateDirectories: true)
+        var names = [
+            "about.txt", "./about.txt", "sub/../about.txt", smallweb.home.file("about.txt"),
+        ]
+        let old = Array("{\"type\":\"note\"}\n".utf8)
+        if exists {
+            try Data(old).write(to: URL(fileURLWithPath: smallweb.home.file("about.txt")))
+            try manager.linkItem(
+                atPath: smallweb.home.file("about.txt"), toPath: smallweb.home.file("hard"))
+            names.append("hard")
+        }
+        try manager.createSymbolicLink(
+            atPath: smallweb.home.file("soft"), withDestinationPath: "about.txt")
+        names.append("soft")
+        let outputs = names.flatMap { [["-o", $0], ["-D", $0], ["--known-hosts", $0]] }
+        for words in outputs + [["-O"], ["-O", "--overwrite"], ["-O", "-P", "sub/.."]] {
+            let result = try smallweb.run(["get", "--ledger", "about.txt"] + words + [url])
+            #expect(result.status == 2, "\(words): \(result.errors)")
+            let option = ["-o": "--output", "-D": "--dump-header", "-O": "--remote-name"][words[0]]
+            #expect(result.errors.contains("--ledger"), "\(words): \(result.errors)")
+            #expect(result.errors.contains(option ?? words[0]), "\(words): \(result.errors)")
+            #expect(smallweb.home.content("about.txt") == (exists ? old : nil), "\(words)")
+        }
+        #expect(hole.server.connections.isEmpty)
+        // Bodies and headers in one file lose one of them.
+        #expect(try smallweb.run(["get", "-o", "x", "-D", "./x", url]).status == 2)
+        // What is no file is not replaced.
+        let words = ["get", "-o", "/dev/null", "-D", "/dev/null", "--ledger", "/dev/null", url]
+        #expect(try smallweb.run(words).status == 0)
+    }
+
+    /// Names that are known late: of a list's line, of a list's URL.
+    @Test func noOutputOfAListTakesItsPlace() throws {
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        let smallweb = Smallweb()
+        let order = "{\"url\":\"\(url)\",\"output\":\"./about.txt\"}\n"
+        for (words, list) in [([], order), (["-O", "--overwrite"], url + "\n")] {
+            let result = try smallweb.run(
+                ["get", "--ledger", "about.txt"] + words + ["-"], stdin: list)
+            #expect(result.status == 2 && result.errors.contains("--ledger"), "\(result.errors)")
+            let text = String(decoding: smallweb.home.content("about.txt") ?? [], as: UTF8.self)
+            #expect(text.hasPrefix("{\"type\":\"error\""), "\(text)")
+        }
+        let free = try smallweb.run(["get", "--ledger", "about.txt", "-O", "-"], stdin: url + "\n")
+        #expect(free.status == 0 && smallweb.home.names == ["about.txt", "about.txt.1"])
+    }
+
+    // MARK: Signals
+
+    /// However early it comes: while the ledger is read, no URL has been looked at.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func aSignalBeforeTheFirstLineLeavesRecords(_ signal: Int32) throws {
+        let smallweb = Smallweb()
+        let line = "{\"type\":\"response\",\"v\":1,\"outcome\":\"ok\",\"url\":\"nex://x/\"}\n"
+        let ledger = smallweb.home.file("ledger")
+        try Data(String(repeating: line, count: 40_000).utf8).write(
+            to: URL(fileURLWithPath: ledger))
+        let urls = (1...3).map { "gopher://127.0.0.1:1/\($0)" }
+        let result = try smallweb.run(["get", "--json", "--ledger", "ledger"] + urls) { process in
+            // Until it has opened the ledger.
+            let place = "/proc/\(process)/fd"
+            while true {
+                guard let names = try? FileManager.default.contentsOfDirectory(atPath: place) else {
+                    return
+                }
+                let files = names.map {
+                    try? FileManager.default.destinationOfSymbolicLink(atPath: "\(place)/\($0)")
+                }
+                if files.contains(where: { $0?.hasSuffix("/ledger") == true }) { break }
+            }
+            kill(process, signal)
+        }
+        let records = try Records(result.output)
+        #expect(result.status == -signal)
+        #expect(
+            records.terminal.map { $0["outcome"]?.string }
+                == Array(repeating: "interrupted", count: 3))
+    }
 }

@@ -227,6 +227,61 @@ struct ProxyCommandLineTests {
         let wrong = "https://127.0.0.2:\(proxy.server.port)"
         #expect(try smallweb.run(["get", "-x", wrong, urls[0]]).status != 0)
     }
+
+    /// It may say what it was told: in the words of its refusal, in fields, by any status.
+    @Test(arguments: ["407", "403", "200"])
+    func aPasswordThatTheProxyRepeatsIsShownNowhere(_ status: String) throws {
+        let echoes = "joe:sec/ret sec%2fret sec%2Fret am9lOnNlYy9yZXQ= c2VjL3JldA=="
+        let server = try LoopbackServer { peer in
+            while let line = peer.readLine() {
+                guard line.count <= 1 || line == Array("\r\n".utf8) else { continue }
+                peer.write("HTTP/1.1 \(status) No \(echoes)\r\n")
+                peer.write("X-You: \(echoes)\r\nContent-Length: 0\r\n\r\n")
+                return
+            }
+        }
+        let proxy = "http://joe:sec%2Fret@127.0.0.1:\(server.port)"
+        for url in ["gopher://a.test/0/x", "http://a.test/x", "https://a.test/x"] {
+            for words in [
+                ["-v"], ["-v", "-D", "headers"], ["--json", "--events"], ["-i"],
+                ["--json", "--ledger", "ledger"], ["-w", "%{json}%{errormsg}%{header_json}"],
+            ] {
+                let result = try smallweb.run(["get", "-m", "20", "-x", proxy] + words + [url])
+                let files = ["headers", "ledger"].flatMap { smallweb.home.content($0) ?? [] }
+                let text =
+                    result.text + result.errors + String(decoding: files, as: UTF8.self)
+                for secret in ["sec/ret", "sec%2", "am9lOnNl", "c2VjL3"] {
+                    #expect(!text.contains(secret), "\(url) \(words): \(text)")
+                }
+                if status != "200" { #expect(text.contains("***"), "\(url) \(words): \(text)") }
+            }
+        }
+    }
+
+    /// Hosts of Tor are kept apart unasked, and not when that is refused.
+    @Test func isolationCanBeTurnedOff() throws {
+        let url = hole.place.replacingOccurrences(of: "127.0.0.1", with: "a.onion") + "/0/about.txt"
+        let proxy = try DemoProxy(.init(takesUsers: true))
+        let (plain, tor) = (proxy.url("socks5h"), proxy.url("tor"))
+        for (words, user) in [
+            (["-x", plain], "a.onion"), (["-x", plain, "--isolate"], "a.onion"),
+            (["-x", tor], "a.onion"),
+        ] {
+            #expect(try smallweb.run(["get"] + words + [url]).status == 0)
+            #expect(proxy.orders.last?.user == user)
+        }
+        let open = try DemoProxy()
+        for kind in ["socks5h", "tor"] {
+            let result = try smallweb.run(
+                ["get", "--json", "--no-isolate", "-x", open.url(kind), url])
+            #expect(result.status == 0, "\(kind): \(result.errors)")
+            #expect(!result.text.contains("not-isolated"), "\(result.text)")
+        }
+        let config = try write("isolate = false\n", "config")
+        let result = try smallweb.run(["get", "-v", "-K", config, "-x", open.url("socks5h"), url])
+        #expect(result.status == 0 && !result.errors.contains("user names"), "\(result.errors)")
+        #expect(open.orders.count == 3 && open.orders.allSatisfy { $0.user == nil })
+    }
 }
 
 extension LoopbackServer {

@@ -29,7 +29,7 @@ struct StoreTests {
         #expect(
             smallweb.home.content(bookmarks) == kept + Array("gemini://d.test/\tD\n".utf8))
         var facts = stat()
-        stat(smallweb.home.file(bookmarks), &facts)
+        _ = stat(smallweb.home.file(bookmarks), &facts)
         #expect(facts.st_mode & 0o777 == 0o644)
     }
 
@@ -82,7 +82,7 @@ struct StoreTests {
             let result = try smallweb.run(command)
             #expect(result.status == 0, "\(result.errors)")
             var facts = stat()
-            lstat(device, &facts)
+            _ = lstat(device, &facts)
             #expect(facts.st_mode & S_IFMT == S_IFCHR)
         }
     }

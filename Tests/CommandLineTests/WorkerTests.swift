@@ -109,6 +109,18 @@ import Testing
         #expect(try smallweb.run(["get", "--deadline", value, "gopher://x/"]).status == 2)
     }
 
+    // MARK: Loops
+
+    /// What an attempt leaves is there for the next one, on whichever loop: under `make sanitize`
+    /// another order ends with another status.
+    @Test func attemptsAreHandedBetweenLoops() throws {
+        let urls = (1...40).map { "gopher://127.0.0.\($0):1/" }
+        let words = ["-s", "-j", "16", "--retry", "2", "--retry-delay", "0"]
+        let (records, result) = try smallweb.records(words + ["--loops", "3"] + urls)
+        #expect(result.status == 7, "\(result.errors)")
+        #expect(records.terminal.map { $0["attempts"]?.int } == Array(repeating: 3, count: 40))
+    }
+
     // MARK: The exit status
 
     @Test func aRunThatDidItsWorkSucceeds() throws {

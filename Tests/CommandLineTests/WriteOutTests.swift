@@ -78,4 +78,30 @@ import Testing
         let again = try smallweb.run(words)
         #expect(again.status == 0 && again.text.contains("\"skipped\":1"), "\(again.text)")
     }
+
+    /// Each by a fetch that has it: over TLS into a file, through a proxy with a redirect, failed.
+    @Test func everyNameOfCurlSaysSomething() throws {
+        let (capsule, hole, proxy) = (try Capsule(), try Hole(), try DemoProxy())
+        let web = try LoopbackServer(handler: DemoSites.web)
+        let names = WriteOut.curlNames.keys.sorted()
+        let format = names.map { "\($0)=%{\($0)}" }.joined(separator: "\n") + "\n"
+        var said: Set<Substring> = []
+        for words in [
+            ["-k", "-o", "file", capsule.place + "/about"],
+            ["-x", proxy.url("http"), "http://127.0.0.1:\(web.port)/moved"],
+            ["-x", proxy.url("http"), hole.place + "/0/about.txt"], ["gopher://127.0.0.1:1/"],
+        ] {
+            for line in try smallweb.run(["-s", "--body", "none", "-w", format] + words).text
+                .split(separator: "\n")
+            {
+                let parts = line.split(separator: "=", maxSplits: 1)
+                if parts.count == 2, parts[1] != "0", parts[1] != "000" { said.insert(parts[0]) }
+            }
+        }
+        // Which URL it was: the first.
+        #expect(names.filter { !said.contains($0[...]) } == ["urlnum"])
+        let url = "http://127.0.0.1:\(web.port)/about"
+        let direct = try smallweb.run(["-s", "--body", "none", "-w", "%{remote_ip}", url])
+        #expect(direct.text == "127.0.0.1")
+    }
 }

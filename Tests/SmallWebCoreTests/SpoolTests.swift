@@ -87,4 +87,35 @@ internal import Testing
             }
         }
     }
+
+    /// Its file in another process's hands, as it were: nothing of the spool is passed off as all.
+    @Test(arguments: [true, false])
+    func saysThatItCannotReadEverything(_ isCut: Bool) async {
+        await #expect(processExitsWith: .success) { [isCut] in
+            let spool = Spool(memoryMax: 4)
+            try spool.append(Array("more than four".utf8)[...])
+            let file = try #require(
+                (3..<100).first { number in
+                    let link = try? FileManager.default.destinationOfSymbolicLink(
+                        atPath: "/proc/self/fd/\(number)")
+                    return link?.contains("smallweb-") == true
+                        && link?.hasSuffix("(deleted)") == true
+                })
+            if isCut {
+                #expect(ftruncate(Int32(file), 5) == 0)
+            } else {
+                // Where no seek is possible.
+                var ends: [Int32] = [0, 0]
+                #expect(pipe(&ends) == 0 && dup2(ends[0], Int32(file)) >= 0)
+                close(ends[0])
+                close(ends[1])
+            }
+            do throws(FetchError) {
+                try await spool.drain { _ in }
+                Issue.record("no error")
+            } catch {
+                #expect(error.outcome == .write && error.errnoName == (isCut ? "EIO" : "ESPIPE"))
+            }
+        }
+    }
 }

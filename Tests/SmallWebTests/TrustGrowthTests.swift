@@ -54,7 +54,7 @@ struct TrustGrowthTests {
 
     private var inode: ino_t {
         var facts = stat()
-        stat(bench.storePath, &facts)
+        _ = stat(bench.storePath, &facts)
         return facts.st_ino
     }
 

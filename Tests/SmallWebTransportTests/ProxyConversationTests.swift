@@ -336,4 +336,32 @@ struct ProxyConversationTests {
             }
         }
     }
+
+    // MARK: What a proxy repeats
+
+    @Test(arguments: [
+        ("no s:cr t", "no ***"), ("joe:s:cr t!", "***:***!"), ("s%3acr%20t", "***"),
+        ("%73%3A%63%72%20%74.", "***."), ("x am9lOnM6Y3IgdA== y", "x *** y"),
+        ("am9lOnM6Y3IgdEBob3N0", "***"), ("am9lOnM6Y3IgdA%3D%3D", "***%3D%3D"),
+        ("czpjciB0", "***"), ("Joe s:cr", "Joe s:cr"), ("%7", "%7"),
+    ])
+    func credentialsAreMasked(_ text: String, _ masked: String) {
+        let credentials = Proxy.Credentials(user: "joe", password: "s:cr t")
+        #expect(credentials.masked(text) == masked)
+        let exchange = Exchange(
+            ConnectConversation(to: "a.test:1", credentials: credentials),
+            Array("HTTP/1.1 403 \(text)\r\n\r\n".utf8))
+        #expect(exchange.error?.message == "the proxy refused the connection: 403 \(masked)")
+    }
+
+    @Test func aHeaderKeepsItsMeaning() {
+        let credentials = Proxy.Credentials(user: "text", password: "200")
+        for (line, masked) in [
+            ("HTTP/1.1 200 OK 200 text\r\n", "HTTP/1.1 200 OK *** ***\r\n"),
+            ("HTTP/1.1 200\r\n", "HTTP/1.1 200\r\n"),
+            ("X-200: text 200\r\n", "X-200: text ***\r\n"), ("\r\n", "\r\n"),
+        ] {
+            #expect(credentials.masked(headerLine: Array(line.utf8)) == Array(masked.utf8))
+        }
+    }
 }

@@ -190,6 +190,41 @@ import Testing
         }
     }
 
+    /// The C library's functions may be called without a look at what they return, and the compiler
+    /// does not say so. Of a call that can fail the result is used; or `_ =` says that it is not,
+    /// and a comment why.
+    @Test(
+        arguments: sources.filter {
+            $0.isProduct && $0.path.hasSuffix(".swift")
+                && !$0.path.hasPrefix("Sources/SmallWebTransport/Programs/")
+        })
+    func usesTheResultsOfSystemCalls(_ source: Source) throws {
+        let names =
+            "accept4?|access|chdir|dup[23]?|epoll_ctl|eventfd|f?chmod|f?chown|fcntl|fdatasync"
+            + "|flock|[fl]?stat|fsync|f?truncate|[gs]etrlimit|[gs]etsockopt|link|lseek|mkdir"
+            + "|mkfifo|pread|pwrite|pipe2?|posix_spawn\\w*|rename|setenv|shutdown|sigaction"
+            + "|socketpair|symlink|tc[gs]etattr|utimensat"
+            + "|swposix_(begin_alarm|block_signals|signal_to_event)"
+        // Of names that are ours as well, only what is certainly the system's.
+        let call = "((Glibc\\.)?(\(names))\\(|Glibc\\.(read|write|send|recv)\\(|poll\\(&)"
+        let statement = try Regex("^ *(_ = )?\(call)")
+        let inBlock = try Regex("(else|defer|deinit|if [^{]*|for [^{]*) \\{ (_ = )?\(call)")
+        // What the line before has begun takes the result.
+        let opening = try Regex(
+            "((all|attempt|first|with\\w+)\\(?.* \\{( .* in)?|-> Int32 \\{|[(=])$")
+        for (number, line) in source.lines.enumerated() where number > 0 {
+            let before = source.lines[number - 1]
+            let isStatement =
+                line.contains(statement) && !before.contains(opening)
+                && !line.contains(" == ") && !line.contains(" != ")
+            guard isStatement || line.contains(inBlock) && !line.contains("where: {") else {
+                continue
+            }
+            let isExplained = line.contains("_ = ") && before.contains("// ")
+            #expect(isExplained, "line \(number + 1): the result of a call is not looked at")
+        }
+    }
+
     /// What a program can name has a promise in words.
     @Test(
         arguments: sources.filter { source in

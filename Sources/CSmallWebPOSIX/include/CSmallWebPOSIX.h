@@ -42,8 +42,8 @@ int swposix_continuations(void);
 
 // Makes a blocking call of this thread fail with EINTR once `milliseconds` have passed, and again
 // and again from then on: until swposix_end_alarm() there is no moment at which that could be
-// missed.
-void swposix_begin_alarm(long milliseconds);
+// missed. Returns 0, or -1 with errno: the call would then wait without an end.
+int swposix_begin_alarm(long milliseconds);
 void swposix_end_alarm(void);
 
 // How many processors this process may use, 1 or more.
@@ -67,6 +67,11 @@ const char *_Nonnull const *_Nullable swposix_arguments(void);
 // libcurl's header first, which includes the same one.
 static const int swposix_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
 static const int swposix_seqpacket_socket = SOCK_SEQPACKET | SOCK_CLOEXEC;
+
+// mkostemp(), accept4() and pipe2() with O_CLOEXEC, which Swift's Glibc module lacks.
+int swposix_temporary_file(char *_Nonnull name);
+int swposix_accept(int fd);
+int swposix_pipe(int ends[_Nonnull 2]);
 
 // A descriptor that becomes readable when the child `pid` has ended, closed on exec; -1 where the
 // kernel has none.

@@ -302,7 +302,8 @@ struct Command: Sendable {
 /// The program: arguments in, exit status out.
 enum Tool {
     static func run(_ arguments: [String]) -> Int32 {
-        Environment.reserveStandardDescriptors()
+        // There is no place for a message either.
+        guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
         PluginFolders.put(first: pluginFolders(arguments))
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))
@@ -392,7 +393,10 @@ enum Tool {
         try command.checkCount(of: operands)
         var settings = settings
         if command.takes(.config) {
-            settings.configuration = try Configuration.load(settings).limited(to: command)
+            // What lists the settings goes on behind a bad section.
+            let isList = command.name == "config"
+            settings.configuration = try Configuration.load(settings, keepsProblems: isList)
+                .limited(to: command)
             settings = try settings.configuration.applied(to: settings, for: nil)
         }
         let status = try command.run(settings, operands)

@@ -28,13 +28,19 @@ struct GetCommand: Sendable {
 
     /// - Returns: The exit status: the first failing URL's.
     func run() throws(FetchError) -> Int32 {
+        // Before anything is read: whatever was named gets its record then.
+        let noted = isInterruptible ? Self.signals.filter { swposix_note_signal($0) == 1 } : []
+        defer {
+            for signal in noted { swposix_forget_signal(signal) }
+            let signal = swposix_pending_signal()
+            if signal != 0 { swposix_die_of(signal) }
+        }
         let (settings, fetcher) = try prepare()
         swposix_count_continuations()
-        let status = fetcher.loop.runToCompletion { await fetchInterruptibly(settings, fetcher) }
-        let signal = swposix_pending_signal()
-        if signal != 0 { swposix_die_of(signal) }
-        return status
+        return fetcher.loop.runToCompletion { await fetchInterruptibly(settings, fetcher) }
     }
+
+    private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
     private static func hasList(_ operands: [String]) -> Bool {
         operands.contains(where: OrderSource.isList)
@@ -96,26 +102,29 @@ struct GetCommand: Sendable {
         if settings.connection.keyFile != nil && settings.connection.certificateFile == nil {
             throw usageError("--key is the key of a --cert", hint: "name that as well")
         }
+        try checkFiles()
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
             throw usageError("--only needs a --ledger")
         }
     }
 
-    /// Stops cleanly at a signal if there is something to clean up or to say: a file, a terminal,
-    /// records.
-    private func fetchInterruptibly(_ settings: Settings, _ fetcher: Fetcher) async -> Int32 {
-        let (output, records, loop) = (settings.output, settings.records, fetcher.loop)
+    /// Whether a signal leaves something to clean up or to say: a file, a terminal, records.
+    private var isInterruptible: Bool {
+        let (output, records) = (settings.output, settings.records)
         let writesFiles =
             output.usesRemoteName || records.bodyForm == .file || output.headerFile != nil
             || settings.configuration.hasSections
-        guard
-            writesFiles || !output.files.isEmpty || records.areWanted
-                || settings.run.ledger != nil || mayRunPrograms(settings)
-                || Self.hasList(operands) || Environment.isTerminal(2)
-        else { return await fetchAll(settings, fetcher) }
+        return writesFiles || !output.files.isEmpty || records.areWanted
+            || settings.run.ledger != nil || mayRunPrograms(settings)
+            || Self.hasList(operands) || Environment.isTerminal(2)
+    }
+
+    private func fetchInterruptibly(_ settings: Settings, _ fetcher: Fetcher) async -> Int32 {
+        guard isInterruptible else { return await fetchAll(settings, fetcher) }
+        let loop = fetcher.loop
         let job = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
         let watch = Task(executorPreference: loop) {
-            if await loop.firstSignal(of: [SIGINT, SIGTERM, SIGHUP]) != 0 { job.cancel() }
+            if await loop.firstSignal(of: Self.signals) != 0 { job.cancel() }
         }
         defer { watch.cancel() }
         return await job.value
@@ -160,9 +169,9 @@ struct GetCommand: Sendable {
             return 100
         }
         if limit.rlim_cur < limit.rlim_max {
-            limit.rlim_cur = limit.rlim_max
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var most = limit
+            most.rlim_cur = most.rlim_max
+            if setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &most) == 0 { limit = most }
         }
         return max(1, (Int(clamping: limit.rlim_cur) - 32) / 2)
     }

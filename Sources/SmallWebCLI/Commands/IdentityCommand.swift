@@ -122,7 +122,8 @@ struct IdentityCommand {
     private func unbind(_ name: String, from url: String?) throws(FetchError) {
         let scope = try url.map(scope)
         let bound = try store.bindings().scopes(of: name)
-        guard !bound.isEmpty || store.names().contains(name) else {
+        let isKnown = try store.names().contains(name)
+        guard !bound.isEmpty || isKnown else {
             _ = try store.pem(name)
             return
         }
@@ -148,12 +149,12 @@ struct IdentityCommand {
     private func list() throws(FetchError) {
         let bindings = try store.bindings()
         if settings.records.areWanted {
-            for name in store.names() { try record(name) }
+            for name in try store.names() { try record(name) }
             return
         }
         var table = Columns(["NAME", "USED FOR"])
         let isTerminal = Environment.isTerminal(1)
-        table.rows = store.names().map { name in
+        table.rows = try store.names().map { name in
             let scopes = bindings.scopes(of: name).map(\.description)
             return isTerminal ? [name, scopes.joined(separator: " ")] : [name] + scopes
         }
@@ -213,7 +214,7 @@ struct IdentityCommand {
         var failures = 0
         for foreign in found {
             do throws(FetchError) {
-                try add(foreign, as: foreign.freeName(store.names()))
+                try add(foreign, as: foreign.freeName(try store.names()))
             } catch {
                 failures += 1
                 Messages(settings.messages).error(foreign.certificate, error)

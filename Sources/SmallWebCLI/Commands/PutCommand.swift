@@ -157,16 +157,20 @@ private final class FileHandleBytes: @unchecked Sendable {
     init(_ name: String) throws(FetchError) {
         do throws(SystemError) {
             let source = try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) }
-            var status = stat()
-            fstat(source, &status)
-            if status.st_mode & S_IFMT == S_IFREG {
-                file = source
-            } else {
-                defer { close(source) }
-                file = try Self.copy(of: source)
-                fstat(file, &status)
+            do throws(SystemError) {
+                var status = stat()
+                _ = try systemCall { fstat(source, &status) }
+                if status.st_mode & S_IFMT == S_IFREG {
+                    let start = try systemCall { lseek(source, 0, SEEK_CUR) }
+                    (file, count) = (source, Int(status.st_size) - Int(start))
+                } else {
+                    (file, count) = try Self.copy(of: source)
+                    close(source)
+                }
+            } catch {
+                close(source)
+                throw error
             }
-            count = Int(status.st_size) - Int(lseek(file, 0, SEEK_CUR))
             left = count
         } catch {
             throw Self.failure(name, error)
@@ -175,22 +179,19 @@ private final class FileHandleBytes: @unchecked Sendable {
 
     deinit { close(file) }
 
-    /// A file without a name, to be read from its beginning.
-    private static func copy(of file: Int32) throws(SystemError) -> Int32 {
-        let folder = Environment.variable("TMPDIR") ?? "/var/tmp"
-        var template = (folder + "/smallweb-XXXXXX").systemName
-        let copy = try systemCall { mkstemp(&template) }
-        unlink(template)
-        _ = fcntl(copy, F_SETFD, FD_CLOEXEC)
+    /// A file without a name, to be read from its beginning, and its size.
+    private static func copy(of file: Int32) throws(SystemError) -> (Int32, Int) {
+        let copy = try TemporaryFile.open()
         do throws(SystemError) {
-            var piece = [UInt8](repeating: 0, count: 65_536)
+            var (size, piece) = (0, [UInt8](repeating: 0, count: 65_536))
             while true {
                 let count = try systemCall { read(file, &piece, piece.count) }
                 if count == 0 { break }
                 try writeAll(piece[..<count], to: copy)
+                size += count
             }
             _ = try systemCall { lseek(copy, 0, SEEK_SET) }
-            return copy
+            return (copy, size)
         } catch {
             close(copy)
             throw error

@@ -69,7 +69,8 @@ private struct ShardCommand {
             case .nothing:
                 try flush()
                 var event = pollfd(fd: reader.descriptor, events: Int16(POLLIN), revents: 0)
-                poll(&event, 1, -1)
+                // What keeps it from waiting, reading finds as well.
+                _ = poll(&event, 1, -1)
             case .failed(let error):
                 try flush()
                 throw error

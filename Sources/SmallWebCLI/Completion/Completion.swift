@@ -116,7 +116,7 @@ struct Completion {
         case .choice(let names):
             for name in names { add(name, "", ifItBeginsWith: word) }
         case .identity:
-            for name in (try? IdentityStore(Settings.plugins))?.names() ?? [] {
+            for name in (try? IdentityStore(Settings.plugins).names()) ?? [] {
                 add(name, "", ifItBeginsWith: word)
             }
         case .knownHost:
@@ -132,7 +132,7 @@ struct Completion {
         case .oneOf(let names):
             for name in names() where name.hasPrefix(word) { add(prefix + name, "") }
         case .identities:
-            for name in (try? IdentityStore(Settings.plugins))?.names() ?? []
+            for name in (try? IdentityStore(Settings.plugins).names()) ?? []
             where name.hasPrefix(word) {
                 add(prefix + name, "")
             }

@@ -79,7 +79,7 @@ extension PluginCommand {
         _ settings: Settings
     ) throws(FetchError) -> Int {
         var fixtures: [(name: String, text: [UInt8])] = []
-        for name in DirectoryListing.names(in: place) where name.hasSuffix(".wire") {
+        for name in try DirectoryListing.names(in: place) where name.hasSuffix(".wire") {
             fixtures.append((name, try InputSource.read("@\(place)/\(name)")))
         }
         let (loop, all) = (try EventLoop(), fixtures)

@@ -40,7 +40,7 @@ enum PluginTree {
         _ source: String, to target: String, _ room: inout (entries: Int, bytes: Int)
     ) throws(FetchError) {
         try makeDirectory(target)
-        for name in DirectoryListing.names(in: source) {
+        for name in try DirectoryListing.names(in: source) {
             let (from, to) = ("\(source)/\(name)", "\(target)/\(name)")
             var facts = stat()
             try call("cannot read", from, .read) { lstat(from, &facts) }
@@ -72,7 +72,7 @@ enum PluginTree {
         guard facts.st_mode & S_IFMT == S_IFDIR else {
             return try call("cannot remove", path) { unlink(path) }
         }
-        for name in DirectoryListing.names(in: path, withHidden: true) {
+        for name in try DirectoryListing.names(in: path, withHidden: true) {
             try remove("\(path)/\(name)")
         }
         try call("cannot remove", path) { rmdir(path.systemName) }
@@ -99,20 +99,19 @@ enum PluginTree {
 
 /// Names in a directory.
 enum DirectoryListing {
-    /// In order; none when it cannot be read.
+    /// In order; none when there is no such directory.
     ///
     /// - Parameter withHidden: Also those that begin with a dot.
-    static func names(in path: String, withHidden: Bool = false) -> [String] {
-        guard let directory = opendir(path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(systemName: $0) }
-            }
-            guard name != ".", name != "..", withHidden || !name.hasPrefix(".") else { continue }
-            names.append(name)
+    /// - Throws: `read`.
+    static func names(
+        in path: String, withHidden: Bool = false
+    ) throws(FetchError) -> [String] {
+        do throws(SystemError) {
+            return try directoryNames(path, withHidden: withHidden)
+        } catch {
+            if error.number == ENOENT { return [] }
+            throw FetchError(
+                .read, .input, "cannot read \(path): \(error.sentence)", errnoName: error.name)
         }
-        return names.sorted()
     }
 }

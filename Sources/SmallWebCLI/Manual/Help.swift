@@ -148,7 +148,8 @@ enum Help {
                            * ? [ab] as in a shell, * across slashes.
 
         [host PATTERN]     in the config file: *.example.org is every host below
-                           example.org, but not example.org itself.
+                           example.org, but not example.org itself; *.example.org:1965
+                           on that port alone, [host [::1]:70] for an IPv6 address.
 
         bound identities   not a pattern but a place: a URL of identity use stands for
                            its path and all that is below it.

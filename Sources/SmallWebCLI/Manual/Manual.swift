@@ -162,13 +162,21 @@ enum Manual {
             .Li "[scheme NAME]"
             hold for URLs of that scheme, and after
             .Li "[host PATTERN]"
-            for hosts that the pattern matches as it would match a file in a shell.
+            for hosts that the pattern matches as it would match a file in a shell, on every
+            port;
+            .Li "[host PATTERN:PORT]"
+            is for one port, which may be the scheme's own.
+            An IPv6 address is in brackets, as in
+            .Li "[host [::1]:70]" .
+            Of two sections that match, the later one wins.
             Those of a whole run stand before the first section.
             .Pp
             The command line wins over the environment, then come sections of a host,
             sections of a scheme, what stands before all sections in the user's file, and
             the same in the system's file.
-            An unknown name is an error.
+            An unknown name is an error, and so is a section that makes no sense;
+            .Xr smallweb-config 1
+            names it with file and line, and lists the rest.
             .Sh OPTIONS
 
             """
@@ -206,6 +214,9 @@ enum Manual {
 
             [host *.example.org]
             max-filesize = 10M
+
+            [host git.example.org:8443]
+            proxy = socks5h://127.0.0.1:1080
             .Ed
 
             """ + seeAlso(["smallweb 1", "smallweb-config 1"])

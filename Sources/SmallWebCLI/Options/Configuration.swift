@@ -7,8 +7,7 @@ struct Configuration: Sendable {
     enum Scope: Sendable, Hashable {
         case all
         case scheme(String)
-        /// A pattern as in a shell: `*.example.org`.
-        case host(String)
+        case host(HostPattern)
 
         /// What is more particular comes later and wins.
         var rank: Int {
@@ -19,11 +18,12 @@ struct Configuration: Sendable {
             }
         }
 
-        func covers(_ uri: URI?) -> Bool {
+        /// - Parameter port: That of the URL, which costs time where only its scheme tells it.
+        func covers(_ uri: URI?, port: () -> UInt16?) -> Bool {
             switch self {
             case .all: true
             case .scheme(let name): uri?.scheme == name
-            case .host(let pattern): fnmatch(pattern, uri?.host ?? "", 0) == 0
+            case .host(let pattern): pattern.covers(uri?.host ?? "", port: port)
             }
         }
 
@@ -46,6 +46,8 @@ struct Configuration: Sendable {
 
     /// In the order in which they are applied.
     private(set) var entries: [Entry] = []
+    /// Lines of sections that make no sense; what follows them is left out.
+    private(set) var problems: [FetchError] = []
 
     /// Whether URLs of one run can have different settings.
     var hasSections: Bool { entries.contains { $0.scope != .all } }
@@ -64,8 +66,18 @@ struct Configuration: Sendable {
 
     /// Reads the system's file and the user's, or the one that was named.
     ///
+    /// - Parameter keepsProblems: Whether a bad section is one of ``problems`` instead of an
+    ///   error.
     /// - Throws: `usage` with file and line, `read` when a named file cannot be read.
-    static func load(_ settings: Settings) throws(FetchError) -> Configuration {
+    static func load(
+        _ settings: Settings, keepsProblems: Bool = false
+    ) throws(FetchError) -> Configuration {
+        let configuration = try load(settings)
+        if let problem = configuration.problems.first, !keepsProblems { throw problem }
+        return configuration
+    }
+
+    private static func load(_ settings: Settings) throws(FetchError) -> Configuration {
         var configuration = Configuration()
         guard settings.invocation.readsConfiguration else { return configuration }
         // Empty is none.
@@ -98,21 +110,23 @@ struct Configuration: Sendable {
     }
 
     private mutating func read(_ bytes: [UInt8], from path: String) throws(FetchError) {
-        var scope = Scope.all
+        var scope: Scope? = .all
         let lines = String(systemBytes: Array(bytes[...].withoutByteOrderMark)).split(
             omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         for (index, line) in lines.enumerated() {
             let text = Self.trimmed(line)
             if text.isEmpty || text.hasPrefix("#") { continue }
+            let origin = "\(path):\(index + 1)"
             do throws(FetchError) {
-                let origin = "\(path):\(index + 1)"
                 if text.hasPrefix("[") {
+                    scope = nil
                     scope = try Self.section(text)
-                } else {
+                } else if let scope {
                     entries.append(try Self.entry(text, scope, origin))
                 }
             } catch {
-                throw error.located(at: "\(path):\(index + 1)")
+                guard scope == nil else { throw error.located(at: origin) }
+                problems.append(error.located(at: origin))
             }
         }
     }
@@ -124,7 +138,7 @@ struct Configuration: Sendable {
         }
         let name = words[1].lowercased()
         switch words[0] {
-        case "host": return .host(name)
+        case "host": return .host(try HostPattern(parsing: name))
         case "scheme":
             guard !Settings.canFetch(name) else { return .scheme(name) }
             throw unknown("scheme", name, Settings.plugins.schemes.map(\.name))
@@ -167,8 +181,13 @@ struct Configuration: Sendable {
     func applied(to settings: Settings, for url: String?) throws(FetchError) -> Settings {
         var settings = settings
         let uri = url.flatMap { try? URI(parsing: $0) }
+        let base = settings
+        let port = { () -> UInt16? in
+            guard let uri, uri.port == nil else { return uri?.port }
+            return (try? base.registry())?[uri.scheme]?.scheme.defaultPort
+        }
         for entry in entries
-        where (entry.scope == .all) == (url == nil) && entry.scope.covers(uri)
+        where (entry.scope == .all) == (url == nil) && entry.scope.covers(uri, port: port)
             && !isDecided(entry.option, settings)
         {
             do throws(FetchError) {
@@ -235,59 +254,5 @@ extension FetchError {
     /// The same, of a line of a config file.
     func located(at origin: String) -> FetchError {
         FetchError(outcome, .input, "\(origin): \(message)", hint: advice)
-    }
-}
-
-extension Command {
-    static let config = Command(
-        "config [NAME]", "what the config files say",
-        manual: "Lists the options that the config files set, in the order in which they are "
-            + "applied, or those for one option. Options on the command line and in the "
-            + "environment come after them, and win.",
-        examples: [
-            ("smallweb config --show-origin", "The settings, with file and line"),
-            ("smallweb config max-time", "One of them"),
-        ],
-        operands: [.optionName],
-        takes: {
-            $0.isForAll || $0.group == .config || Option.ofConfiguration.contains($0.long)
-                || $0.long == "json"
-        }
-    ) { settings, operands throws(FetchError) in
-        if let name = operands.first, ArgumentParser.option(long: name[...]) == nil {
-            throw usageError(
-                "unknown option \"\(name)\"",
-                hint: Nearest.question(name, among: Option.all.map(\.long)))
-        }
-        for entry in try Configuration.load(settings).entries
-        where operands.first == nil || operands.first == entry.option.long {
-            if settings.records.areWanted {
-                try writeRecord { $0.members(of: entry) }
-                continue
-            }
-            let origin = settings.invocation.showsOrigin ? entry.origin + "\t" : ""
-            try StandardStream.output.writeForeign(
-                "\(origin)\(entry.scope.text)\(entry.option.long) = \(entry.value)\n")
-        }
-        return 0
-    }
-}
-
-extension JSONWriter {
-    /// The record `setting`.
-    mutating func members(of entry: Configuration.Entry) {
-        begin("setting")
-        let section: (String, String)? =
-            switch entry.scope {
-            case .all: nil
-            case .scheme(let name): ("scheme", name)
-            case .host(let pattern): ("host", pattern)
-            }
-        member("section", object: section) { writer, section in
-            writer.member(named: section.0) { $0.value(section.1) }
-        }
-        member("name", entry.option.long)
-        member("value", entry.value)
-        member("origin", entry.origin)
     }
 }

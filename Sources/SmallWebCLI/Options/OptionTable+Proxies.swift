@@ -44,7 +44,9 @@ extension Option {
         Option(
             "isolate", .connection, "a SOCKS user name for each host",
             manual: "Gives the proxy another SOCKS user name for each host, which makes Tor use "
-                + "circuits of their own. A proxy that takes no user names is an error.",
+                + "circuits of their own. A proxy that takes no user names is an error. Hosts that "
+                + "end in .onion get one without this option where the proxy takes it, and tor:// "
+                + "asks for it; --no-isolate turns both off.",
             example: "smallweb get --isolate -x socks5h://127.0.0.1:9050 https://example.org/",
             .flag { settings, isOn in settings.connection.proxies.isolates = isOn }),
     ]

@@ -59,6 +59,9 @@ final class FileOutput {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
+        // A free name is another one.
+        if exists && clash != .number { try Ledger.refuse(path, status) }
+        if clash == .append && !exists { try PartFile.check(Self.partName(target)) }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
         do throws(SystemError) {
             // What cannot be looked at may be there.
@@ -67,11 +70,8 @@ final class FileOutput {
             if isSpecial {
                 file = try patience.call { open(target, O_WRONLY | O_CLOEXEC) }
             } else if clash == .append {
-                let name = exists ? target : Self.partName(target)
-                part = exists ? nil : name
-                file = try systemCall {
-                    open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o666)
-                }
+                part = exists ? nil : Self.partName(target)
+                file = try Self.openToContinue(part ?? target, isPart: part != nil)
                 guard Self.lock(file) else {
                     close(file)
                     throw SystemError(number: EBUSY)
@@ -85,7 +85,7 @@ final class FileOutput {
                 let mode = replaces ? status.st_mode & 0o777 : 0o666
                 (file, part) = try Self.openPart(target, mode: mode)
                 // As created, it has what the umask leaves of them.
-                if replaces { fchmod(file, mode) }
+                if replaces { _ = try systemCall { fchmod(file, mode) } }
             }
         } catch {
             if let failure = Patience.failure(error, "no program opens \(path) to read it") {
@@ -161,6 +161,26 @@ final class FileOutput {
         return lock(file)
     }
 
+    /// The file itself, or its part: both were looked at, and what has come into their place
+    /// meanwhile is neither followed nor waited for.
+    private static func openToContinue(
+        _ name: String, isPart: Bool
+    ) throws(SystemError) -> Int32 {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let file = try systemCall { open(name, flags, 0o666) }
+        do throws(SystemError) {
+            var status = stat()
+            _ = try systemCall { fstat(file, &status) }
+            guard status.st_mode & S_IFMT == S_IFREG,
+                !isPart || status.st_nlink == 1 && status.st_uid == geteuid()
+            else { throw SystemError(number: EPERM) }
+            return file
+        } catch {
+            close(file)
+            throw error
+        }
+    }
+
     /// Tells other processes that this one writes the file.
     ///
     /// - Returns: False when another one does.
@@ -194,16 +214,10 @@ final class FileOutput {
     static func resumableBytes(_ path: String) throws(FetchError) -> Int {
         var status = stat()
         let target = resolvingLinks(path)
-        for name in [target, partName(target)] {
-            if stat(name, &status) == 0 { return Int(status.st_size) }
-            let error = SystemError(number: errno)
-            guard error.number == ENOENT else {
-                throw FetchError(
-                    .write, .output, "cannot continue \(name): \(error.sentence)",
-                    errnoName: error.name)
-            }
-        }
-        return 0
+        if stat(target, &status) == 0 { return Int(status.st_size) }
+        let error = SystemError(number: errno)
+        guard error.number == ENOENT else { throw PartFile.failure(target, error) }
+        return try PartFile.check(partName(target))
     }
 
     /// A link fails when the name is taken, so two processes can never take the same one.

@@ -26,7 +26,9 @@ struct Patience: Sendable {
         if isUrgent { seconds = Self.graceSeconds }
         guard seconds > 0 else { return (call(), errno) }
         let began = ProcessClock.monotonic
-        swposix_begin_alarm(Int(min(seconds * 1000, 1e9)) + 1)
+        guard swposix_begin_alarm(Int(min(seconds * 1000, 1e9)) + 1) == 0 else {
+            return (-1, errno)
+        }
         let value = call()
         let number = errno
         swposix_end_alarm()
@@ -52,8 +54,20 @@ struct Patience: Sendable {
         var rest = bytes
         while !rest.isEmpty {
             let count = try call { rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) } }
+            guard count > 0 else { throw SystemError(number: EIO) }
             rest = rest.dropFirst(count)
         }
+    }
+
+    /// The same for reading a file to its end, or until there are more than `limit` bytes.
+    func readAll(_ file: Int32, limit: Int) throws(SystemError) -> [UInt8] {
+        var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+        while bytes.count <= limit {
+            let count = try call { read(file, &piece, piece.count) }
+            if count == 0 { break }
+            bytes += piece[..<count]
+        }
+        return bytes
     }
 
     /// What one of these calls threw, if the time or a signal was the reason.

@@ -58,7 +58,8 @@ struct StandardStream {
                     hint: "allow more time with --max-time")
             } else if number == EAGAIN {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                poll(&ready, 1, 100)
+                // Without a wait, the next call says whether it can be written.
+                _ = poll(&ready, 1, 100)
                 // As above, what a wait of no end would never notice.
                 guard ready.revents == 0 else { continue }
                 if swposix_pending_signal() != 0 && !isWhole { throw .cancelled }

@@ -16,10 +16,10 @@ struct WriteOut: Sendable {
     private var parts: [Part] = []
 
     /// curl's names, and where records have the same.
-    private static let curlNames: [String: String] = [
+    static let curlNames: [String: String] = [
         "content_type": "mime", "errormsg": "error.message", "exitcode": "exit",
         "filename_effective": "body.path", "header_json": "headers", "http_code": "status",
-        "num_redirects": "redirects", "remote_ip": "remote.address", "remote_port": "remote.port",
+        "num_redirects": "redirects", "remote_ip": "remote.ip", "remote_port": "remote.port",
         "response_code": "status", "size_download": "size", "size_request": "bytes.sent",
         "time_appconnect": "time.appconnect", "time_connect": "time.connect",
         "time_proxy": "time.proxy",

@@ -45,7 +45,7 @@ enum InputSource {
                 name == "-" && mayBeStandardInput ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
             }
             defer { close(file) }
-            let bytes = try readAll(file, limit: bytesMax)
+            let bytes = try Patience().readAll(file, limit: bytesMax)
             guard bytes.count <= bytesMax else {
                 throw SystemError(number: EFBIG)
             }

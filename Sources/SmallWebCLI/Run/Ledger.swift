@@ -52,6 +52,16 @@ final class Ledger {
         }
     }
 
+    /// The one of this process, once it is open.
+    private static let own = Locked<FileIdentity?>(nil)
+
+    /// - Throws: `usage` when a body is to take the place of the ledger, under whatever name.
+    static func refuse(_ path: String, _ status: stat) throws(FetchError) {
+        guard own.withLock({ $0 == FileIdentity(status) }) else { return }
+        throw usageError(
+            "\(path) is the file of --ledger", hint: "choose another name or directory")
+    }
+
     /// - Throws: `write` when the file cannot be used, or another process uses it.
     init(_ path: String) throws(FetchError) {
         self.path = path
@@ -65,6 +75,7 @@ final class Ledger {
         }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        Self.own.withLock { $0 = FileIdentity(status) }
         try cutTornLine(size: Int(status.st_size))
         try read()
     }

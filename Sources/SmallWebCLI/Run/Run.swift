@@ -130,6 +130,8 @@ final class Run: @unchecked Sendable {
     private func advance(_ group: inout DiscardingTaskGroup) async {
         var count = 0
         while !isStopping {
+            // It may have come before anything watched for it.
+            if swposix_pending_signal() != 0 { return stop() }
             if isLate { await postpone() } else { await startDue(&group) }
             guard hasRoom, !isAtEnd, !isAwaitingInput else { break }
             switch source.take() {

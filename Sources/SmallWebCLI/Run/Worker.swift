@@ -5,8 +5,7 @@ internal import SmallWebTransport
 /// A task that makes attempts, one after the other. What the calls of an attempt need is the
 /// task's memory, which the next attempt finds there.
 //
-// @unchecked: `rest` is set on the worker's loop when an attempt is over, before the run hears of
-// that, and used on the run's loop after it.
+// @unchecked: `rest` is used on the worker's loop alone.
 final class Worker: @unchecked Sendable {
     typealias Entry = StartQueue<OneURL>.Entry
 
@@ -39,10 +38,14 @@ final class Worker: @unchecked Sendable {
     /// No attempt follows the one that was reported.
     func end() { resume(nil) }
 
+    /// By way of the worker's loop: a task that is resumed before it has suspended goes on at once,
+    /// and only the runtime's own atomics would order what it finds.
     private func resume(_ entry: Entry?) {
-        let rest = rest
-        self.rest = nil
-        rest?.resume(returning: entry)
+        loop.perform { [self] in
+            let rest = rest
+            self.rest = nil
+            rest?.resume(returning: entry)
+        }
     }
 }
 

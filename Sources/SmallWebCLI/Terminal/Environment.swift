@@ -55,9 +55,14 @@ enum Environment {
 
     /// Fills descriptors 0 to 2 if the caller closed them, so that no socket gets such a number and
     /// with it an error message. Writing to one of them still fails.
-    static func reserveStandardDescriptors() {
-        for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
-            _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
+    ///
+    /// - Returns: Whether none of them is free any more.
+    static func reserveStandardDescriptors() -> Bool {
+        (0...2).allSatisfy { descriptor in
+            fcntl(descriptor, F_GETFD) != -1 || errno != EBADF
+                || open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) == descriptor
+                // Where there is no /dev.
+                || open("/", O_RDONLY) == descriptor
         }
     }
 }

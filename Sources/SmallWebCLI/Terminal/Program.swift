@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 @preconcurrency internal import Glibc
 internal import SmallWeb
 
@@ -17,22 +18,24 @@ struct Program {
         defaults: [String: String] = [:]
     ) {
         var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
+        guard posix_spawn_file_actions_init(&actions) == 0 else { return nil }
+        // It frees memory.
+        defer { _ = posix_spawn_file_actions_destroy(&actions) }
         var ends: [Int32] = [-1, -1]
-        if takesInput {
-            guard pipe(&ends) == 0 else { return nil }
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-            posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
-        }
-        if silencesErrors {
-            posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        if takesInput { guard swposix_pipe(&ends) == 0 else { return nil } }
+        var status: Int32 = 0
+        if takesInput { status = posix_spawn_file_actions_adddup2(&actions, ends[0], 0) }
+        if status == 0, silencesErrors {
+            status = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         }
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
-        for (name, value) in defaults { setenv(name, value, 0) }
+        // Without them it works as it does without us.
+        for (name, value) in defaults { _ = setenv(name, value, 0) }
         var process: pid_t = 0
-        let status = posix_spawnp(&process, words[0], &actions, nil, &arguments, environ)
+        if status == 0 {
+            status = posix_spawnp(&process, words[0], &actions, nil, &arguments, environ)
+        }
         if takesInput { close(ends[0]) }
         guard status == 0 else {
             if takesInput { close(ends[1]) }
@@ -59,13 +62,15 @@ struct Program {
             var ignoring = sigaction()
             ignoring.__sigaction_handler.sa_handler = SIG_IGN
             var before = sigaction()
-            sigaction(number, &ignoring, &before)
+            // It fails for numbers that are no signals.
+            _ = sigaction(number, &ignoring, &before)
             return before
         }
         defer {
             for (number, before) in zip(ignored, saved) {
                 var before = before
-                sigaction(number, &before, nil)
+                // As above.
+                _ = sigaction(number, &before, nil)
             }
         }
         do throws(FetchError) {

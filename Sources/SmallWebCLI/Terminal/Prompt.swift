@@ -74,21 +74,25 @@ enum Prompt {
         let noted =
             canHide
             ? [SIGINT, SIGQUIT, SIGTERM, SIGHUP].filter { swposix_note_signal($0) == 1 } : []
+        var isHidden = false
         if canHide {
             var hidden = saved
             hidden.c_lflag &= ~tcflag_t(ECHO)
             // Before the question, so that a quick answer is neither shown nor lost.
-            tcsetattr(0, TCSADRAIN, &hidden)
+            isHidden = tcsetattr(0, TCSADRAIN, &hidden) == 0
         }
         defer {
             if canHide {
-                tcsetattr(0, TCSADRAIN, &saved)
+                // There is nothing else that would show again what is typed.
+                _ = tcsetattr(0, TCSADRAIN, &saved)
                 messages.endPromptLine()
             }
             for signal in noted { swposix_forget_signal(signal) }
             let signal = swposix_pending_signal()
             if noted.contains(signal) { swposix_die_of(signal) }
         }
+        // A secret is not asked for where it would be shown.
+        guard isHidden || !isSensitive else { return nil }
         messages.prompt(question + (question.hasSuffix(" ") ? "" : " "))
         var line: [UInt8] = []
         var byte: UInt8 = 0

@@ -89,29 +89,34 @@ final class CommandCarrier: Carrier {
     private static func start(
         _ command: String, over socket: Int32, hasGroup: Bool
     ) throws(SystemError) -> pid_t {
+        /// Of these functions, which return an error instead of setting `errno`.
+        func check(_ number: Int32) throws(SystemError) {
+            if number != 0 { throw SystemError(number: number) }
+        }
         var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, socket, 0)
-        posix_spawn_file_actions_adddup2(&actions, socket, 1)
+        try check(posix_spawn_file_actions_init(&actions))
+        // It frees memory.
+        defer { _ = posix_spawn_file_actions_destroy(&actions) }
+        try check(posix_spawn_file_actions_adddup2(&actions, socket, 0))
+        try check(posix_spawn_file_actions_adddup2(&actions, socket, 1))
         var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
+        try check(posix_spawnattr_init(&attributes))
+        // It frees memory.
+        defer { _ = posix_spawnattr_destroy(&attributes) }
         var signals = sigset_t()
         sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
+        try check(posix_spawnattr_setsigmask(&attributes, &signals))
         sigaddset(&signals, SIGPIPE)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
+        try check(posix_spawnattr_setsigdefault(&attributes, &signals))
         let flags =
             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
             | (hasGroup ? POSIX_SPAWN_SETPGROUP : 0)
-        posix_spawnattr_setflags(&attributes, Int16(flags))
+        try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
         let line: [String] = ["sh", "-c", command]
         var words: [UnsafeMutablePointer<CChar>?] = line.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var process: pid_t = 0
-        let status = posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, environ)
-        guard status == 0 else { throw SystemError(number: status) }
+        try check(posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, environ))
         return process
     }
 
@@ -176,7 +181,8 @@ final class CommandCarrier: Carrier {
     /// Blocks for a moment at most: it is on its way.
     private func awaitEnd() {
         var event = pollfd(fd: processEnd, events: Int16(POLLIN), revents: 0)
-        poll(&event, processEnd >= 0 ? 1 : 0, Self.endMilliseconds)
+        // What follows asks whether it has ended.
+        _ = poll(&event, processEnd >= 0 ? 1 : 0, Self.endMilliseconds)
         _ = reaped()
     }
 

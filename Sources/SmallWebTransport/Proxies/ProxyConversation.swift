@@ -216,6 +216,7 @@ struct SOCKS4Conversation: ProxyConversation {
 /// HTTP's CONNECT (RFC 9110 §9.3.6): only the header of the reply is the proxy's.
 struct ConnectConversation: ProxyConversation {
     private let request: [UInt8]
+    private let credentials: Proxy.Credentials?
     private var hasSent = false
     /// All of the header so far.
     private var header: [UInt8] = []
@@ -227,6 +228,7 @@ struct ConnectConversation: ProxyConversation {
     /// - Parameter place: `HOST:PORT`, IPv6 in brackets.
     init(to place: String, credentials: Proxy.Credentials?) {
         var text = "CONNECT \(place) HTTP/1.1\r\nHost: \(place)\r\n"
+        self.credentials = credentials
         if let credentials { text += "Proxy-Authorization: \(credentials.basic)\r\n" }
         request = Array((text + "\r\n").utf8)
     }
@@ -261,7 +263,9 @@ struct ConnectConversation: ProxyConversation {
         case 200...299: return .done
         default: break
         }
-        let reason = words.count > 2 ? " " + String(decoding: words[2], as: UTF8.self) : ""
+        var reason = words.count > 2 ? " " + String(decoding: words[2], as: UTF8.self) : ""
+        // Some say whom they refuse.
+        reason = credentials?.masked(reason) ?? reason
         throw FetchError(
             .proxy, .proxy, "the proxy refused the connection: \(status)\(reason)",
             remedy: status == 407 ? .giveProxyCredentials : nil)
@@ -282,9 +286,4 @@ struct ConnectConversation: ProxyConversation {
     private static func isAtLineStart(_ header: ArraySlice<UInt8>) -> Bool {
         header.last == ASCII.lineFeed
     }
-}
-
-extension Proxy.Credentials {
-    /// As a field of HTTP has them (RFC 7617).
-    var basic: String { "Basic " + Base64.encode(Array("\(user):\(password)".utf8)) }
 }

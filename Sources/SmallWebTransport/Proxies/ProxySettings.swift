@@ -23,8 +23,9 @@ public struct ProxySettings: Sendable {
     public var exemptions: String?
     /// For a proxy whose URL has none.
     public var credentials: Proxy.Credentials?
-    /// Whether each host gets a SOCKS user name of its own, or no connection.
-    public var isolates = false
+    /// Whether each host gets a SOCKS user name of its own, or no connection. `nil` for what the
+    /// proxy's URL says, and for `.onion` hosts a user name of their own where the proxy takes it.
+    public var isolates: Bool?
     /// Variables of the environment, among them all whose names end in `_proxy` in either case.
     package var environment = Self.variables()
 
@@ -83,7 +84,7 @@ public struct ProxySettings: Sendable {
         var choice = try choice(scheme.name, endpoint.host)
         if case .proxy(var proxy) = choice.route {
             proxy.credentials = proxy.credentials ?? credentials
-            if isolates { proxy.isolation = .required }
+            if let isolates { proxy.isolation = isolates ? .required : .none }
             if proxy.isolation == .required && proxy.credentials != nil {
                 throw .usage("isolation needs the SOCKS user name, which the proxy's user takes")
             }
@@ -91,13 +92,14 @@ public struct ProxySettings: Sendable {
                 throw .proxy("isolation is asked for, and \(proxy) has no way to keep hosts apart")
             }
             // What is hidden by its name alone is often a person's own.
-            if proxy.kind == .socks5h, proxy.credentials == nil, proxy.isolation == .none,
+            if isolates == nil, proxy.kind == .socks5h, proxy.credentials == nil,
+                proxy.isolation == .none,
                 HiddenNetwork(host: endpoint.host) == .tor
             {
                 proxy.isolation = .preferred
             }
             choice = Choice(route: .proxy(proxy), reason: choice.reason)
-        } else if isolates {
+        } else if isolates == true {
             throw .usage("isolation is asked for, but the way to \(endpoint) has no SOCKS proxy")
         }
         guard choice.route.isDirect || scheme.canUseProxy else {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+extension Command {
+    static let config = Command(
+        "config [NAME]", "what the config files say",
+        manual: "Lists the options that the config files set, in the order in which they are "
+            + "applied, or those for one option. Options on the command line and in the "
+            + "environment come after them, and win.",
+        examples: [
+            ("smallweb config --show-origin", "The settings, with file and line"),
+            ("smallweb config max-time", "One of them"),
+        ],
+        operands: [.optionName],
+        takes: {
+            $0.isForAll || $0.group == .config || Option.ofConfiguration.contains($0.long)
+                || $0.long == "json"
+        }
+    ) { settings, operands throws(FetchError) in
+        if let name = operands.first, ArgumentParser.option(long: name[...]) == nil {
+            throw usageError(
+                "unknown option \"\(name)\"",
+                hint: Nearest.question(name, among: Option.all.map(\.long)))
+        }
+        let configuration = try Configuration.load(settings, keepsProblems: true)
+        for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
+        for entry in configuration.entries
+        where operands.first == nil || operands.first == entry.option.long {
+            if settings.records.areWanted {
+                try writeRecord { $0.members(of: entry) }
+                continue
+            }
+            let origin = settings.invocation.showsOrigin ? entry.origin + "\t" : ""
+            try StandardStream.output.writeForeign(
+                "\(origin)\(entry.scope.text)\(entry.option.long) = \(entry.value)\n")
+        }
+        return 0
+    }
+}
+
+extension JSONWriter {
+    /// The record `setting`.
+    mutating func members(of entry: Configuration.Entry) {
+        begin("setting")
+        let section: (String, String)? =
+            switch entry.scope {
+            case .all: nil
+            case .scheme(let name): ("scheme", name)
+            case .host(let pattern): ("host", pattern.description)
+            }
+        member("section", object: section) { writer, section in
+            writer.member(named: section.0) { $0.value(section.1) }
+        }
+        member("name", entry.option.long)
+        member("value", entry.value)
+        member("origin", entry.origin)
+    }
+}

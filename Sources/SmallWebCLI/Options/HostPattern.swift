@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+
+/// The hosts of a section of the config file: a pattern as in a shell, such as `*.example.org`, for
+/// every port or, with `:PORT` behind it, for one. An IPv6 address is in brackets.
+struct HostPattern: Sendable, Hashable, CustomStringConvertible {
+    private let host: String
+    /// `nil` for every port.
+    private let port: UInt16?
+    private let isV6: Bool
+
+    /// - Throws: `usage`.
+    init(parsing text: String) throws(FetchError) {
+        var rest = text[...]
+        let bracket = text.firstIndex(of: "]")
+        // Brackets without a colon in them are a shell's: [ab].example.org.
+        if text.hasPrefix("["), let bracket, text[..<bracket].contains(":") {
+            host = String(text[..<bracket].dropFirst())
+            isV6 = true
+            rest = text[bracket...].dropFirst()
+            guard Self.address(host) != nil else {
+                throw usageError("\(host) is not an IPv6 address")
+            }
+            guard rest.isEmpty || rest.hasPrefix(":") else {
+                throw usageError("behind the address of [host \(text)] only :PORT may stand")
+            }
+        } else {
+            let end = text.lastIndex(of: ":") ?? text.endIndex
+            host = String(text[..<end])
+            isV6 = false
+            rest = text[end...]
+            guard !host.contains(":") else {
+                throw usageError(
+                    "an IPv6 address stands in brackets", hint: "write [host [\(text)]]")
+            }
+            guard !host.isEmpty else { throw usageError("[host \(text)] has no host") }
+        }
+        guard !rest.isEmpty else {
+            port = nil
+            return
+        }
+        guard let number = ASCII.decimal(rest.dropFirst().utf8, max: 65_535), number > 0 else {
+            throw usageError("a port is a number from 1 to 65535, not \"\(rest.dropFirst())\"")
+        }
+        port = UInt16(number)
+    }
+
+    /// - Parameter port: Asked only where it matters.
+    func covers(_ host: String, port: () -> UInt16?) -> Bool {
+        let isHost =
+            isV6 ? Self.address(self.host) == Self.address(host) : fnmatch(self.host, host, 0) == 0
+        return isHost && (self.port == nil || self.port == port())
+    }
+
+    var description: String {
+        (isV6 ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
+    }
+
+    private static func address(_ text: String) -> [UInt8]? {
+        var address = in6_addr()
+        guard inet_pton(AF_INET6, text, &address) == 1 else { return nil }
+        return withUnsafeBytes(of: address) { Array($0) }
+    }
+}
