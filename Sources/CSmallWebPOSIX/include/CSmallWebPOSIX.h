@@ -68,6 +68,9 @@ const char *_Nonnull const *_Nullable swposix_arguments(void);
 static const int swposix_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
 static const int swposix_seqpacket_socket = SOCK_SEQPACKET | SOCK_CLOEXEC;
 
+// For recvmsg(): what SO_PASSCRED adds to a datagram, a struct of three numbers, and no more.
+static const size_t swposix_credentials_room = CMSG_SPACE(3 * sizeof(int));
+
 // A descriptor that becomes readable when the child `pid` has ended, closed on exec; -1 where the
 // kernel has none.
 int swposix_pidfd_open(int pid);
