@@ -169,6 +169,7 @@ private final class ProgramTurns {
                 .plugin, .plugin, "no pipe for the program: \(error.sentence)",
                 errnoName: error.name, remedy: error.remedy)
         }
+        try Provenance.check(folder: program.folder, words: program.words)
         process = try ContainedProcess(
             folder: program.folder, words: program.words, environment: program.environment,
             limits: program.limits, descriptors: theirs)
