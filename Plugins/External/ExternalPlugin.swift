@@ -39,7 +39,8 @@ public struct ExternalPlugin: ProtocolHandler {
                 output async throws(FetchError) in
                 switch output {
                 case .events(let bytes):
-                    for event in try talk.take(events: bytes) { try await emit(event) }
+                    talk.add(events: bytes)
+                    while let event = talk.next() { try await emit(event) }
                 case .body(let bytes):
                     if let head = try talk.take(body: bytes) { try await emit(.head(head)) }
                     try await emit(.body(bytes))
@@ -48,6 +49,7 @@ public struct ExternalPlugin: ProtocolHandler {
                         try await emit(.diagnostics(said))
                     }
                 }
+                return talk.failure == nil
             }
         } catch {
             throw talk.completing(error)
@@ -125,6 +127,8 @@ public struct ExternalPlugin: ProtocolHandler {
 /// What one run of a program has said, and what it means. Pure.
 struct ProgramTalk {
     private var reader: ProgramEventReader
+    /// What it has said last: what it had said before counts.
+    private(set) var failure: FetchError?
     private let mediaType: String?
     private(set) var hasHead = false
     private var promisedBytes: Int?
@@ -142,26 +146,39 @@ struct ProgramTalk {
         self.mediaType = mediaType
     }
 
-    /// - Throws: `plugin` for what is no event, and what the program says that has failed.
-    mutating func take(events bytes: ArraySlice<UInt8>) throws(FetchError) -> [Event] {
-        var events: [Event] = []
-        for event in try reader.add(bytes) {
-            switch event {
-            case .head(let head):
-                guard !hasHead else {
-                    throw FetchError(
-                        .plugin, .plugin, "the program gave its head after the body had begun")
-                }
-                hasHead = true
-                promisedBytes = head.bodyBytes
-                events.append(.head(head))
-            case .item(let item): events.append(.item(item))
-            case .note(let note): events.append(.note(note))
-            case .end(let completeness): end = completeness
-            case .fail(let outcome, let message): throw FetchError(outcome, .plugin, message)
+    /// Takes the next bytes of its events, to be read by ``next()``.
+    mutating func add(events bytes: ArraySlice<UInt8>) { reader.add(bytes) }
+
+    /// - Returns: What it says next; `nil` when there is nothing more for now, or for good, with a
+    ///   ``failure``: `plugin` for what is no event, or what the program says that has failed.
+    mutating func next() -> Event? {
+        do throws(FetchError) {
+            while failure == nil, let event = try reader.next() {
+                if let event = try take(event) { return event }
             }
+        } catch {
+            failure = error
         }
-        return events
+        return nil
+    }
+
+    private mutating func take(_ event: ProgramEvent) throws(FetchError) -> Event? {
+        switch event {
+        case .head(let head):
+            guard !hasHead else {
+                throw FetchError(
+                    .plugin, .plugin, "the program gave its head after the body had begun")
+            }
+            hasHead = true
+            promisedBytes = head.bodyBytes
+            return .head(head)
+        case .item(let item): return .item(item)
+        case .note(let note): return .note(note)
+        case .end(let completeness):
+            end = completeness
+            return nil
+        case .fail(let outcome, let message): throw FetchError(outcome, .plugin, message)
+        }
     }
 
     /// - Returns: The head that the body implies, if it had none.
@@ -199,17 +216,19 @@ struct ProgramTalk {
     /// The program has ended, and all that it said has been taken.
     ///
     /// - Returns: The head of an empty success.
-    /// - Throws: `plugin` when it did not end well.
+    /// - Throws: What the program says that has failed, and `plugin` when it did not end well.
     mutating func finish(_ ending: ProgramEnding) throws(FetchError) -> Head? {
+        if let failure { throw failure }
         try reader.finish()
         switch ending.reason {
         case .exited(0): return impliedHead()
-        case .exited(let status): throw failure("ended with exit status \(status)")
-        case .signalled(let signal): throw failure("was ended by signal \(signal)")
+        case .exited(let status): throw badEnd("ended with exit status \(status)")
+        case .signalled(let signal): throw badEnd("was ended by signal \(signal)")
+        case .stopped: preconditionFailure("it is stopped for a failure alone")
         }
     }
 
-    private func failure(_ what: String) -> FetchError {
+    private func badEnd(_ what: String) -> FetchError {
         let said = String(decoding: lastLine, as: UTF8.self)
         return FetchError(
             .plugin, .plugin, "the program \(what)" + (said.isEmpty ? "" : ": \(said)"))

@@ -57,9 +57,7 @@ public struct Manifest: Sendable {
             throw ManifestReader.problem("is \(error.message)")
         }
         var reader = try ManifestReader(value, in: "")
-        guard try reader.number("v", in: 1...1) != nil else {
-            throw ManifestReader.problem("has no \"v\": 1")
-        }
+        try reader.version("v")
         try reader.refuseOthers(than: [
             "name", "version", "summary", "program", "schemes", "options", "limits",
         ])
@@ -144,9 +142,22 @@ private struct ManifestReader {
         Self.problem("has a \"\(path(name))\" that is no \(kind)")
     }
 
+    /// Of the rules that the rest follows.
+    mutating func version(_ name: String) throws(FetchError) {
+        guard let value = take(name) else { throw Self.problem("has no \"\(name)\": 1") }
+        guard case .number("1") = value else {
+            throw Self.problem("has a \"\(name)\" that is not 1, the only version that is known")
+        }
+    }
+
+    /// One line that can be shown as it is, in help, in lists and in the manual.
     mutating func text(_ name: String) throws(FetchError) -> String? {
         guard let value = take(name) else { return nil }
         guard let text = value.string else { throw mismatch(name, "string") }
+        guard !text.unicodeScalars.contains(where: TerminalText.isDangerous) else {
+            throw Self.problem(
+                "has a \"\(path(name))\" with a control character or a bidirectional mark")
+        }
         return text
     }
 
@@ -198,6 +209,9 @@ private struct ManifestReader {
         guard case .array(let values) = value else { throw mismatch(name, "list of strings") }
         let texts = values.compactMap(\.string)
         guard texts.count == values.count else { throw mismatch(name, "list of strings") }
+        guard !texts.contains(where: { $0.utf8.contains(0) }) else {
+            throw Self.problem("has a \"\(path(name))\" with a NUL")
+        }
         return texts
     }
 

@@ -22,10 +22,15 @@ struct ProgramEventReader {
     static let kinds: [Item.Kind] = [
         .link, .menu, .text, .binary, .image, .search, .info, .error, .input,
     ]
+    /// Outcomes that only the host can know of. They decide what becomes of a whole run.
+    static let outcomesOfHost: Set<String> = [
+        "ok", "usage", "write", "interrupted", "internal", "not-recorded", "robots",
+    ]
 
     private let base: URI
     /// The member of records that its facts are in.
     private let name: String
+    private var rest: ArraySlice<UInt8> = []
     private var line: [UInt8] = []
     private var number = 1
     private var hasHead = false
@@ -38,24 +43,21 @@ struct ProgramEventReader {
         self.name = name
     }
 
-    /// Takes the next bytes.
-    ///
-    /// - Returns: The events that are whole, in order.
+    /// Takes the next bytes, to be read by ``next()`` until there is no more.
+    mutating func add(_ bytes: ArraySlice<UInt8>) { rest += bytes }
+
+    /// - Returns: The next event that is whole; `nil` when there is none yet.
     /// - Throws: `plugin`, naming the line.
-    mutating func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> [ProgramEvent] {
-        var events: [ProgramEvent] = []
-        var rest = bytes
-        while let end = rest.firstIndex(of: ASCII.lineFeed) {
-            line += rest[..<end]
-            rest = rest[rest.index(after: end)...]
-            guard line.count <= Self.lineBytesMax else { throw problem("is too long") }
-            if let event = try event() { events.append(event) }
-            line = []
-            number += 1
-        }
-        line += rest
+    mutating func next() throws(FetchError) -> ProgramEvent? {
+        let end = rest.firstIndex(of: ASCII.lineFeed)
+        line += rest[..<(end ?? rest.endIndex)]
+        rest = end.map { rest[($0 + 1)...] } ?? []
         guard line.count <= Self.lineBytesMax else { throw problem("is too long") }
-        return events
+        guard end != nil else { return nil }
+        let event = try event()
+        line = []
+        number += 1
+        return event
     }
 
     /// Nothing more comes.
@@ -69,7 +71,7 @@ struct ProgramEventReader {
         FetchError(.plugin, .plugin, "line \(number) of the program's events \(what)")
     }
 
-    private mutating func event() throws(FetchError) -> ProgramEvent? {
+    private mutating func event() throws(FetchError) -> ProgramEvent {
         let value: JSONValue
         do throws(FetchError) {
             value = try JSONValue.parse(line[...])
@@ -84,7 +86,10 @@ struct ProgramEventReader {
             guard !hasHead else { throw problem("is a second head") }
             hasHead = true
             return .head(try head(value))
-        case "item": return .item(try item(value))
+        case "item":
+            // Also where body bytes have implied a head: which of them came first is not known.
+            guard hasHead else { throw problem("is an item before the head") }
+            return .item(try item(value))
         case "note":
             guard let code = value["code"]?.string, let message = value["message"]?.string else {
                 throw problem("is a note without code and message")
@@ -97,8 +102,13 @@ struct ProgramEventReader {
             default: throw problem("has a \"complete\" that is not true, false or null")
             }
         case "fail":
-            guard let outcome = value["outcome"]?.string.flatMap(Outcome.init), outcome != .ok
-            else { throw problem("has an unknown outcome") }
+            let word = value["outcome"]?.string ?? ""
+            guard !Self.outcomesOfHost.contains(word) else {
+                throw problem("has the outcome \"\(word)\", which only smallweb itself can know")
+            }
+            guard let outcome = Outcome(rawValue: word) else {
+                throw problem("has an unknown outcome")
+            }
             return .fail(outcome, message: try text(value, "message") ?? outcome.summary)
         default: throw problem("has the unknown type \"\(type)\"")
         }
@@ -127,6 +137,9 @@ struct ProgramEventReader {
         }
         guard replyClass == .redirect || head.redirectTarget == nil else {
             throw problem("has a redirect, but is of another class")
+        }
+        guard replyClass != .redirect || head.redirectTarget?.isEmpty == false else {
+            throw problem("is a redirect without a target")
         }
         head.facts = try facts(value)
         return head

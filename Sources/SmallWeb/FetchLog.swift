@@ -16,8 +16,13 @@ public final class FetchLog {
     public private(set) var connection: Connection?
     /// With the facts that came after it.
     public private(set) var head: Head?
-    /// Remarks of all hops, in order.
+    /// Remarks of all hops, in order: at most 1,000 or 256 KiB of them, and one that says that
+    /// there were more.
     public private(set) var notes: [Note] = []
+    private var noteBytes = 0
+    private var hasDroppedNotes = false
+    private static let notesMax = 1000
+    private static let noteBytesMax = 256 << 10
     /// Bytes of the body that were delivered.
     public private(set) var bodyBytes = 0
     /// As far as the fetch has come.
@@ -36,6 +41,24 @@ public final class FetchLog {
         self.uri = uri
         (connection, head, bodyBytes) = (nil, nil, 0)
         (timings, traffic) = (Timings(), Traffic())
+    }
+
+    /// Takes note of an event that happens now.
+    ///
+    /// - Returns: What is passed on of it: there is no end to the notes of some plugins.
+    func admit(_ event: Event) -> Event? {
+        guard case .note(let note) = event else {
+            self.note(event)
+            return event
+        }
+        guard !hasDroppedNotes else { return nil }
+        noteBytes += note.code.utf8.count + note.message.utf8.count
+        hasDroppedNotes = notes.count >= Self.notesMax || noteBytes > Self.noteBytesMax
+        let admitted = Event.note(
+            hasDroppedNotes
+                ? Note("notes-dropped", "there were more notes than are kept") : note)
+        self.note(admitted)
+        return admitted
     }
 
     /// Takes note of an event that happens now, before it is passed on.

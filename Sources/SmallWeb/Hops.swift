@@ -32,7 +32,7 @@ struct Hops {
         self.fetcher = fetcher
         self.log = log
         self.emit = { event async throws(FetchError) in
-            log.note(event)
+            guard let event = log.admit(event) else { return }
             try await emit(event)
         }
         self.request = request

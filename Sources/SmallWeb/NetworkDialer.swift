@@ -46,6 +46,8 @@ struct NetworkDialer: Dialer {
     var identity: ClientIdentity?
     let emit: Emit
 
+    private var trustStore: TrustStore { options.trustStore.applied(to: scheme) }
+
     /// Which way a connection goes.
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
         try options.way(for: scheme, to: endpoint)
@@ -72,7 +74,7 @@ struct NetworkDialer: Dialer {
 
     private func makeTransport(_ endpoint: Endpoint) throws(FetchError) -> SocketTransport {
         let route = try way(to: endpoint).route
-        let (loop, emit, store) = (loop, emit, options.trustStore)
+        let (loop, emit, store) = (loop, emit, trustStore)
         let connectDeadline = connectDeadline
         return SocketTransport(
             endpoint: endpoint, loop: loop, resolver: options.resolver, route: route,
@@ -97,7 +99,7 @@ struct NetworkDialer: Dialer {
         } catch {
             // Whether to accept a refused key is decided by its facts.
             if let connection = transport.connection {
-                try await emit(.connected(connection.refused(error, by: options.trustStore)))
+                try await emit(.connected(connection.refused(error, by: trustStore)))
             }
             throw error
         }

@@ -113,7 +113,7 @@ private struct RehearsalRunner: ProgramRunner {
 
     func run(
         _ program: ProgramRequest, isAnswered: () -> Bool,
-        onOutput: (ProgramOutput) async throws(FetchError) -> Void
+        onOutput: (ProgramOutput) async throws(FetchError) -> Bool
     ) async throws(FetchError) -> ProgramEnding {
         var program = program
         program.fetchLimits.idleSeconds = Self.patienceSeconds

@@ -14,8 +14,9 @@ public import SmallWebTransport
 public struct SmallWeb: Sendable {
     /// What applies to all fetches of one ``SmallWeb``.
     public struct Options: Sendable {
-        /// Where servers' keys are kept, and how they are judged; `nil` for trust on first use and
-        /// the user's own store, which the command line shares.
+        /// Where servers' keys are kept, and how they are judged; `nil` for the user's own
+        /// store, which the command line shares, and trust on first use, or authorities where a
+        /// scheme wants them.
         public var trust: TrustStore?
         /// The client certificates that are shown; none unless this says so.
         public var identities = Identities()
@@ -45,10 +46,12 @@ public struct SmallWeb: Sendable {
     public init(
         plugins: Registry = .builtIn, options: Options = Options()
     ) throws(FetchError) {
-        guard
-            let store = options.trust
-                ?? UserFiles.knownHosts.map({ TrustStore(path: $0, policy: .tofu) })
-        else {
+        let standard = UserFiles.knownHosts.map { path in
+            var store = TrustStore(path: path, policy: .tofu)
+            store.yieldsToScheme = true
+            return store
+        }
+        guard let store = options.trust ?? standard else {
             throw FetchError(
                 .usage, .input, "no home directory for the trust store: HOME is not set")
         }

@@ -7,7 +7,9 @@ public struct TrustStore: Sendable {
     /// The file, which is made when the first key is pinned.
     public let path: String
     /// How keys are judged.
-    public let policy: TrustPolicy
+    public private(set) var policy: TrustPolicy
+    /// Whether a scheme that wants authorities gets them, because the policy is the default.
+    package var yieldsToScheme = false
     /// Asks a person, for ``TrustPolicy/ask``: whether to trust a key all the same. It is given
     /// the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
     public var asker: (@Sendable (_ error: FetchError) -> Bool)?
@@ -19,6 +21,14 @@ public struct TrustStore: Sendable {
     public init(path: String, policy: TrustPolicy) {
         self.path = path
         self.policy = policy
+    }
+
+    /// The same store with the policy that holds for a scheme.
+    func applied(to scheme: Scheme) -> TrustStore {
+        guard yieldsToScheme, scheme.trust == .ca else { return self }
+        var store = self
+        store.policy = .ca
+        return store
     }
 
     /// Judges the key behind `endpoint`; pins it when the place is new and the policy says so.

@@ -74,6 +74,8 @@ public struct ProgramEnding: Sendable, Hashable {
     public enum Reason: Sendable, Hashable {
         case exited(Int32)
         case signalled(Int32)
+        /// Nothing more was wanted of it.
+        case stopped
     }
 
     /// Why the process is gone.
@@ -96,11 +98,12 @@ public protocol ProgramRunner {
     ///   - isAnswered: Whether the program has given its head: it then needs no server that it has
     ///     not asked for.
     ///   - onOutput: Returns when it has taken the bytes; while it does not, nothing more is read
-    ///     from the program.
+    ///     from the program. With `false` it wants nothing more but the body bytes that have been
+    ///     written.
     /// - Throws: `plugin` when it cannot be started; what ``Dialer/dial(_:)`` throws; `timeout`,
     ///   `interrupted`.
     func run(
         _ program: ProgramRequest, isAnswered: () -> Bool,
-        onOutput: (ProgramOutput) async throws(FetchError) -> Void
+        onOutput: (ProgramOutput) async throws(FetchError) -> Bool
     ) async throws(FetchError) -> ProgramEnding
 }

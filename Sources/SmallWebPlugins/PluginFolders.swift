@@ -2,6 +2,7 @@
 package import ExternalPlugin
 internal import Glibc
 package import SmallWebCore
+internal import SmallWebTransport
 
 /// A folder with a plugin that is a program: its manifest, read as data. Nothing is executed.
 package struct PluginFolder: Sendable {
@@ -20,19 +21,40 @@ package struct PluginFolder: Sendable {
         defer { free(resolved) }
         self.path = resolved.map { String(systemName: $0) } ?? path
         let place = self.path
-        manifest = Result { () throws(FetchError) in try Self.read(place) }
+        manifest = Result { () throws(FetchError) in
+            try Self.read(path.hasPrefix("/") ? path : Self.workingDirectory + "/" + path, place)
+        }
     }
 
-    /// - Throws: `plugin`, saying what to do.
+    private static var workingDirectory: String {
+        let resolved = realpath(".", nil)
+        defer { free(resolved) }
+        return resolved.map { String(systemName: $0) } ?? "."
+    }
+
+    /// - Throws: `plugin`, saying what to do: also for a program that others can write.
     package func handler() throws(FetchError) -> ExternalPlugin {
-        ExternalPlugin(try manifest.get(), in: path)
+        let manifest = try manifest.get()
+        do throws(FetchError) {
+            try Provenance.check(folder: path, words: manifest.program)
+        } catch {
+            throw Self.naming(path, error)
+        }
+        return ExternalPlugin(manifest, in: path)
     }
 
-    private static func read(_ path: String) throws(FetchError) -> Manifest {
+    /// - Parameters:
+    ///   - name: As it was given, absolute: the links on the way count, too.
+    ///   - path: Where it leads.
+    private static func read(_ name: String, _ path: String) throws(FetchError) -> Manifest {
         do throws(FetchError) {
-            try check(path)
+            var judge = Provenance()
             let file = path + "/plugin.json"
-            try check(path, "plugin.json")
+            guard try judge.follow(name) != nil, try judge.follow(file) != nil else {
+                let reason = SystemError(number: ENOENT).sentence
+                throw FetchError(
+                    .plugin, .plugin, access(path, F_OK) == 0 ? "plugin.json: \(reason)" : reason)
+            }
             let text: [UInt8]
             do throws(SystemError) {
                 let number = try systemCall { open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
@@ -44,39 +66,16 @@ package struct PluginFolder: Sendable {
             guard text.count <= Manifest.bytesMax else {
                 throw FetchError(.plugin, .plugin, "plugin.json is too large")
             }
-            let manifest = try Manifest(parsing: text)
-            for word in manifest.program where word.hasPrefix("./") {
-                try check(path, String(word.dropFirst(2)))
-            }
-            if let program = manifest.program.first, program.hasPrefix("/") {
-                try check(path, program)
-            }
-            return manifest
+            return try Manifest(parsing: text)
         } catch {
-            throw FetchError(
-                error.outcome, .plugin, "the plugin \(path): \(error.message)", hint: error.hint)
+            throw naming(path, error)
         }
     }
 
-    /// What others can write, others can make run.
-    ///
-    /// - Parameter part: Absolute or below `folder`; `nil` for itself.
-    private static func check(_ folder: String, _ part: String? = nil) throws(FetchError) {
-        let path = part.map { $0.hasPrefix("/") ? $0 : "\(folder)/\($0)" } ?? folder
-        var facts = stat()
-        do throws(SystemError) {
-            _ = try systemCall { stat(path, &facts) }
-        } catch {
-            throw FetchError(
-                .plugin, .plugin, (part.map { $0 + ": " } ?? "") + error.sentence)
-        }
-        guard facts.st_uid == getuid() || facts.st_uid == 0 else {
-            throw FetchError(.plugin, .plugin, "\(part ?? "it") belongs to another user")
-        }
-        guard facts.st_mode & 0o022 == 0 else {
-            throw FetchError(
-                .plugin, .plugin, "others can write \(part ?? "it")", hint: "chmod go-w '\(path)'")
-        }
+    private static func naming(_ path: String, _ error: FetchError) -> FetchError {
+        FetchError(
+            error.outcome, .plugin, "the plugin \(path): \(error.message)",
+            errnoName: error.errnoName, hint: error.hint)
     }
 }
 

@@ -13,9 +13,7 @@ package final class DatagramSocket: ProgramChannel {
     private var turnBytes = 0
     private static let turnBytesMax = 4 << 20
     /// What a datagram counts beside its bytes: empty ones must not be for ever, either.
-    private static let headerBytes = 64
-    /// Whether empty datagrams came since the last wait.
-    private var hasSkipped = false
+    static let headerBytes = 64
 
     /// Largest datagram of either family, without jumbograms.
     static let datagramBytesMax = 65_535
@@ -40,27 +38,24 @@ package final class DatagramSocket: ProgramChannel {
     /// For waiting only; valid while this object lives.
     var number: Int32 { descriptor.borrowed }
 
-    /// Moves one datagram into `buffer`, skipping empty ones. It never says `ended`.
+    /// Moves one datagram into `buffer`: no bytes are an empty one. It never says `ended`.
     ///
     /// - Parameter buffer: Of ``datagramBytesMax`` bytes: what does not fit is lost.
     /// - Throws: `connect` when the peer's port or host is known to refuse datagrams.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError)
         -> TransportRead
     {
-        while turnBytes < Self.turnBytesMax {
-            do throws(SystemError) {
-                let count = try systemCall {
-                    recv(descriptor.borrowed, buffer.baseAddress, buffer.count, 0)
-                }
-                turnBytes += count + Self.headerBytes
-                if count > 0 { return .bytes(count) }
-                hasSkipped = true
-            } catch {
-                if error.number == EAGAIN { return .wouldBlock(.readable) }
-                throw failure(error, .receive, .body, "receiving failed")
+        if turnBytes >= Self.turnBytesMax { return .wouldBlock(.readable) }
+        do throws(SystemError) {
+            let count = try systemCall {
+                recv(descriptor.borrowed, buffer.baseAddress, buffer.count, 0)
             }
+            turnBytes += count + Self.headerBytes
+            return .bytes(count)
+        } catch {
+            if error.number == EAGAIN { return .wouldBlock(.readable) }
+            throw failure(error, .receive, .body, "receiving failed")
         }
-        return .wouldBlock(.readable)
     }
 
     /// Sends `bytes` as one datagram, whole or not at all.
@@ -106,10 +101,6 @@ package final class DatagramSocket: ProgramChannel {
     ///
     /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        // Empty datagrams would wake every wait before it sees that its time is over.
-        let isOver = hasSkipped && Instant.now >= deadline
-        hasSkipped = false
-        if isOver { throw .silence(readiness == .readable ? .body : .send) }
         try await loop.wait(interests(readiness), for: readiness, by: deadline)
     }
 

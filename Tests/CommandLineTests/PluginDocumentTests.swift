@@ -143,8 +143,10 @@ struct PluginDocumentTests {
             ("failing", failures, ["error  protocol-error"]),
         ] {
             let quoted = lines.map { "'\($0)'" }.joined(separator: " ")
+            // Body bytes that are there when a program fails count.
+            let body = name == "hello" ? "echo Hello >&4\n" : ""
             try write(
-                "#!/bin/sh\nprintf '%s\\n' \(quoted) >&3\necho Hello >&4\n", to: "\(name)/\(name)")
+                "#!/bin/sh\nprintf '%s\\n' \(quoted) >&3\n\(body)", to: "\(name)/\(name)")
             try write(
                 """
                 {"v": 1, "name": "\(name)", "program": ["./\(name)"],

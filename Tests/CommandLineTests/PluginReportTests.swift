@@ -67,7 +67,7 @@ struct PluginReportTests {
     }
 
     @Test(arguments: [
-        ("chmod a-x hello/hello", "cannot run ./hello: permission denied"),
+        ("chmod a-x hello/hello", "hello/hello cannot be run"),
         ("sed -i 1s/sh/nosh/ hello/hello", "cannot run ./hello: the interpreter"),
     ])
     func aProgramThatCannotRunIsToldOfOnce(_ script: String, _ why: String) throws {
@@ -75,7 +75,7 @@ struct PluginReportTests {
         let result = try smallweb.run(
             ["plugin", "test", "./hello"], shell: script + " && exec \"$@\"")
         #expect(result.status == 110 && !result.text.contains("failed"), "\(result.text)")
-        #expect(result.errors.hasPrefix("smallweb: \(why)"), "\(result.errors)")
+        #expect(result.errors.contains(why), "\(result.errors)")
         #expect(result.errors.split(separator: "\n").count == 1, "\(result.errors)")
     }
 

@@ -8,28 +8,11 @@ import Testing
 struct ProgramTests {
     private let smallweb = Smallweb()
 
-    /// A plugin in a folder of the home directory, writable by its owner alone.
     private func plugin(
-        _ script: String, scheme: String = #""transport": "none", "port": 0"#,
-        more: String = "", name: String = "trial"
+        _ script: String, scheme: String = Smallweb.noServer, more: String = "",
+        name: String = "trial"
     ) throws -> String {
-        let folder = smallweb.home.file(name)
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o755])
-        let manifest = """
-            {"v": 1, "name": "\(name)", "version": "1.2", "summary": "A trial",
-             "program": ["./run"], \(more)
-             "schemes": [{"name": "\(name)", \(scheme)}]}
-            """
-        for (file, text, mode) in [
-            ("plugin.json", manifest, 0o644), ("run", "#!/bin/sh\n\(script)\n", 0o755),
-        ] {
-            try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/" + file))
-            try FileManager.default.setAttributes(
-                [.posixPermissions: mode], ofItemAtPath: folder + "/" + file)
-        }
-        return folder
+        try smallweb.plugin("#!/bin/sh\n" + script, scheme: scheme, more: more, name: name)
     }
 
     private func get(_ folder: String, _ words: String...) throws -> Smallweb.Result {

@@ -47,7 +47,10 @@ func programEvents(_ input: [UInt8]) {
         var reader = ProgramEventReader(base: base, name: "nex")
         var events: [ProgramEvent] = []
         do throws(FetchError) {
-            for piece in pieces { events += try reader.add(piece) }
+            for piece in pieces {
+                reader.add(piece)
+                while let event = try reader.next() { events.append(event) }
+            }
             try reader.finish()
         } catch {
             check(error.outcome == .plugin, "\(error)")
@@ -78,8 +81,10 @@ func programEvents(_ input: [UInt8]) {
             check(head.facts.members.allSatisfy { $0.name == "nex" }, "facts of others")
         case .item(let item):
             check(ProgramEventReader.kinds.contains(item.kind), "\(item.kind)")
+            check(heads == 1, "an item before the head")
             check(item.facts.members.allSatisfy { $0.name == "nex" }, "facts of others")
-        case .fail(let outcome, _): check(outcome != .ok, "a failure that is none")
+        case .fail(let outcome, _):
+            check(!ProgramEventReader.outcomesOfHost.contains(outcome.rawValue), "\(outcome)")
         case .note, .end: break
         }
     }

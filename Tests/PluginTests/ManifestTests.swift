@@ -77,7 +77,8 @@ internal import Testing
         var bytes = Array(text.utf8)[...]
         var all: [String] = []
         while !bytes.isEmpty {
-            all += try reader.add(bytes.prefix(step)).map { String(describing: $0) }
+            reader.add(bytes.prefix(step))
+            while let event = try reader.next() { all.append(String(describing: event)) }
             bytes = bytes.dropFirst(step)
         }
         try reader.finish()
@@ -117,7 +118,8 @@ internal import Testing
             _ = try? Manifest(parsing: bytes)
             if let uri = try? URI(parsing: "nex://h/") {
                 var reader = ProgramEventReader(base: uri, name: "nex")
-                _ = try? reader.add(bytes[...])
+                reader.add(bytes[...])
+                while (try? reader.next()) != nil {}
             }
         }
     }

@@ -251,16 +251,4 @@ struct ContainedProcessTests {
                 == [place.folder] + ["bin", "lib", "lib64", "pyvenv.cfg"].map { "/opt/x/" + $0 })
         #expect(confinement.places(folder: "/", executables: []) == [])
     }
-
-    @Test func findsInterpreters() throws {
-        let place = try Trial.Place()
-        try place.write("a", "#! ./b -x\n")
-        try place.write("b", "#!/usr/bin/env -S X=1 sh -e\n")
-        let search = Confinement(home: place.home).searchPath(folder: place.folder)
-        let chain = Interpreters.chain(of: place.folder + "/b", search: search)
-        #expect(chain.prefix(2) == [place.folder + "/b", "/usr/bin/env"])
-        #expect(chain.count == 3 && chain[2].hasSuffix("/sh"))
-        #expect(Interpreters.chain(of: "/usr/bin/env", search: search) == ["/usr/bin/env"])
-        #expect(Interpreters.chain(of: place.folder + "/a", search: search)[1] == "./b")
-    }
 }

@@ -74,13 +74,12 @@ struct DatagramSocketTests {
             try await socket.sendAll("three")
             #expect(try server.receive() == Array("one".utf8))
             #expect(try server.receive() == Array("three".utf8))
-            // An empty one is none.
             try server.send("a", "", "bcd", "", "")
             let largest = String(repeating: "x", count: 65_507)
             try server.send(largest)
-            #expect(try await socket.next() == "a")
-            #expect(try await socket.next() == "bcd")
-            #expect(try await socket.next() == largest)
+            for expected in ["a", "", "bcd", "", "", largest] {
+                #expect(try await socket.next() == expected)
+            }
         }
     }
 
@@ -142,7 +141,7 @@ struct DatagramSocketTests {
         #expect(error?.outcome == .timeout)
     }
 
-    /// Also one of empty datagrams, which no call returns.
+    /// Also one of empty datagrams.
     @Test(arguments: [0, 60_000])
     func anEndlessServerDoesNotOutliveTheDeadline(_ size: Int) async throws {
         let server = try Place()

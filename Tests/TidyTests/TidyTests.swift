@@ -196,7 +196,6 @@ import Testing
     @Test(
         arguments: sources.filter {
             $0.isProduct && $0.path.hasSuffix(".swift")
-                && !$0.path.hasPrefix("Sources/SmallWebTransport/Programs/")
         })
     func usesTheResultsOfSystemCalls(_ source: Source) throws {
         let names =

@@ -73,6 +73,9 @@ int swposix_temporary_file(char *_Nonnull name);
 int swposix_accept(int fd);
 int swposix_pipe(int ends[_Nonnull 2]);
 
+// For recvmsg(): what SO_PASSCRED adds to a datagram, a struct of three numbers, and no more.
+static const size_t swposix_credentials_room = CMSG_SPACE(3 * sizeof(int));
+
 // A descriptor that becomes readable when the child `pid` has ended, closed on exec; -1 where the
 // kernel has none.
 int swposix_pidfd_open(int pid);

@@ -73,6 +73,11 @@ struct PluginCommand {
                 row.version = manifest.version
                 let taken = row.schemes.filter(builtIn.contains)
                 if !taken.isEmpty { row.problem = "\(taken.joined(separator: ", ")): built in" }
+                do throws(FetchError) {
+                    _ = try folder.handler()
+                } catch {
+                    row.problem = error.message
+                }
             case .failure(let error): row.problem = error.message
             }
             if let first = places[row.name] { row.problem = "\(first) is used instead" }

@@ -19,8 +19,10 @@ struct FixtureTest: Sendable {
 
     /// Of one play.
     private static let seconds = 5.0
-    /// A silent server is silent for so long.
+    /// A silent server is silent for so long; one of datagrams that is cut, which is silent after
+    /// each of them, not as long.
     private static let silenceSeconds = 0.5
+    private static let cutSilenceSeconds = 0.2
     /// Of a long reply, how many of its offsets are tried.
     private static let offsetsMax = 16
     /// How many run at the same time.
@@ -91,7 +93,7 @@ struct FixtureTest: Sendable {
             let count = wire.steps.count {
                 if case .reply = $0 { true } else { false }
             }
-            return [.whole] + (0..<count).map { .cut($0, .fin) }
+            return [.whole] + (0..<count).map { .cut($0, .silence) }
         }
         let offsets = Self.offsets(in: wire.reply)
         return [.whole] + (wire.reply.count > 1 ? [.byteByByte] : [])
@@ -130,6 +132,9 @@ struct FixtureTest: Sendable {
                 return ["the plugin has no option \(option.name)"]
             }
             request.limits.idleSeconds = wire.close == .silence ? Self.silenceSeconds : 0
+            if case .cut(_, .silence) = play {
+                request.limits.idleSeconds = Self.cutSilenceSeconds
+            }
             played.completeness = try await plugin.fetch(request, dialer: dialer) { event in
                 switch event {
                 case .body(let bytes): played.body += bytes

@@ -43,6 +43,7 @@ final class ScriptedServer: ProgramChannel {
     private var pieces: [Piece] = []
     /// After how many bytes of the request it ends.
     private var endsAfter = 0
+    /// Datagrams have no end: what comes after the last one is silence.
     private let close: WireCase.Close
     private(set) var sent: [UInt8] = []
     private var given = 0
@@ -65,7 +66,14 @@ final class ScriptedServer: ProgramChannel {
             }
         }
         endsAfter = before
-        close = if case .cut(_, let close) = play { close } else { wire.close }
+        close =
+            if keepsDatagrams {
+                .silence
+            } else if case .cut(_, let close) = play {
+                close
+            } else {
+                wire.close
+            }
         switch play {
         case .whole: break
         case .byteByByte: pieces = pieces.flatMap(Self.bytes)

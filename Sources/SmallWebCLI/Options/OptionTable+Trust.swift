@@ -12,7 +12,7 @@ extension Option {
                 + "certificate authority, the right name and the right dates, and stores nothing. "
                 + "both wants both. locked accepts only keys that the store has, and stores "
                 + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
-                + "and ca for HTTP, which knows no other.",
+                + "ca where a plugin's manifest says so, and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY") { settings, value throws(FetchError) in
                 settings.connection.setTrust(try OptionValue.trust(value, "--trust"))

@@ -89,6 +89,7 @@ struct ConnectionSettings: Sendable {
             }
         var store = TrustStore(
             path: policy == .skip ? "" : try knownHosts(), policy: policy)
+        store.yieldsToScheme = policy == .tofu && trust == nil
         if policy == .ask && asker.canAsk {
             store.asker = { asker.confirms($0) }
         }

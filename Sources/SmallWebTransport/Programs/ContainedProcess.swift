@@ -26,10 +26,11 @@ package final class ContainedProcess {
     ///   - environment: Beside PATH, LANG, LC_*, TZ and TMPDIR. Holds no NUL.
     ///   - descriptors: Six, its 0 to 5; -1 is /dev/null. They block, and stay the caller's to
     ///     close, at once: else the other ends of pipes see no end.
+    ///   - executables: What the program is run by, which it can then see; as ``Provenance`` has it.
     /// - Throws: `plugin`, naming the program.
     package init(
         folder: String, words: [String], environment: [String: String],
-        limits: ProgramRequest.Limits, descriptors: [Int32],
+        limits: ProgramRequest.Limits, descriptors: [Int32], executables: [String] = [],
         confinement: Confinement = Confinement()
     ) throws(FetchError) {
         precondition(descriptors.count == Int(SWPROGRAM_DESCRIPTORS) && !words.isEmpty)
@@ -37,8 +38,7 @@ package final class ContainedProcess {
         memoryBytes = limits.memoryBytes
         let search = confinement.searchPath(folder: folder)
         let path = try Self.find(name, folder: folder, search: search)
-        let places = confinement.places(
-            folder: folder, executables: Interpreters.chain(of: path, search: search))
+        let places = confinement.places(folder: folder, executables: [path] + executables)
         do throws(SystemError) {
             temporary = try TemporaryDirectory()
             let all = Self.variables(

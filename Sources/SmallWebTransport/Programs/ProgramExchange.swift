@@ -57,7 +57,7 @@ package struct ProgramExchange: ProgramRunner {
 
     package func run(
         _ program: ProgramRequest, isAnswered: () -> Bool,
-        onOutput: (ProgramOutput) async throws(FetchError) -> Void
+        onOutput: (ProgramOutput) async throws(FetchError) -> Bool
     ) async throws(FetchError) -> ProgramEnding {
         // Its end is an error of the write, like that of a server; see ``ProgramPipe``.
         signal(SIGPIPE, SIG_IGN)
@@ -69,29 +69,32 @@ package struct ProgramExchange: ProgramRunner {
         var silence = silenceEnd(program)
         while true {
             var hasMoved = try await turns.handOut(onOutput)
+            if turns.isEnough { return try await turns.stop(onOutput) }
             try turns.readRequest()
             if try turns.wantsServer(isAnswered: isAnswered()) {
                 turns.channel = try await network.connect(program)
                 hasMoved = true
             }
             let sent = try turns.moveToServer()
-            if !sent.isEmpty { try await network.onSent(sent) }
+            if let sent { try await network.onSent(sent) }
             let received = try turns.moveToProgram()
-            network.onReceived(received)
-            if try turns.moveUpload() || !sent.isEmpty || received > 0 { hasMoved = true }
-            if hasMoved {
-                silence = silenceEnd(program)
-                continue
-            }
+            if let received { network.onReceived(received) }
+            if try turns.moveUpload() || received != nil { hasMoved = true }
+            // Datagrams can always be sent, also to a server that is not there.
+            if hasMoved || sent != nil && !turns.keepsDatagrams { silence = silenceEnd(program) }
+            if hasMoved || sent != nil { continue }
             if let reason = try turns.process.reap() {
                 turns.process.end()
-                repeat { turns.begin() } while try await turns.handOut(onOutput)
+                repeat {
+                    turns.begin()
+                    if turns.isEnough { return try await turns.stop(onOutput) }
+                } while try await turns.handOut(onOutput)
                 return ProgramEnding(reason, server: turns.serverEnding)
             }
             let patience = min(deadline, silence)
             let moment = isAnswered() ? patience : min(patience, turns.dialMoment)
             if await turns.wait(by: moment) == .cancelled { throw .cancelled }
-            // Something may be ready for ever without a byte: empty datagrams.
+            // A turn may be over before anything has moved.
             if Instant.now >= patience { throw .silence(.body) }
         }
     }
@@ -115,10 +118,13 @@ private final class ProgramTurns {
     var channel: (any ProgramChannel)?
     private(set) var serverEnding: StreamEnding?
 
-    /// Bytes on their way: a datagram goes as it came.
-    private var toServer: [UInt8] = []
-    private var toProgram: [UInt8] = []
-    private var toUpload: [UInt8] = []
+    /// Bytes on their way, if there are any. A datagram goes as it came, and may be empty.
+    private var toServer: [UInt8]?
+    private var toProgram: [UInt8]?
+    private var toUpload: [UInt8]?
+    private(set) var keepsDatagrams = false
+    /// Whether nothing more is wanted of the program.
+    private(set) var isEnough = false
     private var piece = [UInt8](repeating: 0, count: 65_536)
     private var isServerTold = false
     /// Whether a paced channel was not asked, since the program had not read all.
@@ -134,7 +140,6 @@ private final class ProgramTurns {
     init(_ program: ProgramRequest, on loop: EventLoop) throws(FetchError) {
         self.loop = loop
         self.program = program
-        var keepsDatagrams = false
         if case .datagrams = program.transport { keepsDatagrams = true }
         var theirs: [Int32] = []
         defer { for end in theirs { close(end) } }
@@ -164,9 +169,10 @@ private final class ProgramTurns {
                 .plugin, .plugin, "no pipe for the program: \(error.sentence)",
                 errnoName: error.name, remedy: error.remedy)
         }
+        let executables = try Provenance.check(folder: program.folder, words: program.words)
         process = try ContainedProcess(
             folder: program.folder, words: program.words, environment: program.environment,
-            limits: program.limits, descriptors: theirs)
+            limits: program.limits, descriptors: theirs, executables: executables)
         do throws(SystemError) {
             try loop.attach(process.endDescriptor)
         } catch {
@@ -176,18 +182,18 @@ private final class ProgramTurns {
 
     private func isOpen(_ pipe: ProgramPipe) -> Bool { !ended.contains(ObjectIdentifier(pipe)) }
 
-    /// - Returns: What is there; empty for nothing.
-    private func read(_ pipe: ProgramPipe) throws(FetchError) -> ArraySlice<UInt8> {
-        guard isOpen(pipe) else { return [] }
+    /// - Returns: What is there; `nil` for nothing.
+    private func read(_ pipe: ProgramPipe) throws(FetchError) -> ArraySlice<UInt8>? {
+        guard isOpen(pipe) else { return nil }
         let read = piece.withUnsafeMutableBytes { buffer in
             Result { () throws(FetchError) in try pipe.receive(into: buffer) }
         }
         switch try read.get() {
         case .bytes(let count): return piece[..<count]
-        case .wouldBlock: return []
+        case .wouldBlock: return nil
         case .ended:
             ended.insert(ObjectIdentifier(pipe))
-            return []
+            return nil
         }
     }
 
@@ -196,26 +202,27 @@ private final class ProgramTurns {
     ///
     /// - Returns: Whether there was anything.
     func handOut(
-        _ onOutput: (ProgramOutput) async throws(FetchError) -> Void
+        _ onOutput: (ProgramOutput) async throws(FetchError) -> Bool
     ) async throws(FetchError) -> Bool {
         var hasMoved = false
-        let said = try read(errors)
-        if !said.isEmpty {
+        func give(_ output: ProgramOutput) async throws(FetchError) {
             hasMoved = true
-            try await onOutput(.diagnostics(said))
+            if try await !onOutput(output) { isEnough = true }
         }
-        let content = Array(try read(body))
-        while true {
-            let told = try read(events)
-            if told.isEmpty { break }
-            hasMoved = true
-            try await onOutput(.events(told))
-        }
-        if !content.isEmpty {
-            hasMoved = true
-            try await onOutput(.body(content[...]))
-        }
+        if let said = try read(errors) { try await give(.diagnostics(said)) }
+        let content = try read(body).map { Array($0) }
+        while !isEnough, let told = try read(events) { try await give(.events(told)) }
+        if let content { try await give(.body(content[...])) }
         return hasMoved
+    }
+
+    /// Hands out the body that the program had written before it was enough, as far as one turn
+    /// goes.
+    func stop(
+        _ onOutput: (ProgramOutput) async throws(FetchError) -> Bool
+    ) async throws(FetchError) -> ProgramEnding {
+        while let content = try read(body) { _ = try await onOutput(.body(content)) }
+        return ProgramEnding(.stopped, server: serverEnding)
     }
 
     /// A new turn: pipes give more bytes again.
@@ -232,43 +239,47 @@ private final class ProgramTurns {
     /// Whether now is the time to dial: the program has written, or has nothing to say first.
     func wantsServer(isAnswered: Bool) throws(FetchError) -> Bool {
         guard channel == nil, program.transport != .none else { return false }
-        if !toServer.isEmpty { return true }
+        if toServer != nil { return true }
         guard !isAnswered, Instant.now >= dialMoment else { return false }
         return try process.reap() == nil
     }
 
     /// What the program writes for its server; without one, to nowhere.
     func readRequest() throws(FetchError) {
-        guard toServer.isEmpty else { return }
-        let bytes = try read(output)
+        guard toServer == nil, let bytes = try read(output) else { return }
         if program.transport != .none { toServer = Array(bytes) }
     }
 
-    /// - Returns: What has gone out.
-    func moveToServer() throws(FetchError) -> [UInt8] {
-        guard let channel else { return [] }
-        var sent: [UInt8] = []
-        while !toServer.isEmpty {
-            let written = toServer.withUnsafeBytes { bytes in
+    /// - Returns: What has gone out; `nil` for nothing.
+    func moveToServer() throws(FetchError) -> [UInt8]? {
+        guard let channel else { return nil }
+        var sent: [UInt8]?
+        while let bytes = toServer {
+            let written = bytes.withUnsafeBytes { bytes in
                 Result { () throws(FetchError) in try channel.send(bytes) }
             }
             guard case .bytes(let count) = try written.get() else { break }
-            sent += toServer.prefix(count)
-            toServer.removeFirst(count)
+            sent = (sent ?? []) + bytes.prefix(count)
+            toServer = rest(of: bytes, after: count)
         }
-        if toServer.isEmpty && !isOpen(output) && !isServerTold {
+        if toServer == nil && !isOpen(output) && !isServerTold {
             isServerTold = true
             channel.endSending()
         }
         return sent
     }
 
-    /// - Returns: How many bytes came from the server.
-    func moveToProgram() throws(FetchError) -> Int {
-        guard let channel else { return 0 }
-        var received = 0
+    /// What is still to go; `nil` when nothing is, not even an empty datagram.
+    private func rest(of bytes: [UInt8], after count: Int) -> [UInt8]? {
+        count < bytes.count ? Array(bytes[count...]) : nil
+    }
+
+    /// - Returns: How many bytes came from the server; `nil` when nothing came.
+    func moveToProgram() throws(FetchError) -> Int? {
+        guard let channel else { return nil }
+        var received: Int?
         isHeldBack = channel.isPaced && input.hasUnread
-        if toProgram.isEmpty && serverEnding == nil && !isHeldBack {
+        if toProgram == nil && serverEnding == nil && !isHeldBack {
             let read = piece.withUnsafeMutableBytes { buffer in
                 Result { () throws(FetchError) in try channel.receive(into: buffer) }
             }
@@ -280,22 +291,24 @@ private final class ProgramTurns {
             case .ended(let how): serverEnding = how
             }
         }
-        try move(&toProgram, to: input, closesAtEnd: serverEnding != nil)
+        // To a program that receives datagrams, an end would be empty ones without end.
+        try move(
+            &toProgram, to: input, closesAtEnd: serverEnding != nil && !keepsDatagrams)
         return received
     }
 
     private func move(
-        _ buffer: inout [UInt8], to pipe: ProgramPipe, closesAtEnd: Bool
+        _ buffer: inout [UInt8]?, to pipe: ProgramPipe, closesAtEnd: Bool
     ) throws(FetchError) {
-        while !buffer.isEmpty {
-            let written = buffer.withUnsafeBytes { bytes in
+        while let bytes = buffer {
+            let written = bytes.withUnsafeBytes { bytes in
                 Result { () throws(FetchError) in try pipe.send(bytes) }
             }
             switch try written.get() {
-            case .bytes(let count): buffer.removeFirst(count)
+            case .bytes(let count): buffer = rest(of: bytes, after: count)
             case .wouldBlock: return
             // It reads no more.
-            case nil: buffer = []
+            case nil: buffer = nil
             }
         }
         if closesAtEnd { pipe.close() }
@@ -305,7 +318,7 @@ private final class ProgramTurns {
     func moveUpload() throws(FetchError) -> Bool {
         guard let pipe = upload, let next = program.upload?.next else { return false }
         var hasMoved = false
-        if toUpload.isEmpty {
+        if toUpload == nil {
             let bytes = try next()
             guard !bytes.isEmpty else {
                 pipe.close()
@@ -315,9 +328,9 @@ private final class ProgramTurns {
             toUpload = bytes
             hasMoved = true
         }
-        let before = toUpload.count
+        let before = toUpload?.count ?? 0
         try move(&toUpload, to: pipe, closesAtEnd: false)
-        return hasMoved || toUpload.count < before
+        return hasMoved || toUpload?.count ?? 0 < before
     }
 
     /// Suspends until a step may do something again.
@@ -326,17 +339,17 @@ private final class ProgramTurns {
             [Interest(descriptor: process.endDescriptor, readiness: .readable)]
         ]
         for pipe in [errors, events, body] where isOpen(pipe) { all.append(pipe.interests()) }
-        if toServer.isEmpty {
+        if toServer == nil {
             if isOpen(output) { all.append(output.interests()) }
         } else if let channel {
             all.append(channel.interests(.writable))
         }
-        if !toProgram.isEmpty {
+        if toProgram != nil {
             all.append(input.interests())
         } else if let channel, serverEnding == nil {
             all.append(channel.interests(.readable))
         }
-        if !toUpload.isEmpty, let upload { all.append(upload.interests()) }
+        if toUpload != nil, let upload { all.append(upload.interests()) }
         // The end of a turn is no edge to wait for, and neither is what the program reads.
         let isTurnOver = all.contains { $0 == nil }
         let moment = isHeldBack ? min(moment, .after(seconds: Self.paceSeconds)) : moment

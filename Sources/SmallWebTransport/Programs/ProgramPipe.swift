@@ -21,7 +21,12 @@ final class ProgramPipe {
         self.number = number
         self.isReader = isReader
         self.keepsDatagrams = keepsDatagrams
-        _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
+        _ = try systemCall { fcntl(number, F_SETFL, O_NONBLOCK) }
+        if keepsDatagrams && isReader {
+            var isOn: Int32 = 1
+            let size = socklen_t(MemoryLayout<Int32>.size)
+            _ = try systemCall { setsockopt(number, SOL_SOCKET, SO_PASSCRED, &isOn, size) }
+        }
         try loop.attach(number)
     }
 
@@ -69,15 +74,15 @@ final class ProgramPipe {
         _ = try systemCall {
             keepsDatagrams
                 ? socketpair(AF_UNIX, swposix_seqpacket_socket, 0, &ends)
-                : pipe(&ends)
+                : swposix_pipe(&ends)
         }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return ends
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.readable) }
         do throws(SystemError) {
+            if keepsDatagrams { return try receiveDatagram(into: buffer) }
             let count = try systemCall {
                 read(number, buffer.baseAddress, buffer.count)
             }
@@ -91,6 +96,31 @@ final class ProgramPipe {
         }
     }
 
+    /// An empty datagram is told from the end by its sender's credentials, which come with each.
+    /// There is room for them alone, so that the system closes descriptors which are passed along.
+    private func receiveDatagram(
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> TransportRead {
+        var piece = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+        let (number, room) = (number, swposix_credentials_room)
+        let read = withUnsafeTemporaryAllocation(byteCount: room, alignment: 8) { control in
+            withUnsafeMutablePointer(to: &piece) { piece in
+                var message = msghdr()
+                message.msg_iov = piece
+                message.msg_iovlen = 1
+                message.msg_control = control.baseAddress
+                message.msg_controllen = room
+                return Result { () throws(SystemError) in
+                    let count = try systemCall { recvmsg(number, &message, 0) }
+                    return (count: count, isDatagram: message.msg_controllen > 0)
+                }
+            }
+        }
+        let (count, isDatagram) = try read.get()
+        turnBytes += count + DatagramSocket.headerBytes
+        return isDatagram ? .bytes(count) : .ended(.endOfFile)
+    }
+
     /// - Returns: `nil` when the program reads no more.
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite? {
         if isClosed { return nil }
@@ -99,7 +129,7 @@ final class ProgramPipe {
             let count = try systemCall {
                 write(number, bytes.baseAddress, bytes.count)
             }
-            turnBytes += count
+            turnBytes += count + (keepsDatagrams ? DatagramSocket.headerBytes : 0)
             return .bytes(count)
         } catch {
             switch error.number {

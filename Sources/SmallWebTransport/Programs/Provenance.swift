@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+package import SmallWebCore
+
+/// Judges what is executed: whatever others can write, they can make run.
+///
+/// Each file, each directory on the way to it and each link must belong to root or the user, and
+/// only its owner may write it. A directory with the sticky bit, as `/tmp`, may be on the way:
+/// others cannot replace what is in it.
+package struct Provenance {
+    /// Files without links that were judged, with what they are.
+    private var judged: [String: mode_t] = [:]
+    private var entries = 0
+    /// The program, what runs it, and so on.
+    private var executables: [String] = []
+
+    /// Most files and directories of a plugin's folder.
+    private static let entriesMax = 10_000
+    /// As the kernel has it, of a path and of first lines that lead to each other.
+    private static let linksMax = 40
+    private static let interpretersMax = 5
+
+    package init() {}
+
+    // MARK: A plugin
+
+    private struct Plugin: Hashable {
+        let folder: String
+        let words: [String]
+        let path: String?
+    }
+
+    private static let known = Locked<[Plugin: [String]]>([:])
+
+    /// Judges a plugin's folder, all that is in it, its program and what its program is run by.
+    ///
+    /// Once in this process: what passes can be changed by root and by the user alone, and what
+    /// these change meanwhile is their own affair.
+    ///
+    /// - Returns: Paths of what is executed: the program, its interpreter, and so on.
+    /// - Throws: `plugin`, naming what is wrong and the command that corrects it.
+    @discardableResult
+    package static func check(folder: String, words: [String]) throws(FetchError) -> [String] {
+        let path = getenv("PATH").map { String(systemName: $0) }
+        let plugin = Plugin(folder: folder, words: words, path: path)
+        if let executables = known.withLock({ $0[plugin] }) { return executables }
+        var judge = Provenance()
+        try judge.judge(
+            folder: folder, words: words,
+            search: Confinement().searchPath(folder: folder).map(\.path))
+        known.withLock { $0[plugin] = judge.executables }
+        return judge.executables
+    }
+
+    /// - Parameters:
+    ///   - folder: Absolute.
+    ///   - words: The program and its arguments.
+    ///   - search: The directories of PATH that the program may use.
+    mutating func judge(
+        folder: String, words: [String], search: [String]
+    ) throws(FetchError) {
+        guard let place = try follow(folder) else { throw Self.missing(folder) }
+        try judgeTree(place)
+        for word in words.dropFirst() where word.hasPrefix("./") || word.hasPrefix("/") {
+            let path = word.hasPrefix("/") ? word : folder + "/" + word
+            guard try follow(path) != nil || word.hasPrefix("/") else { throw Self.missing(path) }
+        }
+        try judge(command: words, in: folder, search)
+    }
+
+    /// Everything in a folder, at any depth: a program may load what is beside it.
+    private mutating func judgeTree(_ folder: String) throws(FetchError) {
+        var (pending, seen) = ([folder], Set<String>())
+        while let directory = pending.popLast() {
+            guard seen.insert(directory).inserted else { continue }
+            guard judged[directory].map({ $0 & 0o022 == 0 }) ?? false else {
+                throw Self.writable(directory)
+            }
+            let number: Int32
+            do throws(SystemError) {
+                number = try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+            } catch {
+                throw Self.failure(directory, error)
+            }
+            let descriptor = Descriptor(owning: number)
+            for name in TemporaryDirectory.names(in: descriptor.borrowed) {
+                entries += 1
+                guard entries <= Self.entriesMax else {
+                    throw FetchError(
+                        .plugin, .plugin,
+                        "\(folder) holds more than \(Self.entriesMax) files, all of which must be"
+                            + " judged before its program runs")
+                }
+                let path = directory + "/" + String(systemName: name)
+                if let place = try follow(path), judged[place].map(Self.isDirectory) ?? false {
+                    pending.append(place)
+                }
+            }
+        }
+    }
+
+    // MARK: Programs
+
+    /// Judges the program that a command runs, and what that is run by.
+    private mutating func judge(
+        command words: [String], in folder: String, _ search: [String], depth: Int = 0
+    ) throws(FetchError) {
+        guard depth <= Self.interpretersMax, let name = words.first,
+            let path = try find(name, in: folder, search), let place = try follow(path)
+        else { return }
+        executables.append(path)
+        if name.hasPrefix("./") || name.hasPrefix("/") {
+            guard judged[place].map(Self.isDirectory) == false, access(place, X_OK) == 0 else {
+                throw FetchError(
+                    .plugin, .plugin, "\(path) cannot be run: it is not an executable file",
+                    errnoName: SystemError(number: EACCES).name, hint: "chmod +x '\(path)'")
+            }
+        }
+        if let line = Self.firstLine(of: place) {
+            try judge(command: line, in: folder, search, depth: depth + 1)
+        } else if place.hasSuffix("/env") || name == "env" || name.hasSuffix("/env") {
+            guard let command = Self.command(ofEnv: words.dropFirst()) else {
+                throw FetchError(
+                    .plugin, .plugin,
+                    "what '\(words.joined(separator: " "))' runs cannot be judged",
+                    hint: "write: env NAME, or the path of the program")
+            }
+            try judge(command: command, in: folder, search, depth: depth + 1)
+        }
+    }
+
+    /// Where a program is, as the runner and `env` find it. Others must not be able to put one of
+    /// its name before it.
+    private mutating func find(
+        _ name: String, in folder: String, _ search: [String]
+    ) throws(FetchError) -> String? {
+        if name.hasPrefix("/") { return name }
+        if name.hasPrefix("./") {
+            let path = folder + name.dropFirst()
+            guard try follow(path) != nil else { throw Self.missing(path) }
+            return path
+        }
+        for place in search {
+            guard let directory = try follow(place), let mode = judged[directory] else { continue }
+            guard mode & 0o022 == 0 else { throw Self.writable(directory) }
+            let path = place + "/" + name
+            guard let file = try follow(path), judged[file].map(Self.isDirectory) == false,
+                access(file, X_OK) == 0
+            else { continue }
+            return path
+        }
+        return nil
+    }
+
+    /// The interpreter of a script and its argument; `nil` for what has none.
+    private static func firstLine(of path: String) -> [String]? {
+        let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard number >= 0 else { return nil }
+        let descriptor = Descriptor(owning: number)
+        // The kernel reads no more.
+        guard let bytes = try? readStart(descriptor.borrowed, count: 256),
+            bytes.starts(with: "#!".utf8)
+        else { return nil }
+        let line = bytes.dropFirst(2).prefix { $0 != ASCII.lineFeed && $0 != 0 }
+        let words = line.split(maxSplits: 1) { $0 == 0x20 || $0 == 0x09 }
+            .map { String(systemBytes: $0) }
+        guard let interpreter = words.first else { return nil }
+        let rest = words.dropFirst().map { String($0.trimmed) }.filter { !$0.isEmpty }
+        let isPath = interpreter.hasPrefix("/") || interpreter.hasPrefix("./")
+        return [isPath ? interpreter : "./" + interpreter] + rest
+    }
+
+    private static func readStart(
+        _ file: Int32, count: Int
+    ) throws(SystemError) -> ArraySlice<UInt8> {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return bytes[..<(try systemCall { read(file, &bytes, bytes.count) })]
+    }
+
+    /// The option of `env` for several words in a first line, which the kernel takes for one.
+    private static let splitting = "-" + "S"
+
+    /// What `env` runs; `nil` for other options than that, and for quotes.
+    static func command(ofEnv arguments: ArraySlice<String>) -> [String]? {
+        var words = Array(arguments)
+        while let word = words.first {
+            words.removeFirst()
+            if word.hasPrefix(splitting) {
+                let isAlone = word == splitting && !words.isEmpty
+                let text = isAlone ? words.removeFirst() : String(word.dropFirst(2))
+                words = text.split(whereSeparator: \.isWhitespace).map(String.init) + words
+            } else if word.hasPrefix("-") || word.hasPrefix("PATH=")
+                || word.contains(where: { "\\'\"$".contains($0) })
+            {
+                return nil
+            } else if !word.contains("=") {
+                return [word] + words
+            }
+        }
+        return nil
+    }
+
+    // MARK: Paths
+
+    /// Judges a path, step by step through all links.
+    ///
+    /// - Returns: Where it leads; `nil` when there is nothing.
+    /// - Throws: `plugin` for what others can write.
+    package mutating func follow(_ path: String) throws(FetchError) -> String? {
+        var (here, rest) = ("", Self.components(path))
+        var links = 0
+        try judge("/")
+        while let name = rest.popLast() {
+            if name == "." { continue }
+            if name == ".." {
+                here = String(here.prefix(upTo: here.lastIndex(of: "/") ?? here.startIndex))
+                continue
+            }
+            let next = here + "/" + name
+            guard let mode = try judge(next, below: here.isEmpty ? "/" : here) else { return nil }
+            guard mode & S_IFMT == S_IFLNK else {
+                here = next
+                continue
+            }
+            links += 1
+            guard links <= Self.linksMax else {
+                throw Self.failure(path, SystemError(number: ELOOP))
+            }
+            let target = Self.target(of: next)
+            if target.hasPrefix("/") { here = "" }
+            rest += Self.components(target)
+        }
+        return here.isEmpty ? "/" : here
+    }
+
+    /// In the order in which they are taken from the end.
+    private static func components(_ path: String) -> [String] {
+        path.split(separator: "/").reversed().map(String.init)
+    }
+
+    private static func target(of link: String) -> String {
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(link, &target, target.count)
+        return String(systemBytes: target[..<max(0, count)].map { UInt8(bitPattern: $0) })
+    }
+
+    /// One file, without what is above it.
+    ///
+    /// - Returns: Its mode; `nil` when it is not there.
+    @discardableResult
+    private mutating func judge(
+        _ path: String, below directory: String = "/"
+    ) throws(FetchError) -> mode_t? {
+        if let mode = judged[path] { return mode }
+        var facts = stat()
+        do throws(SystemError) {
+            _ = try systemCall { lstat(path, &facts) }
+        } catch {
+            guard error.number == ENOENT || error.number == ENOTDIR else {
+                throw Self.failure(path, error)
+            }
+            // Whoever can make it decides what it is.
+            guard judged[directory].map({ $0 & 0o022 == 0 }) ?? true else {
+                throw Self.writable(directory)
+            }
+            return nil
+        }
+        guard Self.owners.contains(facts.st_uid) else {
+            throw FetchError(
+                .plugin, .plugin, "\(path) belongs to another user, who can write it")
+        }
+        let kind = facts.st_mode & S_IFMT
+        let isSticky = kind == S_IFDIR && facts.st_mode & S_ISVTX != 0
+        // What a device gives does not depend on who may write it.
+        if kind != S_IFLNK && kind != S_IFCHR && !isSticky && facts.st_mode & 0o022 != 0 {
+            throw Self.writable(path)
+        }
+        judged[path] = facts.st_mode
+        return facts.st_mode
+    }
+
+    /// Root, the user, and who owns `/`: where a user namespace does not know root, that stands for
+    /// it.
+    private static let owners: Set<uid_t> = {
+        var facts = stat()
+        return stat("/", &facts) == 0 ? [0, getuid(), facts.st_uid] : [0, getuid()]
+    }()
+
+    private static func isDirectory(_ mode: mode_t) -> Bool { mode & S_IFMT == S_IFDIR }
+
+    private static func writable(_ path: String) -> FetchError {
+        FetchError(.plugin, .plugin, "others can write \(path)", hint: "chmod go-w '\(path)'")
+    }
+
+    private static func missing(_ path: String) -> FetchError {
+        failure(path, SystemError(number: ENOENT))
+    }
+
+    private static func failure(_ path: String, _ error: SystemError) -> FetchError {
+        FetchError(.plugin, .plugin, "\(path): \(error.sentence)", errnoName: error.name)
+    }
+}
+
+extension StringProtocol {
+    /// Without spaces and tabs at both ends.
+    fileprivate var trimmed: String {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        let start = drop(while: isBlank)
+        guard let end = start.lastIndex(where: { !isBlank($0) }) else { return "" }
+        return String(start[...end])
+    }
+}
