@@ -60,8 +60,9 @@ static struct ruleset all_rights(int version) {
 }
 
 // A path that cannot be opened is not readable, then.
-static void allow(int ruleset, const char *path, uint64_t rights) {
-    struct beneath rule = {.allowed = rights, .directory = open(path, O_PATH | O_CLOEXEC)};
+static void allow(int ruleset, const char *path, int flags, uint64_t rights) {
+    struct beneath rule = {
+        .allowed = rights, .directory = open(path, flags | O_PATH | O_CLOEXEC)};
     if (rule.directory < 0) return;
     if (syscall(ADD_RULE, ruleset, PATH_BENEATH, &rule, 0) != 0 && errno == EINVAL) {
         // It is not a directory.
@@ -77,8 +78,8 @@ static const char *const own_facts[] = {
     "/proc/self", "/proc/cpuinfo", "/proc/filesystems", "/proc/meminfo", "/proc/stat", "/proc/sys",
     "/proc/uptime", "/proc/version", NULL};
 
-static void allow_reading(int ruleset, const char *const *path) {
-    for (; *path; path++) allow(ruleset, *path, EXECUTE | READ_FILE | READ_DIRECTORY);
+static void allow_reading(int ruleset, const char *const *path, int flags) {
+    for (; *path; path++) allow(ruleset, *path, flags, EXECUTE | READ_FILE | READ_DIRECTORY);
 }
 
 int confine_files(const struct swprogram *program, const struct confinement *confinement) {
@@ -90,14 +91,15 @@ int confine_files(const struct swprogram *program, const struct confinement *con
     int ruleset = (int)syscall(CREATE_RULESET, &all, size, 0);
     if (ruleset < 0) return 0;
     if (confinement->has_view) {
-        allow_reading(ruleset, root);
+        allow_reading(ruleset, root, 0);
     } else {
-        allow_reading(ruleset, view_places);
-        allow_reading(ruleset, program->places);
-        allow_reading(ruleset, confinement->has_proc ? proc : own_facts);
+        allow_reading(ruleset, view_places, 0);
+        // A link stands for itself alone.
+        allow_reading(ruleset, program->places, O_NOFOLLOW);
+        allow_reading(ruleset, confinement->has_proc ? proc : own_facts, 0);
     }
-    allow(ruleset, program->temporary, all.files);
-    allow(ruleset, "/dev/null", all.files & (READ_FILE | WRITE_FILE | TRUNCATE));
+    allow(ruleset, program->temporary, 0, all.files);
+    allow(ruleset, "/dev/null", 0, all.files & (READ_FILE | WRITE_FILE | TRUNCATE));
     int holds = syscall(RESTRICT_SELF, ruleset, 0) == 0;
     close(ruleset);
     return holds ? version : 0;

@@ -209,7 +209,8 @@ static int follow_parent(const struct start *start) {
 }
 
 // Waits for the program, which stays to be reaped, so that its number is not given to another, and
-// lets go of everything else that ends. Returns how it came to its end, or -1 where smallweb wants it.
+// lets go of everything else that ends. Returns how it came to its end, or -1 where smallweb wants
+// it.
 static int wait_for(pid_t program, const struct start *start, int *status) {
     int is_first = start->flags & CLONE_NEWPID, exceeded = 0;
     sigset_t signals;
@@ -222,7 +223,8 @@ static int wait_for(pid_t program, const struct start *start, int *status) {
         int result = waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL);
         if (result != 0 && errno != EINTR) return -1;
         if (ended.si_pid == program) {
-            *status = ended.si_code == CLD_EXITED ? (ended.si_status & 0xFF) << 8 : ended.si_status;
+            int is_exit = ended.si_code == CLD_EXITED;
+            *status = is_exit ? (ended.si_status & 0xFF) << 8 : ended.si_status;
             return SWPROGRAM_ENDED;
         }
         if (ended.si_pid > 0) {

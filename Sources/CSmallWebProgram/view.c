@@ -109,15 +109,16 @@ static int show(struct view *view, const char *path) {
     return status;
 }
 
-// On a system whose /bin is a link into /usr it is one here, too.
-static int show_place(struct view *view, const char *path) {
-    char text[256];
-    if (strchr(path + 1, '/')) return show(view, path);
+// Returns 1 where `path` is a link, which is one in the new root, too.
+static int show_link(struct view *view, const char *path) {
+    char text[PATH_MAX];
     ssize_t length = readlink(path, text, sizeof text - 1);
-    if (length <= 0) return show(view, path);
+    if (length <= 0) return 0;
     text[length] = '\0';
     char *target = inside(view, path);
-    return target ? symlink(text, target) : -1;
+    if (!target) return -1;
+    make_parents(view, target);
+    return symlink(text, target) == 0 ? 1 : -1;
 }
 
 // MARK: The whole
@@ -136,10 +137,12 @@ int view_mount_proc(const char *path, int has_users) {
 }
 
 static int show_all(struct view *view, const struct swprogram *program) {
+    // On many systems /bin and its like are links into /usr.
     for (const char *const *path = view_places; *path; path++)
-        if (show_place(view, *path) != 0) return -1;
+        if ((strchr(*path + 1, '/') || show_link(view, *path) == 0) && show(view, *path) != 0)
+            return -1;
     for (const char *const *path = program->places; *path; path++)
-        if (show(view, *path) != 0) return -1;
+        if (show_link(view, *path) == 0 && show(view, *path) != 0) return -1;
     for (unsigned index = 0; index < sizeof links / sizeof *links; index++) {
         char *target = inside(view, links[index][0]);
         if (!target) return -1;

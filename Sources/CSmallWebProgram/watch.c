@@ -121,7 +121,8 @@ static int list_namespace(void) {
     return 1;
 }
 
-// Fills `listed` with the processes below this one, parents first. Returns whether that is possible.
+// Fills `listed` with the processes below this one, parents first. Returns whether that is
+// possible.
 static int list(int has_proc) {
     static struct listing listing;
     listed_count = 0;

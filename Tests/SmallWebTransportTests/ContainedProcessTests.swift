@@ -235,8 +235,8 @@ struct ContainedProcessTests {
         }
     }
 
-    /// Its folder and what is executed, in few words, and never a folder that has the home directory
-    /// in it.
+    /// Its folder and what is executed, in few words, and never a folder that has the home
+    /// directory in it.
     @Test func namesWhatIsReadable() throws {
         let place = try Trial.Place()
         let confinement = Confinement(home: place.home)

@@ -135,8 +135,7 @@ struct HostileProgram: Sendable, CustomTestStringConvertible {
         perl(
             "eats memory by several processes",
             """
-            for (1..12) { if (!fork) { my $s = 'x' x (20 << 20); print "had it\n"; 1 while sleep 1 } }
-            1 while sleep 1
+            for (1..12) { fork or last } my $s = 'x' x (20 << 20); 1 while sleep 1
             """, nil, "more than the 67108864 bytes", needs: .watch
         ) { $0.memoryBytes = 64 << 20 },
         perl(

@@ -26,7 +26,7 @@ package final class ContainedProcess {
     ///   - environment: Beside PATH, LANG, LC_*, TZ and TMPDIR. Holds no NUL.
     ///   - descriptors: Six, its 0 to 5; -1 is /dev/null. They block, and stay the caller's to
     ///     close, at once: else the other ends of pipes see no end.
-    ///   - executables: What the program is run by, which it can then see; as ``Provenance`` has it.
+    ///   - executables: What the program is run by, and can see therefore; see ``Provenance``.
     /// - Throws: `plugin`, naming the program.
     package init(
         folder: String, words: [String], environment: [String: String],

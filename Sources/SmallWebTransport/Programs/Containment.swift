@@ -175,12 +175,13 @@ package struct Confinement: Sendable, Hashable {
     }()
 
     /// What a program may read beside what every program may: its folder, and the folders of what
-    /// is executed, as they are named and where links lead. The fewest paths that say so.
+    /// is executed. The fewest paths that say so; a link stands for itself alone.
+    ///
+    /// - Parameter executables: As ``Provenance`` has them.
     func places(folder: String, executables: [String]) -> [String] {
-        var wanted = [folder, resolvingLinks(folder)]
-        for path in executables {
-            for name in [path, resolvingLinks(path)] { wanted += Self.surroundings(name, home) }
-        }
+        let wanted =
+            [folder, resolvingLinks(folder)]
+            + executables.flatMap { isDirectory($0) ? [$0] : Self.surroundings($0, home) }
         var places: [String] = []
         for place in wanted where place != "/" {
             if (Self.systemPlaces + places).contains(where: { isBelow(place, $0) }) { continue }
@@ -190,8 +191,8 @@ package struct Confinement: Sendable, Hashable {
         return places
     }
 
-    /// The folder of an executable, and the libraries of one in a folder named `bin`; the file alone
-    /// where the folder has the home directory in it.
+    /// The folder of an executable, and the libraries of one in a folder named `bin`; the file
+    /// alone where the folder has the home directory in it.
     private static func surroundings(_ path: String, _ home: String) -> [String] {
         let folder = directory(of: path)
         if folder == "/" || isBelow(home, folder) { return [path] }
@@ -207,6 +208,12 @@ package struct Confinement: Sendable, Hashable {
         }
         return search.filter { canBeSeen($0.path) && canBeSeen($0.resolved) }.map(\.path)
     }
+}
+
+/// Whether it is one, or a link to one.
+private func isDirectory(_ path: String) -> Bool {
+    var facts = stat()
+    return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFDIR
 }
 
 /// Whether a path is a directory, or below it. Both are absolute.

@@ -11,8 +11,10 @@ package struct Provenance {
     /// Files without links that were judged, with what they are.
     private var judged: [String: mode_t] = [:]
     private var entries = 0
-    /// The program, what runs it, and so on.
+    /// The program, what runs it, and so on: where they are, and the links that lead there.
     private var executables: [String] = []
+    /// Of the path that was followed last, each in a directory without links.
+    private var links: [String] = []
 
     /// Most files and directories of a plugin's folder.
     private static let entriesMax = 10_000
@@ -37,7 +39,8 @@ package struct Provenance {
     /// Once in this process: what passes can be changed by root and by the user alone, and what
     /// these change meanwhile is their own affair.
     ///
-    /// - Returns: Paths of what is executed: the program, its interpreter, and so on.
+    /// - Returns: Paths of what is executed: the program, its interpreter, and so on, and of the
+    ///   links that lead there.
     /// - Throws: `plugin`, naming what is wrong and the command that corrects it.
     @discardableResult
     package static func check(folder: String, words: [String]) throws(FetchError) -> [String] {
@@ -108,7 +111,7 @@ package struct Provenance {
         guard depth <= Self.interpretersMax, let name = words.first,
             let path = try find(name, in: folder, search), let place = try follow(path)
         else { return }
-        executables.append(path)
+        executables += links + [place]
         if name.hasPrefix("./") || name.hasPrefix("/") {
             guard judged[place].map(Self.isDirectory) == false, access(place, X_OK) == 0 else {
                 throw FetchError(
@@ -208,7 +211,7 @@ package struct Provenance {
     /// - Throws: `plugin` for what others can write.
     package mutating func follow(_ path: String) throws(FetchError) -> String? {
         var (here, rest) = ("", Self.components(path))
-        var links = 0
+        links = []
         try judge("/")
         while let name = rest.popLast() {
             if name == "." { continue }
@@ -222,8 +225,8 @@ package struct Provenance {
                 here = next
                 continue
             }
-            links += 1
-            guard links <= Self.linksMax else {
+            links.append(next)
+            guard links.count <= Self.linksMax else {
                 throw Self.failure(path, SystemError(number: ELOOP))
             }
             let target = Self.target(of: next)
