@@ -316,7 +316,7 @@ func shard(_ input: [UInt8]) {
     {
         // A dot at its end, and the form of an IPv6 address, do not make it another place.
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
-        check(place.name.hasPrefix(host.contains(":") ? "[" : name.lowercased()), place.name)
+        check(host.contains(":") || place.name.hasPrefix(name.lowercased()), place.name)
     }
 }
 
