@@ -148,7 +148,8 @@ private func fetchInPieces(
     let whole = fetch(url, query, step: .max, answer)
     for step in [1, 5] {
         let pieced = fetch(url, query, step: step, answer)
-        check(pieced.error == whole.error, "\(String(describing: pieced.error))")
+        // What it says of a server that hangs up depends on what had come before the request.
+        check(pieced.error?.outcome == whole.error?.outcome, "\(String(describing: pieced.error))")
         check(pieced.head == whole.head && pieced.notes == whole.notes, "the head")
         if whole.error == nil {
             check(pieced.items == whole.items, "the items depend on the pieces")
