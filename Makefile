@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 # make            build the release binary          make test     everything that is tested
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
-# make bench      ratios against rivals and a floor  make fuzz     SECONDS=60
+# make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="small git" runs these alone
+# make fuzz-night HOURS=8 JOBS=2: the optimised fuzzers in turns; what they find goes into the corpus
+# make fuzz-coverage  lines of each parser that the corpus reaches
 # make faults     every system call fails once; SECONDS= for a sample
 # make crawl      a million lines of ten thousand hosts
 # make soak       hostile and honest servers for SECONDS=600
@@ -18,6 +20,9 @@ DESTDIR ?=
 SECONDS ?=
 # What bench measures: files of Tests/Benchmark/cases; all of them by default.
 CASES ?=
+# How long fuzz-night takes, and how many fuzzers run at a time.
+HOURS ?= 8
+JOBS ?= 2
 
 SWIFT ?= swift
 BIN := .build/release/smallweb
@@ -29,7 +34,7 @@ STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz faults \
+.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz fuzz-night fuzz-coverage faults \
 	crawl soak loopback pictures web sanitize format lint clean
 
 all: build
@@ -155,7 +160,13 @@ bench: test-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
 
 fuzz: deps
-	Tests/Fuzz/run.sh $(or $(SECONDS),60)
+	Tests/Fuzz/run.py fuzz --seconds $(or $(SECONDS),120) --jobs $(JOBS)
+
+fuzz-night: deps
+	Tests/Fuzz/run.py night --hours $(HOURS) --jobs $(JOBS)
+
+fuzz-coverage: deps
+	Tests/Fuzz/run.py coverage --jobs $(JOBS)
 
 faults: test-deps build loopback
 	python3 Tests/Faults/run.py $(BIN) $(LOOPBACK) $(if $(SECONDS),--seconds $(SECONDS))

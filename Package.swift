@@ -32,6 +32,11 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let plugins = ["External", "Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "Spartan"]
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
+let commandLineDependencies: [Target.Dependency] = [
+    "ExternalPlugin", "SmallWeb", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
+    "SmallWebTransport", "CSmallWebPOSIX",
+]
+
 var targets: [Target] = [
     // C shims: macros, variadics and headers that Swift cannot see. No logic.
     .target(name: "CSmallWebPOSIX"),
@@ -62,12 +67,7 @@ var targets: [Target] = [
             "CSmallWebPOSIX",
         ]),
     .executableTarget(
-        name: "SmallWebCLI",
-        dependencies: [
-            "ExternalPlugin", "SmallWeb", "SmallWebFormats", "SmallWebLibraries",
-            "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX",
-        ],
-        swiftSettings: strict),
+        name: "SmallWebCLI", dependencies: commandLineDependencies, swiftSettings: strict),
 
     // The other end of the wire, for tests, `make demo` and `make bench`.
     .target(
@@ -93,24 +93,32 @@ var targets: [Target] = [
 ]
 targets += plugins.map(plugin)
 
-// `make fuzz` builds everything with the fuzzer's runtime, which brings a `main` of its own.
+var products: [Product] = [.library(name: "SmallWeb", targets: ["SmallWeb"])]
+
+// `make fuzz` builds everything with the fuzzer's runtime, which brings a `main` of its own. An
+// executable cannot be linked into another one, so the command line is a library there.
 if Context.environment["SMALLWEB_FUZZ"] != nil {
+    targets.removeAll { ["SmallWebCLI", "CommandLineTests"].contains($0.name) }
+    targets.append(
+        .target(
+            name: "SmallWebCLI", dependencies: commandLineDependencies, exclude: ["main.swift"],
+            swiftSettings: strict))
     targets.append(
         .executableTarget(
             name: "smallweb-fuzz",
             dependencies: [
                 "SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWeb",
-                "SmallWebTransport",
+                "SmallWebTransport", "SmallWebPlugins", "SmallWebCLI", "SmallWebTestSupport",
+                "CSmallWebTLS",
             ] + pluginTargets,
-            path: "Tests/Fuzz", exclude: ["run.sh"],
+            path: "Tests/Fuzz", exclude: ["run.py", "seeds.py", "corpus", "seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
+} else {
+    products.append(.executable(name: "smallweb", targets: ["SmallWebCLI"]))
 }
 
 let package = Package(
     name: "smallweb",
-    products: [
-        .library(name: "SmallWeb", targets: ["SmallWeb"]),
-        .executable(name: "smallweb", targets: ["SmallWebCLI"]),
-    ],
+    products: products,
     targets: targets,
     swiftLanguageModes: [.v6])

@@ -58,7 +58,9 @@ struct GopherOpening {
                     line.isEmpty || line.elementsEqual([ASCII.carriageReturn])
                     || line.elementsEqual([ASCII.dot])
                     || line.elementsEqual([ASCII.dot, ASCII.carriageReturn])
-                if !isEnd { return .content }
+                // An error is the first line of a text or binary, however its bytes arrive.
+                let isBefore = type.form != .menu && message == nil
+                if !isEnd || isBefore { return .content }
             }
             if lineFeed == nil { break }
         }

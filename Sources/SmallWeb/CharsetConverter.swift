@@ -54,9 +54,26 @@ package final class CharsetConverter {
         return output
     }
 
+    /// What is left when nothing more comes: a character that waited for an accent to follow it, as
+    /// in windows-1258. One that is cut off becomes U+FFFD.
+    package func finish() -> [UInt8] {
+        var piece = [CChar](repeating: 0, count: 64)
+        let written = piece.withUnsafeMutableBufferPointer { room in
+            var to = room.baseAddress
+            var free = room.count
+            _ = iconv(descriptor, nil, nil, &to, &free)
+            return room.count - free
+        }
+        let isCutOff = !carry.isEmpty
+        carry = []
+        return piece.prefix(written).map { UInt8(bitPattern: $0) }
+            + (isCutOff ? Array("\u{FFFD}".utf8) : [])
+    }
+
     /// Converts a whole text; `nil` when it is not in the charset.
     package func convertAll(_ bytes: [UInt8]) -> [UInt8]? {
         let text = convert(bytes[...])
-        return carry.isEmpty && !hasReplaced ? text : nil
+        guard carry.isEmpty && !hasReplaced else { return nil }
+        return text + finish()
     }
 }

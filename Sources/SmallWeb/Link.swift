@@ -132,7 +132,10 @@ package struct LinkReader {
     }
 
     /// The last line's, when no line feed ended it.
-    package mutating func finish() -> Link? { gemtext?.finish().flatMap(link) }
+    package mutating func finish() -> Link? {
+        if let charset { _ = gemtext?.add(charset.finish()[...]) }
+        return gemtext?.finish().flatMap(link)
+    }
 
     private func link(_ line: GemtextLine) -> Link? {
         switch line.kind {

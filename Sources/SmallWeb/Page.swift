@@ -39,7 +39,8 @@ public struct Page: Sendable {
     /// It may hold control characters.
     public var text: String {
         let charset = mediaType?.charset.flatMap(CharsetConverter.init(from:))
-        return String(decoding: charset?.convert(body[...]) ?? body, as: UTF8.self)
+        let text = charset.map { $0.convert(body[...]) + $0.finish() }
+        return String(decoding: text ?? body, as: UTF8.self)
     }
 
     /// Where the page leads: the links of gemtext, and of the lines of a menu those that are links.

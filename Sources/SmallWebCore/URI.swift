@@ -120,7 +120,11 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         let authority = rest.prefix { !"/?#".utf8.contains($0) }
         let end = authority.lastIndex(of: UInt8(ascii: "@"))
         // A port, and the @ is one of the path.
-        if end == nil && authority[secret...].dropFirst().allSatisfy(ASCII.isDigit) { return text }
+        if end == nil, secret < authority.endIndex,
+            authority[secret...].dropFirst().allSatisfy(ASCII.isDigit)
+        {
+            return text
+        }
         return secret < end ?? at ? text[...secret] + "***" + text[(end ?? at)...] : text
     }
 

@@ -360,6 +360,17 @@ import Testing
         #expect(try terminal(30).run(["get", url]).text.contains("na\u{EF}"))
     }
 
+    /// In windows-1258 an accent may follow a letter, which therefore waits for more.
+    @Test func theLastLetterOfAPageIsShown() throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write(Array("20 text/gemini; charset=windows-1258\r\n=> /a na".utf8))
+        }
+        let url = "gemini://127.0.0.1:\(server.port)/"
+        #expect(try smallweb.run(["links", url]).text.hasSuffix("/a\tna\n"))
+        #expect(try terminal(30).run(["get", url]).text.contains("na"))
+    }
+
     // MARK: The pager
 
     @Test func thePagerGetsThePage() throws {

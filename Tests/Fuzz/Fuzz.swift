@@ -43,17 +43,22 @@ private let target: @Sendable ([UInt8]) -> Void = {
 }()
 
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
-    "bindings": bindings, "delta": delta, "finger": finger, "gemini-header": geminiHeader,
-    "gemtext": gemtext, "json": json, "wrap": wrap,
-    "gemini-request": geminiRequest, "git-address": gitAddress, "git-fetch": gitFetch,
+    "arguments": arguments, "base64": base64, "bindings": bindings, "bookmarks": bookmarks,
+    "certificate": certificate, "charset": charset, "configuration": configuration,
+    "content-reader": contentReader, "delta": delta, "exchange": exchange, "finger": finger,
+    "gemini-header": geminiHeader, "gemini-request": geminiRequest, "gemtext": gemtext,
+    "git-address": gitAddress, "git-conversation": gitConversation, "git-fetch": gitFetch,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
-    "gopher-opening": gopherOpening, "gopher-text": gopherText, "known-hosts": knownHosts,
-    "line-framer": lineFramer, "http-date": httpDate, "manifest": manifest,
-    "media-type": mediaType, "pack": pack, "pack-deltas": packDeltas, "pkt-line": pktLine,
-    "program-events": programEvents, "proxy": proxy, "ref-pattern": refPattern,
-    "reference": reference, "spartan-header": spartanHeader, "spartan-request": spartanRequest,
-    "tar": tar, "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat,
-    "uri": uri,
+    "gopher-opening": gopherOpening, "gopher-text": gopherText, "history": history,
+    "http-date": httpDate, "http-reply": httpReply, "json": json, "known-hosts": knownHosts,
+    "ledger": ledger, "line-framer": lineFramer, "links": links, "list": list,
+    "manifest": manifest, "media-type": mediaType, "order": order, "pack": pack,
+    "pack-deltas": packDeltas, "pkt-line": pktLine, "program-events": programEvents,
+    "proxy": proxy, "proxy-settings": proxySettings, "ref-pattern": refPattern,
+    "reference": reference, "shard": shard, "spartan-header": spartanHeader,
+    "spartan-request": spartanRequest, "store-file": storeFile, "tar": tar,
+    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
+    "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
 ]
 
 /// A promise: holds in release builds too.
@@ -62,9 +67,17 @@ func check(_ promise: Bool, _ message: String) {
 }
 
 private func uri(_ input: [UInt8]) {
-    guard let text = String(validating: input, as: UTF8.self),
-        let uri = try? URI(parsing: text)
-    else { return }
+    guard let text = String(validating: input, as: UTF8.self) else { return }
+    let shown = URI.display(text)
+    // A byte may become %XX.
+    check(shown.utf8.count <= 3 * text.utf8.count + 3, "\(shown) has more")
+    guard let uri = try? URI(parsing: text) else { return }
+    let secret = uri.userinfo?.split(separator: ":", maxSplits: 1).dropFirst().first ?? ""
+    let isElsewhere =
+        uri.description.split(separator: secret, omittingEmptySubsequences: false)
+        .count > 2
+    let isShown = shown.contains(":\(secret)@")
+    check(secret.utf8.count < 4 || !isShown || isElsewhere, "\(shown) has the password")
     let again = try? URI(parsing: uri.description)
     check(again == uri, "\(uri) reads differently the second time: \(String(describing: again))")
     check(uri.description.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "\(uri) holds a control")
@@ -219,6 +232,11 @@ private func gopherOpening(_ input: [UInt8]) {
     let whole = verdict(reply.isEmpty ? [] : [reply[...]])
     check(whole != nil, "no verdict at the end")
     check(whole == verdict(Pieces(of: reply).pieces), "the verdict depends on the pieces")
+    var opening = GopherOpening(type: type)
+    opening.add(reply[...])
+    if opening.isTerminated {
+        check(reply.contains(ASCII.dot), "an end without a dot")
+    }
 }
 
 private func gopherText(_ input: [UInt8]) {
@@ -247,13 +265,38 @@ private func knownHosts(_ input: [UInt8]) {
     check(hosts.bytes.starts(with: input) || input.isEmpty, "reading alone changes it")
     check(KnownHosts(parsing: hosts.bytes) == hosts, "reads differently the second time")
     let pins = hosts.pins
-    guard let place = pins.first?.place else { return }
+    // What is not UTF-8 in a name is no host's.
+    guard let place = pins.first?.place, !place.contains("\u{FFFD}") else { return }
     let others = pins.filter { $0.place != place }
     check(hosts.pins(of: place) + others == pins.filter { $0.place == place } + others, "lost one")
-    check(hosts.remove(place) == pins.count - others.count, "removed another number")
+    // Lines about the place that cannot be read go, too.
+    let count = hosts.lines(of: place).count
+    check(count >= pins.count - others.count, "a pin in no line")
+    check(hosts.remove(place) == count, "removed another number")
     check(hosts.pins == others, "removed another")
     hosts.add(pins[0])
     check(hosts.pins == others + [pins[0]], "is written differently")
+    var next = pins[0]
+    next.last = 1_795_299_433
+    next.days += 1
+    let old = hosts.pins.filter { $0 == pins[0] }
+    hosts.apply(.replace(pins[0], by: next))
+    check(hosts.pins.filter { $0 == next }.count >= old.count, "is not replaced")
+    check(hosts.pins.count == others.count + 1, "another number")
+    var index = PlaceIndex()
+    index.add(hosts.bytes, from: 0)
+    let found = hosts.lines(of: next.place, by: index)
+    check(found.map(\.pin) == hosts.lines(of: next.place).map(\.pin), "the index is another")
+    check(found.map(\.number) == hosts.lines(of: next.place).map(\.number), "other lines")
+    if let range = hosts.room(for: pins[0], over: next, by: index) {
+        let count = hosts.bytes.count
+        hosts.overwrite(range, with: pins[0])
+        check(hosts.pins == others + [pins[0]], "another pin is written over")
+        check(hosts.bytes.count == count, "it grows")
+    }
+    let bytes = hosts.bytes
+    hosts.append(parsing: Array("# end".utf8))
+    check(hosts.bytes == bytes + Array("# end\n".utf8), "is added differently")
 }
 
 /// The first byte says whose store it is; hashes, which no fuzzer finds, have signs of their own.
@@ -306,13 +349,28 @@ private func bindings(_ input: [UInt8]) {
     check(
         Bindings(parsing: bindings.bytes, registry: registry) == bindings,
         "reads differently the second time")
+    checkBinding(bindings)
     let formats = IdentityFormat.allCases
     let format = formats[Int(first) % formats.count]
     for found in format.identities(inText: text, directory: "d") {
-        let name = found.freeName(["a"])
+        let name = found.freeName(["a", "me", "h"])
         check(Bindings.isName(name), "\(name) is no name")
         check(!name.utf8.contains(ASCII.slash), "\(name) leads elsewhere")
     }
+}
+
+private func checkBinding(_ before: Bindings) {
+    var bindings = before
+    guard let scope = try? Identities.Scope("gemini://h.test/a", in: registry),
+        let uri = try? URI(parsing: "gemini://h.test/a/b")
+    else { fatalError("a scope") }
+    bindings.add("new", scope)
+    check(bindings.scopes(of: "new").contains(scope), "it is not added")
+    check(bindings.name(for: uri) != nil, "nothing is bound")
+    bindings.remove("new", scope: scope)
+    check(!bindings.scopes(of: "new").contains(scope), "it is not removed")
+    bindings.remove("new", scope: nil)
+    check(bindings.scopes(of: "new").isEmpty, "it is not removed")
 }
 
 private func terminalText(_ input: [UInt8]) {

@@ -156,7 +156,7 @@ func pack(_ input: [UInt8]) {
     }
 }
 
-private func sealed(_ entries: [UInt8], count: UInt8) -> [UInt8] {
+func sealed(_ entries: [UInt8], count: UInt8) -> [UInt8] {
     let pack = Array("PACK".utf8) + [0, 0, 0, 2, 0, 0, 0, count] + entries
     guard let digest = try? Digest(.sha1) else { fatalError("no SHA-1") }
     digest.update(pack[...])
@@ -177,7 +177,7 @@ func packDeltas(_ input: [UInt8]) {
     check(whole.contents.sorted(by: order) == expected.sorted(by: order), "other objects")
 }
 
-private struct PackPlan {
+struct PackPlan {
     enum Entry {
         case blob([UInt8])
         /// To an entry before it, by its index.
@@ -289,15 +289,15 @@ private struct PackPlan {
     }
 
     /// A zlib stream of one block that is not compressed.
-    private static func stored(_ content: [UInt8]) -> [UInt8] {
-        let count = UInt8(content.count)
+    static func stored(_ content: [UInt8]) -> [UInt8] {
+        let (count, more) = (UInt8(content.count & 0xFF), UInt8(content.count >> 8))
         var low = 1
         var high = 0
         for byte in content {
             low = (low + Int(byte)) % 65_521
             high = (high + low) % 65_521
         }
-        return [0x78, 1, 1, count, 0, ~count, 0xFF] + content
+        return [0x78, 1, 1, count, more, ~count, ~more] + content
             + [UInt8(high >> 8), UInt8(high & 0xFF), UInt8(low >> 8), UInt8(low & 0xFF)]
     }
 }

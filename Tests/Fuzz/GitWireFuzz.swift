@@ -38,14 +38,14 @@ func gitAddress(_ input: [UInt8]) {
 
 /// Packets between bytes that no text has; an empty one is a flush, and what is `\u{1}` a delim.
 /// Other such bytes stand for words that no fuzzer would find.
-private func packets(_ input: ArraySlice<UInt8>) -> [PktLine] {
+func packets(_ input: ArraySlice<UInt8>) -> [PktLine] {
     input.split(separator: 0xFE, omittingEmptySubsequences: false).map { bytes in
         let payload = bytes.flatMap { words[$0].map { Array($0.utf8) } ?? [$0] }
         return payload.isEmpty ? .flush : payload == [1] ? .delim : .data(payload[...])
     }
 }
 
-private let words: [UInt8: String] = [
+let words: [UInt8: String] = [
     0xF8: "version 2", 0xF9: "symref=HEAD:", 0xFA: "peeled:", 0xFB: "symref-target:",
     0xFC: String(repeating: "1a", count: 20), 0xFD: String(repeating: "2B", count: 32),
     0xF7: "object-format=sha256", 0xF6: "packfile\n", 0xF5: "NAK",

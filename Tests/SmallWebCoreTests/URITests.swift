@@ -24,6 +24,7 @@ internal import Testing
         ("http://joe:se/cr?et@h/", "http://joe:***@h/"),
         ("http://joe:se cr\u{E9}t@h/", "http://joe:***@h/"),
         ("http://joe@h:x/", "http://joe@h:x/"), ("a@b c", "a@b c"), ("://:@", "://:***@"),
+        ("a&b://x/y:z@w", "a&b://x/y:***@w"),
     ])
     func showsAURLWithoutItsPassword(_ text: String, _ shown: String) {
         #expect(URI.display(text) == shown)

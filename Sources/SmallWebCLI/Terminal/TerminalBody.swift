@@ -84,7 +84,10 @@ final class TerminalBody: Output {
     }
 
     private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        let text = charset.map { $0.convert(bytes)[...] } ?? bytes
+        try show(charset.map { $0.convert(bytes)[...] } ?? bytes)
+    }
+
+    private func show(_ text: ArraySlice<UInt8>) throws(FetchError) {
         switch form {
         case .gemtext(var reader):
             // Taken out while it changes, so that it is not copied.
@@ -96,7 +99,7 @@ final class TerminalBody: Output {
             if !shown.isEmpty { try target.write(shown) }
         case .menu, nil: break
         case .text: try target.write(filter.filter(text)[...])
-        case .bytes: try target.write(bytes)
+        case .bytes: try target.write(text)
         case .reading: try wrap(filter.filter(text))
         }
     }
@@ -114,6 +117,7 @@ final class TerminalBody: Output {
     /// Delivers what was held back, and a line end if the text has none.
     func finish(_ ending: Ending) throws(FetchError) {
         defer { page?.targets = view.targets }
+        if let charset { try show(charset.finish()[...]) }
         switch form {
         case .gemtext(var reader):
             if let line = reader.finish() { try target.write(view.lines(of: line)) }

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""What the fuzzers begin with: the fixtures of all plugins, and inputs made by hand."""
+import functools
+import glob
+import io
+import os
+import re
+import subprocess
+import tarfile
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
+
+# What parses bytes of others, and files and words of the user: `run.py coverage` says how much of
+# each the corpus reaches.
+PARSERS = """
+Plugins/External/Manifest.swift Plugins/External/ProgramEvents.swift
+Plugins/Finger/FingerPlugin.swift
+Plugins/Gemini/GeminiHeader.swift Plugins/Gemini/GeminiPlugin.swift
+Plugins/Gemini/TitanHandler.swift
+Plugins/Git/Advertisement.swift Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift
+Plugins/Git/GitAddress.swift Plugins/Git/GitCommand.swift Plugins/Git/GitConversation.swift
+Plugins/Git/GitPlugin.swift Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift
+Plugins/Git/PackReader.swift Plugins/Git/PackStore.swift Plugins/Git/PktLine.swift
+Plugins/Git/RefList.swift Plugins/Git/Sideband.swift Plugins/Git/Tree.swift
+Plugins/Gopher/GopherAddress.swift Plugins/Gopher/GopherItemType.swift
+Plugins/Gopher/GopherMenu.swift Plugins/Gopher/GopherOpening.swift
+Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
+Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift
+Plugins/Nex/NexPlugin.swift
+Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
+Sources/SmallWeb/Bindings.swift Sources/SmallWeb/CharsetConverter.swift
+Sources/SmallWeb/IdentityFormat.swift Sources/SmallWeb/KnownHosts.swift Sources/SmallWeb/Link.swift
+Sources/SmallWeb/TrustFormat.swift
+Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
+Sources/SmallWebCLI/Options/OptionValue.swift
+Sources/SmallWebCLI/Output/WriteOut.swift
+Sources/SmallWebCLI/Run/Ledger.swift Sources/SmallWebCLI/Run/Order.swift
+Sources/SmallWebCLI/Run/OrderSource.swift Sources/SmallWebCLI/Run/Shard.swift
+Sources/SmallWebCLI/UserFiles/Bookmarks.swift Sources/SmallWebCLI/UserFiles/History.swift
+Sources/SmallWebCore/Base64.swift Sources/SmallWebCore/HTTPClient.swift
+Sources/SmallWebCore/LineFramer.swift Sources/SmallWebCore/MediaType.swift
+Sources/SmallWebCore/PercentEncoding.swift Sources/SmallWebCore/TerminalText.swift
+Sources/SmallWebCore/URI+Reference.swift Sources/SmallWebCore/URI.swift
+Sources/SmallWebFormats/DisplayWidth.swift Sources/SmallWebFormats/Gemtext.swift
+Sources/SmallWebFormats/JSONValue.swift Sources/SmallWebFormats/TarArchive.swift
+Sources/SmallWebFormats/WireCase.swift
+Sources/SmallWebLibraries/Inflater.swift
+Sources/SmallWebTransport/CertificateReader.swift
+Sources/SmallWebTransport/ContentDecoder.swift
+Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift
+Sources/SmallWebTransport/Proxies/ProxyConversation.swift
+Sources/SmallWebTransport/Proxies/ProxySettings.swift
+""".split()
+
+# The order of `handlers` in ExchangeFuzz.swift.
+HANDLERS = ['gemini', 'gopher', 'spartan', 'finger', 'nex', 'titan']
+
+
+def escape(data):
+    text = data.decode('latin-1').encode('unicode_escape').decode('ascii')
+    return re.sub(r'((?:^|[^\\])(?:\\\\)*)((?:\\x00)+)(?![0-7])',
+                  lambda found: found[1] + found[2].replace('\\x00', '\\0'), text)
+
+
+def lines(path):
+    """The inputs of a file: one a line, with Python's escapes of bytes."""
+    with open(path, encoding='ascii') as file:
+        return [line.rstrip('\n').encode().decode('unicode_escape').encode('latin-1')
+                for line in file]
+
+
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def wires():
+    names = ['Tests/PluginTests/Fixtures/*/*.wire', 'Plugins/*/fixtures/*.wire',
+             'docs/examples/plugins/*/fixtures/*.wire']
+    return sorted(path for name in names for path in glob.glob(os.path.join(ROOT, name)))
+
+
+class Wire:
+    """As much of a fixture as seeds are made of."""
+
+    def __init__(self, path):
+        self.folder = os.path.basename(os.path.dirname(path))
+        self.text = read(path)
+        self.url, self.replies, self.asked = b'', [], True
+        for line in self.text.split(b'\n'):
+            word, _, value = line.partition(b' ')
+            value = value.lstrip(b' ')
+            if word == b'url':
+                self.url = value
+            elif word == b'>':
+                self.asked = True
+            elif word == b'<':
+                if self.asked:
+                    self.replies.append(b'')
+                self.asked = False
+                self.replies[-1] += re.sub(
+                    rb'\\(x[0-9A-Fa-f]{2}|.)', Wire.unescape, value, flags=re.S)
+
+    @staticmethod
+    def unescape(match):
+        word = match.group(1)
+        if word[:1] == b'x' and len(word) == 3:
+            return bytes([int(word[1:], 16)])
+        return {b'r': b'\r', b'n': b'\n', b't': b'\t'}.get(word, word)
+
+    @property
+    def path(self):
+        """Behind the authority."""
+        return self.url.partition(b'://')[2].partition(b'/')[2]
+
+
+@functools.cache
+def all_wires():
+    return [Wire(path) for path in wires()]
+
+
+@functools.cache
+def shared():
+    """For all targets: replies and URLs, each once."""
+    found = {reply for wire in all_wires() for reply in wire.replies}
+    found |= {wire.url for wire in all_wires()}
+    return sorted(data for data in found if len(data) <= 4096)
+
+
+def by_hand(target):
+    path = os.path.join(ROOT, 'Tests/Fuzz/seeds', target)
+    return lines(path) if os.path.exists(path) else []
+
+
+def of_fixtures(target):
+    """What is made of fixtures and documents for one target."""
+    makers = {
+        'wire-case': wire_cases, 'exchange': exchanges, 'git-conversation': git_conversations,
+        'manifest': manifests, 'program-events': events, 'tar': archives, 'order': orders,
+        'arguments': arguments, 'configuration': configurations, 'certificate': certificates,
+        'http-reply': http_replies,
+    }
+    return makers[target]() if target in makers else []
+
+
+def wire_cases():
+    return [wire.text for wire in all_wires()]
+
+
+def exchanges():
+    found = []
+    for wire in all_wires():
+        scheme = wire.url.partition(b'://')[0].decode()
+        name = scheme.rstrip('s') if scheme == 'gophers' else scheme
+        if name not in HANDLERS:
+            continue
+        flags = HANDLERS.index(name) | (8 if scheme != name else 0)
+        reply = b''.join(wire.replies)
+        flags |= 128 if name == 'titan' else 0
+        found += [bytes([flags | more]) + wire.path + b'\n' + reply for more in (0, 16, 32, 64)]
+    return [data for data in found if len(data) <= 4096]
+
+
+def git_conversations():
+    return [b'\0' + b'/' + wire.path.partition(b'/')[2] + b'\n'
+            + b'\xff'.join(b'\1' + reply for reply in wire.replies)
+            for wire in all_wires() if wire.folder == 'git']
+
+
+def manifests():
+    names = ['Plugins/*/plugin.json', 'docs/examples/plugins/*/plugin.json']
+    return [read(path) for name in names for path in glob.glob(os.path.join(ROOT, name))]
+
+
+def events():
+    found = [re.sub(rb'(?m)^    (?=\{"type":)', b'', read(os.path.join(ROOT, 'docs/plugins.md')))]
+    found[0] = b''.join(line + b'\n' for line in found[0].split(b'\n')
+                        if line.startswith(b'{"type":'))
+    for wire in all_wires():
+        text = re.sub(rb'(?m)^= *\{"event":', b'{"type":', wire.text)
+        text = text.replace(b'"completeness":"complete"', b'"complete":true')
+        text = text.replace(b'"target":', b'"redirect":')
+        found.append(b''.join(line + b'\n' for line in text.split(b'\n')
+                              if line.startswith(b'{"type":') and b'"body"' not in line))
+    return [data for data in found if data]
+
+
+def archives():
+    """As POSIX, GNU and their long names have it."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'a')
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('a')
+        for form in ('ustar', 'gnu', 'pax'):
+            name = '0' * 90 if form == 'ustar' else 'd/' + '0' * 119 + '1'
+            found.append(subprocess.run(
+                ['tar', f'--format={form}', '--mtime=@0', '--owner=0', '--group=0',
+                 f'--transform=s,.*,{name},', '-b1', '-cf', '-', '-C', folder, 'a'],
+                stdout=subprocess.PIPE, check=True).stdout)
+    return found + hostile_archives()
+
+
+def hostile_archives():
+    kinds = [('../a', tarfile.REGTYPE, {}), ('a', tarfile.SYMTYPE, {}), ('a', tarfile.FIFOTYPE, {}),
+             ('a/b', tarfile.REGTYPE, {}), ('a', tarfile.DIRTYPE, {}), ('a', tarfile.REGTYPE, {}),
+             ('b' * 60 + '/' + 'c' * 90, tarfile.REGTYPE, {}), ('g', b'g', {}),
+             ('x', tarfile.REGTYPE, {'path': 'd/e'}), ('x', tarfile.REGTYPE, {'size': '9x'})]
+    groups = [[kind] for kind in kinds] + [[kinds[4], kinds[4]], [kinds[5], kinds[5]],
+                                           [kinds[4], kinds[3], kinds[4]], [kinds[5], kinds[3]]]
+    groups.append([(str(number), tarfile.REGTYPE, {}) for number in range(8)])
+    found = []
+    for group in groups:
+        for form in (tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT):
+            file = io.BytesIO()
+            with tarfile.open(fileobj=file, mode='w', format=form) as archive:
+                for name, kind, headers in group:
+                    info = tarfile.TarInfo(name)
+                    info.type, info.pax_headers = kind, headers
+                    archive.addfile(info)
+            found.append(file.getvalue()[:512 * 8].rstrip(b'\0') + b'\0')
+    return [data + bytes(-len(data) % 512) for data in found]
+
+
+def orders():
+    """The requests of the manual."""
+    text = read(os.path.join(ROOT, 'docs/json.md'))
+    return re.findall(rb'(?m)^ *(\{"url".*\}) *$', text)
+
+
+def options():
+    """All that the manual has: the long name, and what its value is called."""
+    pages = sorted(glob.glob(os.path.join(ROOT, 'man/*.[157]')))
+    text = b''.join(read(path) for path in pages).decode().replace('\\-', '-')
+    return sorted(set(re.findall(r'--([a-z0-9][a-z0-9-]+)', text)))
+
+
+VALUES = ['1', '1.5', '2k', 'true', 'gemini', 'socks5://h:1', 'ab' * 32, 'none', '1/3', 'a=b']
+
+
+def arguments():
+    found = [f'--{name}'.encode() for name in options()]
+    found += [f'--{name}={value}'.encode() for name in options() for value in VALUES]
+    return found + [b'--data\0x\0-k\0gemini://h/\0--\0-x', b'-sS', b'-o\0f', b'-of', b'--no-color']
+
+
+def configurations():
+    found = [f'{name} = {value}\n'.encode() for name in options() for value in VALUES]
+    return found + [b'[scheme gemini]\nmax-time = 5\n[host *.example.test]\ninsecure\n',
+                    b'# comment\n\nmax-time = "5"\nretry=2\n[host h]\nretry = 3\n']
+
+
+CERTIFICATES = [
+    ['-newkey', 'rsa:1024', '-sha1'], ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
+    ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:secp192k1'],
+    ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-521'], ['-newkey', 'ed25519'],
+    ['-newkey', 'rsa:2048', '-addext', 'nsComment=x'], ['-newkey', 'rsa:512', '-md5'],
+]
+
+
+@functools.cache
+def certificates():
+    """Of each kind of key; what this OpenSSL does not make is left out."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for words in CERTIFICATES:
+            result = subprocess.run(
+                ['openssl', 'req', '-x509', '-nodes', '-days', '3650', '-subj', '/CN=h.test/O=\tx',
+                 '-keyout', folder + '/key', '-outform', 'DER', '-addext',
+                 'subjectAltName=DNS:h.test,IP:192.0.2.1,IP:2001:db8::1,email:a@h.test'] + words,
+                capture_output=True, check=False)
+            if result.returncode == 0:
+                found.append(result.stdout)
+    return found
+
+
+def http_replies():
+    import gzip
+    body = gzip.compress(b'hello' * 20, mtime=0)
+    header = b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Range: bytes 0-4/9\r\n\r\n'
+    return [header + body, header + body + body, header.replace(b'gzip', b'br') + b'x',
+            b'HTTP/2 404 \nX-A:b\nbad\n: y\n\nbody', header.replace(b'0-4/9', b'0-4/*')]
