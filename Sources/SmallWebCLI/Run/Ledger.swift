@@ -70,11 +70,12 @@ final class Ledger {
         } catch {
             throw Self.failure("cannot open", path, error)
         }
+        // /dev/null is for all processes at a time.
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
         if flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK {
             throw FetchError(.write, .output, "another process is using the ledger \(path)")
         }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
         Self.own.withLock { $0 = FileIdentity(status) }
         try cutTornLine(size: Int(status.st_size))
         try read()

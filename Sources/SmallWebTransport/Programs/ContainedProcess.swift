@@ -38,7 +38,8 @@ package final class ContainedProcess {
         memoryBytes = limits.memoryBytes
         let search = confinement.searchPath(folder: folder)
         let path = try Self.find(name, folder: folder, search: search)
-        let places = confinement.places(folder: folder, executables: [path] + executables)
+        let places = confinement.places(
+            folder: folder, executables: [path] + executables, arguments: Array(words.dropFirst()))
         do throws(SystemError) {
             temporary = try TemporaryDirectory()
             let all = Self.variables(

@@ -177,10 +177,15 @@ package struct Confinement: Sendable, Hashable {
     /// What a program may read beside what every program may: its folder, and the folders of what
     /// is executed. The fewest paths that say so; a link stands for itself alone.
     ///
-    /// - Parameter executables: As ``Provenance`` has them.
-    func places(folder: String, executables: [String]) -> [String] {
+    /// - Parameters:
+    ///   - executables: As ``Provenance`` has them.
+    ///   - arguments: Of those that are absolute, files outside of the home directory can be read.
+    func places(folder: String, executables: [String], arguments: [String] = []) -> [String] {
+        let files = arguments.filter { path in
+            path.hasPrefix("/") && !isBelow(resolvingLinks(path), home) && !isDirectory(path)
+        }
         let wanted =
-            [folder, resolvingLinks(folder)]
+            [folder, resolvingLinks(folder)] + files
             + executables.flatMap { isDirectory($0) ? [$0] : Self.surroundings($0, home) }
         var places: [String] = []
         for place in wanted where place != "/" {
