@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One smallweb process, as the co-process of a program, against honest and hostile servers for
-minutes: its descriptors and its memory must not grow.
+"""One smallweb process, as the co-process of a program, against honest and hostile servers, proxies
+and plugins for minutes: its descriptors and its memory must not grow.
 
 usage: soak.py SMALLWEB SMALLWEB-LOOPBACK [SECONDS]
 
@@ -24,6 +24,8 @@ import threading
 import time
 
 import hostile
+import programs
+import proxies
 from servers import Loopback, certificate, tls_context
 
 AT_ONCE = 16
@@ -74,12 +76,12 @@ def rude_urls(place):
 
 
 class CoProcess:
-    def __init__(self, home):
+    def __init__(self, home, options):
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": home,
                        "TMPDIR": home}
         self.process = subprocess.Popen(
             [smallweb, "get", "-s", "--json", "-j", str(AT_ONCE), "--per-host", str(AT_ONCE),
-             "--max-filesize", "256K", "--max-redirs", "5", "-"],
+             "--max-filesize", "256K", "--max-redirs", "5", *options, "-"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.records = queue.Queue()
         self.id = 0
@@ -107,11 +109,21 @@ class CoProcess:
 
 
 class Soak:
-    def __init__(self, place, tls):
-        self.honest = honest_urls(place)
-        self.hostile = {**hostile.start(tls), **rude_urls(place)}
+    def __init__(self, places, tls, work):
+        """`places` are three of our own: one met directly, two through proxies."""
+        lines, rude_proxies = proxies.start(places[1:])
+        config = os.path.join(work, "config")
+        with open(config, "w", encoding="ascii") as file:
+            file.write("\n".join(lines) + "\n")
+        plugins, honest, rude_programs = programs.start(work, places[0]["finger"])
+        self.options = ["--config", config, *plugins]
+        self.honest = {**honest_urls(places[0]), **honest}
+        for way, place in zip(["SOCKS", "CONNECT"], places[1:]):
+            self.honest |= {f"{way}, {name}": url for name, url in honest_urls(place).items()}
+        self.hostile = {**hostile.start(tls), **rude_urls(places[0]), **rude_proxies,
+                        **rude_programs}
         # Codes that a client should mind, but that are answers.
-        self.refusals = {"gemini: /status/51", "http: /status/404"}
+        self.refusals = {name for name in self.honest if name.endswith(("/status/51", "/404"))}
         self.problems = collections.Counter()
         self.outcomes = collections.defaultdict(collections.Counter)
         self.done = 0
@@ -170,12 +182,12 @@ def judge(samples, soak):
 def main():
     random.seed(1)
     work = tempfile.mkdtemp(prefix="smallweb-soak.")
-    loopback = Loopback(loopback_program)
-    process = CoProcess(work)
+    loopbacks = [Loopback(loopback_program) for _ in range(3)]
+    soak = Soak([loopback.place for loopback in loopbacks], tls_context(certificate(work)), work)
+    process = CoProcess(work, soak.options)
     samples = []
     passed = failed = 0
     try:
-        soak = Soak(loopback.place, tls_context(certificate(work)))
         print(f"{len(soak.honest)} honest and {len(soak.hostile)} hostile URLs, {AT_ONCE} at a"
               f" time, for {seconds:g} s", flush=True)
         started = told = time.monotonic()
@@ -208,7 +220,8 @@ def main():
         print(f"{passed} passed, {failed} failed")
     finally:
         process.process.kill()
-        loopback.stop()
+        for loopback in loopbacks:
+            loopback.stop()
         shutil.rmtree(work, ignore_errors=True)
     return 1 if failed else 0
 
