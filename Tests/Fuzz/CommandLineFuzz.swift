@@ -265,7 +265,7 @@ func history(_ input: [UInt8]) {
     useHome()
     var rest = Array(input.dropFirst(first.count + 1))
     // No input is as long as what is shortened.
-    if first.elementsEqual("*".utf8), rest.count { $0 == 10 } > 1 {
+    if first.elementsEqual("*".utf8), rest.count(where: { $0 == 10 }) > 1 {
         rest = (0..<(200_000 / rest.count)).flatMap { _ in rest }
     }
     _ = scratchFile("smallweb/history", rest)
@@ -293,7 +293,7 @@ private func useHome() { homeIsUsed }
 private let homeIsUsed: Void = {
     let path = scratchFile("w", [])
     let directory = String(path.dropLast(2))
-    mkdir(directory + "/smallweb", 0o700)
+    check(mkdir(directory + "/smallweb", 0o700) == 0 || errno == EEXIST, "no directory")
     for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME"] { setenv(name, directory, 1) }
 }()
 

@@ -63,7 +63,7 @@ func proxySettings(_ input: [UInt8]) {
         let endpoint = Endpoint(host: host, port: 1, security: .none)
         guard let choice = try? settings.choice(for: scheme, to: endpoint) else { continue }
         check(choice.route.isDirect == isExempt, "it goes around the proxy")
-        check(!settings.isolates || !choice.route.isDirect, "isolation without a proxy")
+        check(settings.isolates != true || !choice.route.isDirect, "isolation without a proxy")
         if case .proxy(let used) = choice.route {
             check(used.host == proxy.host && used.port == proxy.port, "another proxy")
             check(scheme.canUseProxy, "\(scheme.name) cannot use one")
