@@ -14,7 +14,8 @@ func proxy(_ input: [UInt8]) {
     {
         let (end, taken, hasShown) = hold(socks, reply)
         if end == .done {
-            check(reply[0] == 5 && taken >= 10, "a tunnel out of \(taken) bytes")
+            // Its address may be a name of no letters.
+            check(reply[0] == 5 && taken >= 9, "a tunnel out of \(taken) bytes")
             check(flags & 3 != 3 || hasShown, "a shared circuit")
         }
     }

@@ -67,6 +67,8 @@ struct ProxySettingsTests {
         ("tor:8118", "http://tor:8118"), ("tor", "http://tor:1080"),
         ("torhost:1", "http://torhost:1"), ("joe:secret@h:3128", "http://h:3128"),
         ("socks5://joe:secret@h", "socks5://h:1080"),
+        // The slash and the mark are one character, but two bytes and more.
+        ("http://\u{361}:1080", "http://\u{361}:1080"),
     ])
     func aURLNamesAProxy(_ text: String, _ expected: String) throws {
         let proxy = try Proxy(parsing: text)

@@ -66,7 +66,9 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     /// - Throws: `usage`, without quoting what may be a password.
     public init(parsing text: String) throws(FetchError) {
         let isTor = text.lowercased().hasPrefix("tor://")
-        var text = text.contains("://") ? text : "http://" + text
+        // By bytes: a mark that combines with a slash is not a part of it.
+        let behind = text.utf8.drop { $0 != ASCII.colon }.dropFirst()
+        var text = behind.starts(with: "//".utf8) ? text : "http://" + text
         if isTor {
             let place = text.dropFirst("tor://".count)
             text = "socks5h://" + (place.isEmpty ? "127.0.0.1" : place)
