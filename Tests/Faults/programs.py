@@ -4,7 +4,7 @@
 import json
 import os
 
-SCHEMES = {"kind": "none", "asks": "tcp"}
+SCHEMES = {"trial": "none", "asks": "tcp"}
 
 # By the path of the URL. What has no end here is over by itself after a while.
 PROGRAM = r"""#!/bin/sh
@@ -53,6 +53,6 @@ def start(work, finger):
             file.write(PROGRAM)
         os.chmod(path, 0o755)
         options += ["--plugin", folder]
-    honest = {f"program: {name}": f"kind://h/{name}" for name in HONEST}
+    honest = {f"program: {name}": f"trial://h/{name}" for name in HONEST}
     honest["program: asks"] = f"asks://{finger}/asks"
-    return options, honest, {f"program: {name}": f"kind://h/{name}" for name in RUDE}
+    return options, honest, {f"program: {name}": f"trial://h/{name}" for name in RUDE}

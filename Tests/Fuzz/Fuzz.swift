@@ -267,7 +267,8 @@ private func knownHosts(_ input: [UInt8]) {
     let pins = hosts.pins
     // What is not UTF-8 in a name is no host's.
     guard let place = pins.first?.place, !place.contains("\u{FFFD}") else { return }
-    let others = pins.filter { $0.place != place }
+    // A line that goes on behind the place is about it as well.
+    let others = pins.filter { !KnownHosts.isAbout(Array(place.utf8), $0.line[...]) }
     check(hosts.pins(of: place) + others == pins.filter { $0.place == place } + others, "lost one")
     // Lines about the place that cannot be read go, too.
     let count = hosts.lines(of: place).count

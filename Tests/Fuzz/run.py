@@ -117,7 +117,7 @@ def environment(target):
                 SWIFT_BACKTRACE='enable=no')
 
 
-def turn(work, program, result, seconds, with_fixtures=False):
+def turn(work, program, result, seconds, with_fixtures=False, seed=0):
     folders = work.unpack(result.target, with_fixtures)
     prefix = work.folder('findings', f'{result.target}-')
     log = work.folder(f'{result.target}-{result.build}.log')
@@ -125,7 +125,7 @@ def turn(work, program, result, seconds, with_fixtures=False):
     with open(log, 'w') as file:
         status = subprocess.run(
             [program, f'-max_total_time={max(1, round(seconds))}', '-max_len=4096', '-timeout=10',
-             '-rss_limit_mb=2048', '-print_final_stats=1', f'-artifact_prefix={prefix}'] + folders,
+             f'-seed={seed}', '-rss_limit_mb=2048', '-print_final_stats=1', f'-artifact_prefix={prefix}'] + folders,
             env=environment(result.target), stdout=file, stderr=subprocess.STDOUT).returncode
     result.seconds += time.monotonic() - begin
     with open(log, errors='replace') as file:
@@ -183,10 +183,12 @@ def all_targets(work):
 
 
 def fuzz(work, options):
+    """With the same inputs each time, as far as the seconds go: a test is not to fail by chance."""
     results = [Result(target, build) for build in BUILDS for target in options.targets]
     share = options.seconds * options.jobs / len(results)
     in_parallel(options.jobs, results,
-                lambda result: turn(work, work.program(result.build), result, share))
+                lambda result: turn(work, work.program(result.build), result, share,
+                                    seed=1))
     return table(results)
 
 
