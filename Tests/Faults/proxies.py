@@ -34,7 +34,7 @@ def carry(one, other):
 
 def reach(place):
     host, port = place
-    return socket.create_connection((host, port), 10)
+    return socket.create_connection((host, int(port)), 10)
 
 
 def socks(stream):
@@ -54,10 +54,10 @@ def socks(stream):
 
 def connect(stream):
     """A tunnel of HTTP (RFC 9110 §9.3.6)."""
-    host, port = line_from(stream).split()[1].decode().rsplit(":", 1)
+    place = line_from(stream).split()[1].decode()
     while line_from(stream).strip():
         pass
-    with reach((host, int(port))) as target:
+    with reach(place.rsplit(":", 1)) as target:
         stream.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         carry(stream, target)
 

@@ -119,11 +119,14 @@ class Soak:
         self.options = ["--config", config, *plugins]
         self.honest = {**honest_urls(places[0]), **honest}
         for way, place in zip(["SOCKS", "CONNECT"], places[1:]):
-            self.honest |= {f"{way}, {name}": url for name, url in honest_urls(place).items()}
+            # Plain HTTP is passed on by a proxy, not tunnelled.
+            self.honest |= {f"{way}, {name}": url for name, url in honest_urls(place).items()
+                            if way == "SOCKS" or not name.startswith("http:")}
         self.hostile = {**hostile.start(tls), **rude_urls(places[0]), **rude_proxies,
                         **rude_programs}
         # Codes that a client should mind, but that are answers.
-        self.refusals = {name for name in self.honest if name.endswith(("/status/51", "/404"))}
+        answers = ("/status/5", "/status/51", "/status/404")
+        self.refusals = {name for name in self.honest if name.endswith(answers)}
         self.problems = collections.Counter()
         self.outcomes = collections.defaultdict(collections.Counter)
         self.done = 0
