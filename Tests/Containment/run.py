@@ -415,12 +415,21 @@ def end_group(group):
 
 # MARK: All modes
 
+def compiler():
+    """A machine that builds Swift may have no other than the one that came with it."""
+    swift = os.path.realpath(shutil.which("swift") or "swift")
+    for name in ["cc", "clang", os.path.join(os.path.dirname(swift), "clang")]:
+        if shutil.which(name):
+            return name
+    sys.exit("no compiler for C: install gcc, or put Swift's clang on PATH")
+
+
 def build(work):
     programs = {}
     for name, sources in [("attack", sorted((HERE / "attack").glob("*.c"))),
                           ("without", [HERE / "without.c"])]:
         programs[name] = pathlib.Path(work, name)
-        command = ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", programs[name], *sources]
+        command = [compiler(), "-O1", "-Wall", "-Wextra", "-Werror", "-o", programs[name], *sources]
         # It needs no files of a library then; not all machines have what that needs.
         if subprocess.run([*command, "-static"], stderr=subprocess.DEVNULL).returncode != 0:
             subprocess.run(command, check=True)
