@@ -637,7 +637,8 @@ git_economy() {
         : >"$work/received"
         sw get --max-filesize 1M "$relay/big.git//random"
         status_is 63
-        received_less 4000000
+        # Of 64 MiB; what a busy machine leaves in the buffers of sockets is some megabytes.
+        received_less 16000000
         stop "$server"
     done
 }

@@ -73,11 +73,11 @@ sh -c 'sleep 1000; :' $mark
     must_not ls -d "$TMPDIR"/smallweb-plugins-*/*
 
     check "programs: the end of a pipe ends them, too"
-    trial endless 'exec yes >&4'
+    trial endless "sh -c 'yes >&4; :' $mark"
     "$smallweb" get --max-filesize 0 --plugin "$plugin" endless://x/ 2>"$err" | head -n 2 >"$out"
     out_is_text "$(printf 'y\ny')"
     must_not ls -d "$TMPDIR"/smallweb-plugins-*/*
-    must_not pgrep -x yes
+    must is_unmarked
 
     check "programs: a time limit ends one that ignores signals"
     trial deaf "trap '' TERM HUP INT; sh -c 'sleep 1000; :' $mark"
