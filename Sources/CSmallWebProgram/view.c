@@ -41,7 +41,7 @@ const char *const view_places[] = {
     // TLS libraries: certificates of authorities and settings, no keys.
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/crypto-policies",
     "/etc/gnutls", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
-    // Of devices, those that are nobody's. A terminal would give what the user types.
+    // Of devices, those that hold no data. A terminal would give what the user types.
     "/dev/null", "/dev/zero", "/dev/urandom", NULL};
 
 const char *const *swprogram_places(void) { return view_places; }

@@ -262,7 +262,7 @@ package struct Provenance {
             guard error.number == ENOENT || error.number == ENOTDIR else {
                 throw Self.failure(path, error)
             }
-            // Whoever can make it decides what it is.
+            // Users who can create it decide what it is.
             guard judged[directory].map({ $0 & 0o022 == 0 }) ?? true else {
                 throw Self.writable(directory)
             }
