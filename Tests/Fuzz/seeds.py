@@ -29,28 +29,26 @@ Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift
 Plugins/Nex/NexPlugin.swift
 Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
-Sources/SmallWeb/Bindings.swift Sources/SmallWeb/CharsetConverter.swift
-Sources/SmallWeb/IdentityFormat.swift Sources/SmallWeb/KnownHosts.swift Sources/SmallWeb/Link.swift
-Sources/SmallWeb/TrustFormat.swift
+Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
+Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
+Sources/SmallWeb/Trust/KnownHosts.swift Sources/SmallWeb/Trust/TrustFormat.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
-Sources/SmallWebCLI/Options/OptionValue.swift
-Sources/SmallWebCLI/Output/WriteOut.swift
+Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOut.swift
 Sources/SmallWebCLI/Run/Ledger.swift Sources/SmallWebCLI/Run/Order.swift
 Sources/SmallWebCLI/Run/OrderSource.swift Sources/SmallWebCLI/Run/Shard.swift
 Sources/SmallWebCLI/UserFiles/Bookmarks.swift Sources/SmallWebCLI/UserFiles/History.swift
-Sources/SmallWebCore/Base64.swift Sources/SmallWebCore/HTTPClient.swift
-Sources/SmallWebCore/LineFramer.swift Sources/SmallWebCore/MediaType.swift
-Sources/SmallWebCore/PercentEncoding.swift Sources/SmallWebCore/TerminalText.swift
-Sources/SmallWebCore/URI+Reference.swift Sources/SmallWebCore/URI.swift
+Sources/SmallWebCore/Contract/MediaType.swift Sources/SmallWebCore/HTTPClient.swift
+Sources/SmallWebCore/Stream/LineFramer.swift Sources/SmallWebCore/Text/Base64.swift
+Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
+Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
 Sources/SmallWebFormats/DisplayWidth.swift Sources/SmallWebFormats/Gemtext.swift
 Sources/SmallWebFormats/JSONValue.swift Sources/SmallWebFormats/TarArchive.swift
-Sources/SmallWebFormats/WireCase.swift
-Sources/SmallWebLibraries/Inflater.swift
-Sources/SmallWebTransport/CertificateReader.swift
-Sources/SmallWebTransport/ContentDecoder.swift
+Sources/SmallWebFormats/WireCase.swift Sources/SmallWebLibraries/Inflater.swift
+Sources/SmallWebTransport/Curl/ContentDecoder.swift
 Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift
 Sources/SmallWebTransport/Proxies/ProxyConversation.swift
 Sources/SmallWebTransport/Proxies/ProxySettings.swift
+Sources/SmallWebTransport/TLS/CertificateReader.swift
 """.split()
 
 # The order of `handlers` in ExchangeFuzz.swift.
