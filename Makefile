@@ -9,7 +9,7 @@
 # make crawl      a million lines of ten thousand hosts
 # make soak       hostile and honest servers for SECONDS=600
 # make sanitize   the suite under TSan and ASan      make format   the source style
-# make generated  man/ and completions/ from the tables
+# make generated  man/, completions/ and the entry of the desktop from the tables
 # make deb        a Debian package in .build/deb
 # make pictures   docs/pictures, from the release binary in a real terminal
 # make web        the manual as web pages in .build/web
@@ -30,9 +30,12 @@ LOOPBACK := .build/release/smallweb-loopback
 
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
+# Without the import of regular expressions that every file has, a call that would link them is an
+# error.
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
-	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS)
+	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS) \
+	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz fuzz-night fuzz-coverage faults \
 	crawl soak loopback pictures web sanitize format lint clean
@@ -105,12 +108,8 @@ deb-files:
 
 # After a change of a table: what is made of it.
 generated:
-	$(SWIFT) build --product smallweb
-	.build/debug/smallweb __manual man docs
-	.build/debug/smallweb completions bash > completions/smallweb.bash
-	.build/debug/smallweb completions zsh > completions/_smallweb
-	.build/debug/smallweb completions fish > completions/smallweb.fish
-	.build/debug/smallweb __desktop > docs/packaging/smallweb.desktop
+	$(SWIFT) build --product smallweb-manual
+	.build/debug/smallweb-manual docs .
 
 # The debug build runs the suite; the release binary is what the real servers meet.
 test: unit examples real

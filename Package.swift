@@ -34,7 +34,7 @@ let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugi
 
 let commandLineDependencies: [Target.Dependency] = [
     "ExternalPlugin", "SmallWeb", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
-    "SmallWebTransport", "CSmallWebPOSIX",
+    "SmallWebTesting", "SmallWebTransport", "CSmallWebPOSIX",
 ]
 
 var targets: [Target] = [
@@ -56,7 +56,7 @@ var targets: [Target] = [
             "SmallWebCore", "SmallWebLibraries", "CSmallWebCurl", "CSmallWebPOSIX",
             "CSmallWebProgram", "CSmallWebTLS",
         ]),
-    // Gemtext, JSON, columns: text that is read or laid out, without a network.
+    // Formats of the small web, without a network: gemtext.
     library("SmallWebFormats", ["SmallWebCore"]),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     // What a program imports: all of the above behind one door.
@@ -66,14 +66,21 @@ var targets: [Target] = [
             "SmallWebCore", "SmallWebFormats", "SmallWebPlugins", "SmallWebTransport",
             "CSmallWebPOSIX",
         ]),
+    // Recorded conversations, replayed: for `plugin test`, our own tests and those of others.
+    library("SmallWebTesting", ["SmallWebCore", "SmallWebTransport"]),
+    library("SmallWebCLI", commandLineDependencies),
     .executableTarget(
-        name: "SmallWebCLI", dependencies: commandLineDependencies, swiftSettings: strict),
+        name: "SmallWebMain", dependencies: ["SmallWebCLI"], swiftSettings: strict),
+    // Makes man/, completions/ and the entry of the desktop; is not installed.
+    .executableTarget(
+        name: "smallweb-manual", dependencies: ["SmallWeb", "SmallWebCLI", "SmallWebPlugins"],
+        swiftSettings: strict),
 
     // The other end of the wire, for tests, `make demo` and `make bench`.
     .target(
         name: "SmallWebTestSupport",
         dependencies: [
-            "SmallWebCore", "SmallWebFormats", "SmallWebTransport", "CSmallWebTLS",
+            "SmallWebCore", "SmallWebTesting", "SmallWebTransport", "CSmallWebTLS",
             "CSmallWebPOSIX",
         ],
         path: "Tests/SmallWebTestSupport", swiftSettings: strict,
@@ -83,42 +90,36 @@ var targets: [Target] = [
         dependencies: ["SmallWebTestSupport", "SmallWebCore", "SmallWebTransport"],
         path: "Tests/Loopback", exclude: ["demo.sh"], swiftSettings: strict),
 
-    tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebFormats"]),
+    tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebTesting"]),
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
-    tests("SmallWebTests", ["SmallWeb", "SmallWebFormats", "SmallWebPlugins"]),
-    tests("PluginTests", ["SmallWeb", "SmallWebFormats", "SmallWebLibraries"] + pluginTargets),
-    tests("CommandLineTests", ["SmallWebCLI"]),
+    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
+    tests("PluginTests", ["SmallWeb", "SmallWebLibraries", "SmallWebTesting"] + pluginTargets),
+    tests("CommandLineTests", ["SmallWebCLI", "SmallWebFormats", "smallweb-manual"]),
     tests("TidyTests", []),
 ]
 targets += plugins.map(plugin)
 
-var products: [Product] = [.library(name: "SmallWeb", targets: ["SmallWeb"])]
-
-// `make fuzz` builds everything with the fuzzer's runtime, which brings a `main` of its own. An
-// executable cannot be linked into another one, so the command line is a library there.
+// `make fuzz` alone builds the fuzzers, with unsafe flags and a `main` of the fuzzer's runtime.
 if Context.environment["SMALLWEB_FUZZ"] != nil {
-    targets.removeAll { ["SmallWebCLI", "CommandLineTests"].contains($0.name) }
-    targets.append(
-        .target(
-            name: "SmallWebCLI", dependencies: commandLineDependencies, exclude: ["main.swift"],
-            swiftSettings: strict))
     targets.append(
         .executableTarget(
             name: "smallweb-fuzz",
             dependencies: [
                 "SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWeb",
-                "SmallWebTransport", "SmallWebPlugins", "SmallWebCLI", "SmallWebTestSupport",
-                "CSmallWebTLS",
+                "SmallWebTesting", "SmallWebTransport", "SmallWebPlugins", "SmallWebCLI",
+                "SmallWebTestSupport", "CSmallWebTLS",
             ] + pluginTargets,
             path: "Tests/Fuzz", exclude: ["run.py", "seeds.py", "corpus", "seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
-} else {
-    products.append(.executable(name: "smallweb", targets: ["SmallWebCLI"]))
 }
 
 let package = Package(
     name: "smallweb",
-    products: products,
+    products: [
+        .library(name: "SmallWeb", targets: ["SmallWeb"]),
+        .library(name: "SmallWebTesting", targets: ["SmallWebTesting"]),
+        .executable(name: "smallweb", targets: ["SmallWebMain"]),
+    ],
     targets: targets,
     swiftLanguageModes: [.v6])

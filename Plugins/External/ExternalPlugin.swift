@@ -106,7 +106,7 @@ public struct ExternalPlugin: ProtocolHandler {
         if request.wantsHeadAlone { variables["HEAD_ONLY"] = "1" }
         if request.wantsItems { variables["ITEMS"] = "1" }
         for option in manifest.options {
-            let name = "OPT_" + option.key.uppercased().replacing("-", with: "_")
+            let name = "OPT_" + option.key.uppercased().replacing(text: "-", with: "_")
             switch request.options[option.key] {
             case .text(let text): variables[name] = text
             case .flag(let isOn): variables[name] = isOn ? "1" : nil

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
-internal import SmallWebFormats
 
 /// What `plugin.json` says of a plugin that is a program: facts, read as data.
 public struct Manifest: Sendable {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebFormats
 
 /// What a program says on descriptor 3: a JSON object a line.
 enum ProgramEvent: Sendable {

@@ -198,21 +198,29 @@ import Testing
     @Test func theDesktopEntryNamesTheSchemesForReading() throws {
         let committed = try String(
             contentsOfFile: "\(Self.root)/docs/packaging/smallweb.desktop", encoding: .utf8)
-        #expect(try Smallweb().run(["__desktop"]).text == committed)
         #expect(committed.contains("x-scheme-handler/gemini;"))
         // Nobody's browser is taken away.
         #expect(!committed.contains("http"))
     }
 
-    @Test func theManualIsWhatTheTablesSay() throws {
-        let smallweb = Smallweb()
-        #expect(try smallweb.run(["__manual", "man", Self.root + "/docs"]).status == 0)
-        let pages = try Manual.pages(docs: Self.root + "/docs")
-        let committed = try FileManager.default.contentsOfDirectory(atPath: Self.root + "/man")
-        #expect(committed.sorted() == pages.map(\.file).sorted())
-        for page in pages {
-            let text = try String(contentsOfFile: "\(Self.root)/man/\(page.file)", encoding: .utf8)
-            #expect(smallweb.home.content("man/\(page.file)") == Array(text.utf8))
+    @Test func whatIsCommittedIsWhatTheTablesSay() throws {
+        let home = Smallweb.Home()
+        let generator = URL(filePath: Smallweb.binary).deletingLastPathComponent()
+            .appending(path: "smallweb-manual")
+        let process = try Process.run(
+            generator, arguments: [Self.root + "/docs", home.path])
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        for directory in ["man", "completions"] {
+            let committed = try FileManager.default.contentsOfDirectory(
+                atPath: "\(Self.root)/\(directory)")
+            #expect(committed.sorted() == home.files(below: directory).sorted())
+        }
+        let made = home.files(below: ".")
+        #expect(made.count > 25)
+        for file in made {
+            let text = try String(contentsOfFile: "\(Self.root)/\(file)", encoding: .utf8)
+            #expect(home.content(file) == Array(text.utf8), "\(file)")
         }
     }
 

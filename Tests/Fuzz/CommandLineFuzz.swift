@@ -3,7 +3,6 @@ internal import Glibc
 internal import SmallWeb
 @testable internal import SmallWebCLI
 internal import SmallWebCore
-internal import SmallWebFormats
 
 /// A line of a list: a URL, or a request in JSON. What is echoed is on one line.
 func order(_ input: [UInt8]) {

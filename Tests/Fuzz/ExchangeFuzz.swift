@@ -4,7 +4,7 @@ internal import GeminiPlugin
 internal import GopherPlugin
 internal import NexPlugin
 internal import SmallWebCore
-@testable internal import SmallWebFormats
+internal import SmallWebTesting
 internal import SmallWebTestSupport
 internal import SpartanPlugin
 

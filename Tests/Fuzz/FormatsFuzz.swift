@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+@testable internal import SmallWebCLI
 internal import SmallWebCore
 internal import SmallWebFormats
 

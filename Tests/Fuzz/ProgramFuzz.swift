@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import ExternalPlugin
 internal import SmallWebCore
-internal import SmallWebFormats
 
 /// A manifest that is taken keeps the rules that are written down.
 func manifest(_ input: [UInt8]) {

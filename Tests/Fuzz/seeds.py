@@ -41,9 +41,9 @@ Sources/SmallWebCore/Contract/MediaType.swift Sources/SmallWebCore/HTTPClient.sw
 Sources/SmallWebCore/Stream/LineFramer.swift Sources/SmallWebCore/Text/Base64.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
-Sources/SmallWebFormats/DisplayWidth.swift Sources/SmallWebFormats/Gemtext.swift
-Sources/SmallWebFormats/JSONValue.swift Sources/SmallWebFormats/TarArchive.swift
-Sources/SmallWebFormats/WireCase.swift Sources/SmallWebLibraries/Inflater.swift
+Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebFormats/Gemtext.swift
+Sources/SmallWebCore/Text/JSONValue.swift Sources/SmallWebCLI/Kit/TarArchive.swift
+Sources/SmallWebTesting/WireCase.swift Sources/SmallWebLibraries/Inflater.swift
 Sources/SmallWebTransport/Curl/ContentDecoder.swift
 Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift
 Sources/SmallWebTransport/Proxies/ProxyConversation.swift

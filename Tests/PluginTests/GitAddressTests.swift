@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-internal import SmallWebFormats
 internal import SmallWebTestSupport
+internal import SmallWebTesting
 internal import Testing
 
 /// What a Git URL asks for, and the request that it makes.

@@ -2,8 +2,8 @@
 internal import Foundation
 @testable internal import GitPlugin
 internal import SmallWebCore
-internal import SmallWebFormats
 internal import SmallWebTestSupport
+internal import SmallWebTesting
 internal import Testing
 
 /// Real answers: every version of the protocol, with and without filters, in both formats.

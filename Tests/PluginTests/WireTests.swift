@@ -5,7 +5,7 @@ internal import GitPlugin
 internal import GopherPlugin
 internal import NexPlugin
 internal import SmallWebCore
-internal import SmallWebFormats
+internal import SmallWebTesting
 internal import SmallWebTestSupport
 internal import SpartanPlugin
 internal import Testing

@@ -46,6 +46,15 @@ if has fish; then
 fi
 if has shellcheck; then must shellcheck "$root/completions/smallweb.bash"; fi
 
+# Regular expressions would be a tenth of the binary and of the page faults of a start. One call of
+# the standard library's search for a text in a text links them: StringSearch.swift is for that.
+if has nm; then
+    symbols=$(nm "$smallweb")
+    must grep -q SmallWebCore <<<"$symbols"
+    found=$(grep -c -e _StringProcessing -e _RegexParser <<<"$symbols")
+    must test "$found" -eq 0
+fi
+
 if has mandoc; then
     lint=$(mandoc -T lint "$root"/man/*.[157] 2>&1 | grep -v -e 'referenced manual not found')
     must test -z "$lint"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 @testable internal import SmallWebCore
-internal import SmallWebFormats
 internal import SmallWebTestSupport
+internal import SmallWebTesting
 internal import Testing
 
 @Suite struct ByteStreamTests {

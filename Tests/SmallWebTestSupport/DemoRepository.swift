@@ -7,7 +7,7 @@ extension DemoSites {
     /// filters where a client asks for it, else the old list of references and nothing more.
     public static func git(_ peer: Peer) {
         guard let request = packet(from: peer) else { return }
-        guard String(decoding: request, as: UTF8.self).contains("/demo.git\0") else {
+        guard String(decoding: request, as: UTF8.self).contains(text: "/demo.git\0") else {
             _ = peer.write(line("ERR access denied or repository not exported\n"))
             return
         }

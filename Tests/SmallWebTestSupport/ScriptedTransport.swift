@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-package import SmallWebFormats
+package import SmallWebTesting
 
 /// The other end of a connection, played back: it gives recorded bytes in chosen pieces and keeps
 /// what it was sent.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Foundation
-package import SmallWebFormats
+package import SmallWebTesting
 
 extension WireCase {
     /// All `.wire` files in a folder and the folders below, by name.

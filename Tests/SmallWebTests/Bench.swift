@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import Glibc
 import SmallWeb
-import SmallWebFormats
+import SmallWebTesting
 import SmallWebPlugins
 import SmallWebTestSupport
 import SmallWebTransport

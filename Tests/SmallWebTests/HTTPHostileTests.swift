@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWeb
-import SmallWebFormats
+import SmallWebTesting
 import SmallWebTestSupport
 import SmallWebTransport
 import Synchronization

@@ -49,7 +49,9 @@ import Testing
             else { return nil }
             return String(words[index + 1])
         }
-        #expect(!imports.contains("Foundation"), "full Foundation costs start-up time")
+        let isInstalled = !source.path.hasPrefix("Sources/smallweb-manual/")
+        #expect(
+            !(isInstalled && imports.contains("Foundation")), "full Foundation costs start-up time")
         if source.path.hasPrefix("Plugins/") {
             let known = ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries"]
             #expect(imports.allSatisfy(known.contains), "a plugin knows the core alone")
@@ -76,7 +78,8 @@ import Testing
         // proxies, of which some speak HTTP.
         let exempt = [
             "Plugins/", "Sources/SmallWebPlugins/", "Sources/SmallWebTransport/Curl",
-            "Sources/SmallWebTransport/Proxies/", "Sources/SmallWebCLI/Manual/",
+            "Sources/SmallWebTransport/Proxies/", "Sources/smallweb-manual/",
+            "Sources/SmallWebCLI/Commands/Help.swift",
         ]
         guard !exempt.contains(where: source.path.hasPrefix) else { return }
         let names = "gemini|titan|gophers?|finger|spartan|nex|git|git\\+https?|https?"
@@ -103,6 +106,7 @@ import Testing
         arguments: sources.filter {
             $0.isProduct && $0.path.hasSuffix(".swift") && !$0.path.hasSuffix("/Outcome.swift")
                 && !$0.path.hasPrefix("Sources/SmallWebCLI/")
+                && !$0.path.hasPrefix("Sources/smallweb-manual/")
         })
     func namesNoOptionBelowTheCommandLine(_ source: Source) throws {
         let commands =

@@ -22,7 +22,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
             .map { String($0).trimmed }
         let expiries = self == .amfora ? Self.amforaExpiries(lines) : [:]
         for line in lines where !line.isEmpty && !line.hasPrefix("#") && !line.hasPrefix("[") {
-            if self == .amfora && line.contains("/expiry") { continue }
+            if self == .amfora && line.contains(text: "/expiry") { continue }
             guard var pin = pin(line) else {
                 refused += 1
                 continue
@@ -189,7 +189,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         var expiries: [String: Int] = [:]
         for line in lines {
             guard let (name, value) = assignment(line), let seconds = UTCDate.seconds(value),
-                1...endOfTime ~= seconds, let mark = name.range(of: "/expiry")
+                1...endOfTime ~= seconds, let mark = name.range(ofText: "/expiry")
             else { continue }
             let place = dotted(String(name[..<mark.lowerBound]) + name[mark.upperBound...])
             if let place = KnownHosts.place(place, port: 1965) { expiries[place] = seconds }
@@ -232,10 +232,5 @@ extension String {
         while text.first == " " || text.first == "\t" { text.removeFirst() }
         while text.last == " " || text.last == "\t" { text.removeLast() }
         return String(text)
-    }
-
-    fileprivate func range(of needle: String) -> Range<Index>? {
-        indices.first { self[$0...].hasPrefix(needle) }
-            .map { $0..<index($0, offsetBy: needle.count) }
     }
 }

@@ -6,7 +6,7 @@ internal import SmallWebTransport
 
 /// One command: its name, its help, and what it does with settings and operands. The parser, the
 /// help texts, the manual and the completions are made from these records.
-struct Command: Sendable {
+package struct Command: Sendable {
     /// What stands at one place after the command's name.
     enum Operand: Sendable, Hashable {
         case url, file, directory, topic, optionName, text, bookmark
@@ -17,14 +17,14 @@ struct Command: Sendable {
 
     /// Its name and what follows it, as a line for each way to call it: words in brackets may be
     /// left out.
-    private(set) var synopsis: String
+    package private(set) var synopsis: String
     /// Of an action, with that of its command before it.
-    private(set) var name: String
-    let summary: String
+    package private(set) var name: String
+    package let summary: String
     /// For the manual: several sentences.
-    private(set) var manual: String
+    package private(set) var manual: String
     /// Command lines, each with what it is good for.
-    let examples: [(String, String)]
+    package let examples: [(String, String)]
     /// The n-th goes with the n-th operand; the last is for all further ones.
     let operands: [Operand]
     /// Which options it has a use for.
@@ -41,7 +41,7 @@ struct Command: Sendable {
     private(set) var visits: Bool
     /// What it does by the word after its name; without one the first. Each is a command of its
     /// own.
-    private(set) var actions: [Command] = []
+    package private(set) var actions: [Command] = []
 
     init(
         _ synopsis: String, _ summary: String, manual: String, examples: [(String, String)],
@@ -75,7 +75,7 @@ struct Command: Sendable {
             action.name = "\(name) \(action.name)"
             let usages = action.synopsis.split(whereSeparator: \.isNewline)
             action.synopsis = usages.map { "\(name) \($0)" }.joined(separator: "\n")
-            if action.manual.isEmpty { action.manual = Manual.sentence(action.summary) }
+            if action.manual.isEmpty { action.manual = Help.sentence(action.summary) }
             action.visits = false
             return action
         }
@@ -127,7 +127,7 @@ struct Command: Sendable {
         { config }, { completions }, { help },
     ]
 
-    static var all: [Command] { makers.map { $0() } }
+    package static var all: [Command] { makers.map { $0() } }
 
     /// The command of that name, or that alias.
     static func named(_ name: String) -> Command? {
@@ -195,7 +195,7 @@ struct Command: Sendable {
     }
 
     /// The options that it takes, in the order of the table.
-    var options: [Option] { Option.all.filter(takes) }
+    package var options: [Option] { Option.all.filter(takes) }
 
     /// Those of plugins that are programs.
     var programOptions: [Option] { Option.ofPrograms.filter(takes) }
@@ -300,8 +300,8 @@ struct Command: Sendable {
 }
 
 /// The program: arguments in, exit status out.
-enum Tool {
-    static func run(_ arguments: [String]) -> Int32 {
+package enum Tool {
+    package static func run(_ arguments: [String]) -> Int32 {
         // There is no place for a message either.
         guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
         PluginFolders.put(first: pluginFolders(arguments))
@@ -338,18 +338,11 @@ enum Tool {
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
         // No command will ever contain "://".
-        if first.contains("://") { return try run(.get, settings, settings.invocation.operands) }
+        if first.contains(text: "://") {
+            return try run(.get, settings, settings.invocation.operands)
+        }
         if let command = Command.named(first) {
             return try run(command, settings, Array(settings.invocation.operands.dropFirst()))
-        }
-        if first == "__manual", settings.invocation.operands.count == 3 {
-            try Manual.write(
-                to: settings.invocation.operands[1], docs: settings.invocation.operands[2])
-            return 0
-        }
-        if first == "__desktop" {
-            try StandardStream.output.write(DesktopEntry.text)
-            return 0
         }
         let names = Command.all.flatMap { [$0.name] + $0.aliases }
         throw usageError(

@@ -127,7 +127,7 @@ struct TrustCommand: Sendable {
             throw usageError("\"\(text)\" has no scheme", hint: "write it as a URL")
         }
         let place: String?
-        if text.contains("://") {
+        if text.contains(text: "://") {
             let uri = try Fetcher.asciiHost(URI(parsing: text))
             let standard = try settings.registry()[uri.scheme]?.scheme ?? home
             place = uri.host.map {

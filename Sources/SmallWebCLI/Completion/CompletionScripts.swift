@@ -2,8 +2,8 @@
 internal import SmallWeb
 
 /// The scripts that make a shell ask `smallweb __complete`. They know nothing of our options.
-enum CompletionScripts {
-    static let all: [(shell: String, file: String, text: String)] = [
+package enum CompletionScripts {
+    package static let all: [(shell: String, file: String, text: String)] = [
         ("bash", "smallweb.bash", bash), ("zsh", "_smallweb", zsh), ("fish", "smallweb.fish", fish),
     ]
 

@@ -17,14 +17,14 @@ struct URLCompletion {
         schemes = Settings.plugins.schemes.filter(canUse)
         if word.isEmpty {
             offerLatest()
-        } else if let place = word.range(of: "://") {
-            let rest = word[place.upper...]
-            if let query = word.range(of: "?ref=") {
+        } else if let place = word.range(ofText: "://") {
+            let rest = word[place.upperBound...]
+            if let query = word.range(ofText: "?ref=") {
                 offerReferences(word, query)
             } else if let slash = rest.firstIndex(of: "/") {
                 offerSegments(word, lead: String(word[...slash]))
             } else {
-                offerHosts(word, scheme: String(word[..<place.lower]).lowercased())
+                offerHosts(word, scheme: String(word[..<place.lowerBound]).lowercased())
             }
         } else if word.allSatisfy({ $0.isASCII && !$0.isWhitespace }) {
             offerSchemes(word)
@@ -77,11 +77,11 @@ struct URLCompletion {
 
     /// Branches and tags, of repositories that were listed.
     private mutating func offerReferences(
-        _ word: String, _ query: (lower: String.Index, upper: String.Index)
+        _ word: String, _ query: Range<String.Index>
     ) {
-        let url = String(word[..<query.lower])
-        for name in RefCache.names(of: url, beginningWith: word[query.upper...]) {
-            candidates.append(.init(text: word[..<query.upper] + name, description: ""))
+        let url = String(word[..<query.lowerBound])
+        for name in RefCache.names(of: url, beginningWith: word[query.upperBound...]) {
+            candidates.append(.init(text: word[..<query.upperBound] + name, description: ""))
         }
     }
 
@@ -144,9 +144,9 @@ struct URLCompletion {
     private static func parts(
         _ url: String
     ) -> (scheme: Substring, host: Substring, path: Substring)? {
-        guard let place = url.range(of: "://") else { return nil }
-        let host = url[place.upper...].prefix { $0 != "/" }
-        return host.isEmpty ? nil : (url[..<place.lower], host, url[host.endIndex...])
+        guard let place = url.range(ofText: "://") else { return nil }
+        let host = url[place.upperBound...].prefix { $0 != "/" }
+        return host.isEmpty ? nil : (url[..<place.lowerBound], host, url[host.endIndex...])
     }
 
     /// The hosts of the trust store, with their ports where those are not the default.

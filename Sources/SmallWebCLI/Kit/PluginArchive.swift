@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWebCore
-internal import SmallWebFormats
 internal import SmallWebTransport
 
 /// A plugin that comes as one file.
@@ -61,7 +60,7 @@ enum PluginArchive {
             // What is said of the folder is meant of the file, which its user knows.
             throw FetchError(
                 error.outcome, error.phase,
-                error.message.replacing(resolvingLinks(folder), with: file),
+                error.message.replacing(text: resolvingLinks(folder), with: file),
                 errnoName: error.errnoName, hint: error.hint)
         }
     }

@@ -2,6 +2,7 @@
 internal import Glibc
 internal import SmallWebCore
 internal import SmallWebPlugins
+internal import SmallWebTesting
 internal import SmallWebTransport
 
 /// Testing plugins, those that are programs and those that are built in.

@@ -35,7 +35,7 @@ struct PluginTemplate {
     }
 
     private static func reason(_ error: FetchError) -> String {
-        error.message.replacing("plugin.json ", with: "")
+        error.message.replacing(text: "plugin.json ", with: "")
     }
 
     var files: [File] {

@@ -2,10 +2,10 @@
 internal import SmallWeb
 
 /// One option: the parser, `--help` and whatever else describes the command line read this record.
-struct Option: Sendable {
+package struct Option: Sendable {
     /// A heading of help texts and manual.
-    struct Group: Sendable, Hashable {
-        let title: String
+    package struct Group: Sendable, Hashable {
+        package let title: String
 
         static let output = Group(title: "Output")
         static let json = Group(title: "JSON records")
@@ -24,7 +24,7 @@ struct Option: Sendable {
         private static let afterProtocols = [limits, connection, store, messages, config]
 
         /// In the order of texts: those that only plugins name stand in the middle.
-        static let all: [Group] = {
+        package static let all: [Group] = {
             var groups = beforeProtocols
             for option in Option.ofPlugins where !(groups + afterProtocols).contains(option.group) {
                 groups.append(option.group)
@@ -58,17 +58,17 @@ struct Option: Sendable {
         case someOf(@Sendable () -> [String])
     }
 
-    let long: String
-    let short: Character?
+    package let long: String
+    package let short: Character?
     /// Other long names that mean the same.
-    private(set) var aliases: [String] = []
-    let group: Group
+    package private(set) var aliases: [String] = []
+    package let group: Group
     /// For `--help`: a few words.
-    let summary: String
+    package let summary: String
     /// For the manual: full sentences.
-    let manual: String
+    package let manual: String
     /// A command line that shows the option at work.
-    let example: String
+    package let example: String
     let action: Action
     private(set) var values: Values
     /// For an option of a plugin: which requests have a use for it.
@@ -134,7 +134,7 @@ struct Option: Sendable {
     }
 
     /// Where a config file may set an option.
-    enum Scope: Sendable {
+    package enum Scope: Sendable {
         /// Nowhere: it asks for one run alone.
         case commandLine
         /// Before the first section: it holds for a whole run, or belongs to a command without
@@ -144,7 +144,7 @@ struct Option: Sendable {
         case url
     }
 
-    var scope: Scope {
+    package var scope: Scope {
         if Self.ofCommandLine.contains(long) { return .commandLine }
         let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)
         return isOfRuns || Self.ofStores.contains(long) ? .run : .url
@@ -160,7 +160,7 @@ struct Option: Sendable {
     ]
 
     /// The value's name in help texts; `nil` for a switch.
-    var valueName: String? {
+    package var valueName: String? {
         guard case .value(let name, _) = action else { return nil }
         return name
     }

@@ -3,12 +3,12 @@ internal import SmallWeb
 
 extension Option {
     /// Whether it is of use without a network, too.
-    var isForAll: Bool { group == .messages && !Self.ofConversations.contains(long) }
+    package var isForAll: Bool { group == .messages && !Self.ofConversations.contains(long) }
 
     private static let ofConversations: Set<String> = [
         "verbose", "progress", "progress-bar", "history", "config", "no-config",
     ]
-    static let ofConfiguration = ["config", "no-config"]
+    package static let ofConfiguration = ["config", "no-config"]
 
     /// By itself: each run asks whether its command takes it, and need not make all the others.
     static let config = Option(

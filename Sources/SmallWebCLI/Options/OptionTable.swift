@@ -5,7 +5,7 @@ internal import SmallWebTransport
 
 extension Option {
     /// All options, in the order in which they are described.
-    static let all: [Option] =
+    package static let all: [Option] =
         output + reading + json + requests + bulk + workers + refs + ofPlugins + limits + connection
         + proxies + programs + engine + trust + identity + messages + daily
 

@@ -124,7 +124,7 @@ enum OptionValue {
     /// `HOST:PORT:ADDRESS[,ADDRESS…]`; addresses and an IPv6 host may be in brackets.
     static func resolve(_ text: String) throws(FetchError) -> (String, [String]) {
         let isLiteral = text.hasPrefix("[")
-        let hostEnd = isLiteral ? text.range(of: "]:")?.lower : text.firstIndex(of: ":")
+        let hostEnd = isLiteral ? text.range(ofText: "]:")?.lowerBound : text.firstIndex(of: ":")
         guard let hostEnd else { throw malformedResolve(text) }
         let host = isLiteral ? text[...hostEnd] : text[..<hostEnd]
         let rest = text[hostEnd...].dropFirst(isLiteral ? 2 : 1)
@@ -151,19 +151,5 @@ enum OptionValue {
 
     private static func malformedResolve(_ text: String) -> FetchError {
         usageError("--resolve wants HOST:PORT:ADDRESS, not \"\(text)\"")
-    }
-}
-
-extension String {
-    /// Where `needle` begins and ends, without Foundation.
-    func range(of needle: String) -> (lower: Index, upper: Index)? {
-        var index = startIndex
-        while index < endIndex {
-            if self[index...].hasPrefix(needle) {
-                return (index, self.index(index, offsetBy: needle.count))
-            }
-            index = self.index(after: index)
-        }
-        return nil
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebFormats
 
 /// The links of a page, found in gemtext and among the lines of whatever its plugin gives the lines
 /// of: lines with tabs, for a person columns, for a program records.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebFormats
 
 /// The format of `--write-out`: text with `%{NAME}` for what the URL's record says under that name,
 /// or under the name that curl has for it.

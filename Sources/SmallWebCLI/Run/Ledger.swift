@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebFormats
 
 /// A file of terminal records, one per URL that is done, to go on from after a stop of any kind.
 ///

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebFormats
 
 /// What one operand or one line of a list asks for.
 struct Order: Sendable {

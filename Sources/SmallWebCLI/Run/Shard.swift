@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebFormats
 internal import SmallWebLibraries
 
 /// One of `count` parts of all hosts, numbered from 0.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebFormats
 
 /// A table: for a person aligned columns below a header, cut to the terminal's width; for a pipe
 /// tabs and every character.

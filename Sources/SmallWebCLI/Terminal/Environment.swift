@@ -4,7 +4,7 @@ internal import Glibc
 internal import SmallWeb
 
 /// What the process was started with, beside its arguments.
-enum Environment {
+package enum Environment {
     /// `nil` when unset or empty.
     static func variable(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebFormats
 
 /// References on a person's terminal: columns that fit its width. A pipe gets the lines of
 /// git-ls-remote.

@@ -76,7 +76,9 @@ final class RefCache: Output {
         }
         uri.userinfo = nil
         var path = uri.path
-        if let inside = path.range(of: "//") { path = String(path[..<inside.lower]) }
+        if let inside = path.range(ofText: "//") {
+            path = String(path[..<inside.lowerBound])
+        }
         while path.hasSuffix("/") { path.removeLast() }
         let scheme = Settings.plugins[uri.scheme]?.scheme.webScheme ?? uri.scheme
         let port = uri.port.map { ":\($0)" } ?? ""

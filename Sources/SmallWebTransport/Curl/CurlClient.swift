@@ -168,7 +168,7 @@ package struct CurlClient: HTTPClient {
         let isFramed =
             reply.version.hasPrefix("2") || reply.version.hasPrefix("3")
             || reply["content-length"] != nil
-            || reply["transfer-encoding"]?.lowercased().contains("chunked") == true
+            || reply["transfer-encoding"]?.lowercased().contains(text: "chunked") == true
         return hasNoBody || isFramed ? .complete : .unverified
     }
 

@@ -211,7 +211,7 @@ final class CurlTransfer {
             isTLS: endpoint.security == .tls, isConnected: requestBegan != nil, hasReply: hasReply,
             isPaused: isPaused,
             errorNumber: errorNumber, tunnelStatus: tunnelStatus,
-            demandsIdentity: text.contains("alert certificate required"))
+            demandsIdentity: text.contains(text: "alert certificate required"))
     }
 
     /// Of the last system call that failed, or 0.

@@ -119,7 +119,7 @@ public final class ClientIdentity: @unchecked Sendable {
 
     /// Whether a password is needed.
     public static func isEncrypted(_ pem: [UInt8]) -> Bool {
-        String(decoding: pem, as: UTF8.self).contains("ENCRYPTED")
+        String(decoding: pem, as: UTF8.self).contains(text: "ENCRYPTED")
     }
 
     /// A new self-signed certificate and its key, as PEM.

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 
 /// The files and directories of a tar archive, as POSIX (ustar, with pax headers for long names)
 /// and GNU write it.
 ///
 /// Anything else in it is an error: links, devices, sparse files, a name twice, and names that lead
 /// elsewhere. Owners, times and all modes but "its owner may run it" are not looked at.
-package struct TarArchive: Sendable {
-    package struct Entry: Sendable, Hashable {
+struct TarArchive: Sendable {
+    struct Entry: Sendable, Hashable {
         /// Relative, without empty components, `.` and `..`.
-        package let path: String
+        let path: String
         /// `nil` for a directory.
-        package let bytes: ArraySlice<UInt8>?
-        package let isProgram: Bool
+        let bytes: ArraySlice<UInt8>?
+        let isProgram: Bool
     }
 
     /// Each directory, also one that is not written out, comes before what is in it.
-    package private(set) var entries: [Entry] = []
+    private(set) var entries: [Entry] = []
 
     private let entriesMax: Int
     /// Whether each of these is a directory.
@@ -29,7 +29,7 @@ package struct TarArchive: Sendable {
 
     /// - Parameter entriesMax: Files and directories, also those that are not written out.
     /// - Throws: `plugin`, saying what is wrong.
-    package init(_ bytes: [UInt8], entriesMax: Int) throws(FetchError) {
+    init(_ bytes: [UInt8], entriesMax: Int) throws(FetchError) {
         self.entriesMax = entriesMax
         var rest = bytes[...]
         var longName: ArraySlice<UInt8>?

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
-internal import SmallWebFormats
-internal import SmallWebPlugins
-internal import SmallWebTransport
+package import SmallWebCore
+package import SmallWebTransport
 
 /// Replays the fixtures of a plugin, a program's or a built-in one's.
-struct FixtureTest: Sendable {
+package struct FixtureTest: Sendable {
     /// What became of one fixture.
-    struct Report: Sendable {
-        let name: String
+    package struct Report: Sendable {
+        package let name: String
         /// In which play it failed, and lines that say how; `nil` when it passed.
-        var failure: (play: String, lines: [String])?
+        package var failure: (play: String, lines: [String])?
         /// Why its program cannot run at all.
-        var refusal: FetchError?
+        package var refusal: FetchError?
     }
-
-    let plugin: any ProtocolHandler
 
     /// Of one play.
     private static let seconds = 5.0
@@ -28,9 +24,13 @@ struct FixtureTest: Sendable {
     /// How many run at the same time.
     private static let parallelMax = 2
 
+    private let plugin: any ProtocolHandler
+
+    package init(plugin: any ProtocolHandler) { self.plugin = plugin }
+
     /// - Parameter onReport: Called in the order of the fixtures.
     /// - Throws: `plugin` when the program cannot run; what `onReport` throws.
-    func run(
+    package func run(
         _ fixtures: [(name: String, text: [UInt8])], on loop: EventLoop,
         onReport: (Report) throws(FetchError) -> Void
     ) async throws(FetchError) {
@@ -139,7 +139,8 @@ struct FixtureTest: Sendable {
                 switch event {
                 case .body(let bytes): played.body += bytes
                 case .diagnostics(let bytes): said += bytes
-                default: if let line = fixtureLine(event) { played.events.append(line) }
+                default:
+                    if let line = eventLine(event, hasFacts: true) { played.events.append(line) }
                 }
             }
         } catch {

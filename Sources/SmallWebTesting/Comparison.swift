@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebFormats
 
 /// What a fixture expects beside what was seen.
 struct Comparison {
@@ -128,7 +127,7 @@ struct Comparison {
 
     /// Whether nothing was lost: what was cut off is a copy of a datagram, or follows a refusal.
     private func isWholeAllTheSame(_ played: Played) -> Bool {
-        let isRefusal = wire.events.first.map { !$0.contains("\"success\"") } ?? false
+        let isRefusal = wire.events.first.map { !$0.contains(text: "\"success\"") } ?? false
         return (keepsDatagrams || isRefusal)
             && played.lines.count == wire.events.count
             && zip(wire.events, played.lines).allSatisfy(Self.agree)

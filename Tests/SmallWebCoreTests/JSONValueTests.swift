@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebFormats
 internal import Testing
 
 /// What the command line's tests do not say of the reader.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebFormats
 internal import SmallWebTransport
 
 /// How the reply of a fixture reaches the program.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+@testable internal import SmallWebCLI
 internal import SmallWebCore
-internal import SmallWebFormats
 internal import SmallWebTestSupport
 internal import Testing
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import SmallWebCLI
 
 exit(Tool.run(Arguments.words))

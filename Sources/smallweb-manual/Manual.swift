@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
+internal import Foundation
 internal import SmallWeb
-internal import SmallWebPlugins
+internal import SmallWebCLI
 
 /// The manual pages, in mdoc(7), made from the tables.
 enum Manual {
@@ -8,8 +9,7 @@ enum Manual {
     private static let date = "November 21, 2026"
 
     /// - Parameter docs: The directory of the documents that are pages as well.
-    /// - Throws: `read`.
-    static func pages(docs: String) throws(FetchError) -> [(file: String, text: String)] {
+    static func pages(docs: String) throws -> [(file: String, text: String)] {
         [("smallweb.1", try overview(docs)), ("smallweb-config.5", config)]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
             + [
@@ -33,13 +33,13 @@ enum Manual {
 
     private static func document(
         _ name: String, _ section: Int, _ summary: String, _ path: String
-    ) throws(FetchError) -> String {
-        let text = String(decoding: try InputSource.read("@" + path), as: UTF8.self)
+    ) throws -> String {
+        let text = try String(contentsOfFile: path, encoding: .utf8)
         return opening("smallweb-\(name)", section, summary) + ".Sh DESCRIPTION\n"
             + ManualMarkdown(text).mdoc + seeAlso(["smallweb 1", "smallweb-get 1"])
     }
 
-    private static func overview(_ docs: String) throws(FetchError) -> String {
+    private static func overview(_ docs: String) throws -> String {
         var text = opening("smallweb", 1, "fetch from Gemini, Gopher, Finger, Nex, Git and HTTP")
         text += """
             .Sh SYNOPSIS
@@ -68,21 +68,20 @@ enum Manual {
 
             """
         for command in Command.all {
-            text += ".It Xr smallweb-\(command.name) 1\n\(filled(sentence(command.summary)))\n"
+            text += ".It Xr smallweb-\(command.name) 1\n\(filled(Help.sentence(command.summary)))\n"
         }
         text += ".El\n.Pp\nThe schemes are:\n.Bl -tag -width Ds\n"
-        for scheme in Settings.plugins.schemes {
+        for scheme in Registry.builtIn.schemes {
             text += ".It Li \(scheme.name)\n"
             text += filled("\(scheme.summary), port \(scheme.defaultPort).") + "\n"
         }
         text += ".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
         for variable in Environment.variables {
-            text += ".It Ev \(variable.name)\n\(filled(sentence(variable.meaning)))\n"
+            text += ".It Ev \(variable.name)\n\(filled(Help.sentence(variable.meaning)))\n"
         }
         text += ".El\n.Sh FILES\n.Bl -tag -width Ds\n"
         for (path, use) in files { text += ".It Pa \(path)\n\(filled(use))\n" }
-        let proxies = String(
-            decoding: try InputSource.read("@\(docs)/proxies.md"), as: UTF8.self)
+        let proxies = try String(contentsOfFile: docs + "/proxies.md", encoding: .utf8)
         text += ".El\n.Sh PROXIES\n" + ManualMarkdown(proxies).mdoc
         text += exitStatus + ".Sh EXAMPLES\n"
         text += Command.all.compactMap { $0.examples.first }.map(example).joined(
@@ -130,11 +129,6 @@ enum Manual {
             for (line, _) in action.examples { text += ".Pp\n.Dl \(escaped(line))\n" }
         }
         return text + ".El\n"
-    }
-
-    /// The name of the page with all of a command, or of an action's command.
-    static func pageName(of command: Command) -> String {
-        "smallweb-" + command.name.prefix { $0 != " " }
     }
 
     private static let furtherReading = [
@@ -185,7 +179,7 @@ enum Manual {
             for option in Option.all where option.scope == scope {
                 let value = option.valueName.map { "Ar \"\($0)\"" } ?? "Li true"
                 text += ".It Li \(option.long) No = \(value)"
-                text += "\n\(filled(sentence(option.summary)))\n"
+                text += "\n\(filled(Help.sentence(option.summary)))\n"
             }
             text += ".El\n"
         }
@@ -242,7 +236,7 @@ enum Manual {
             """
         for outcome in Outcome.allCases {
             text += ".It \(outcome.exitStatus) Pq Li \(outcome.rawValue)\n"
-            text += filled(sentence(outcome.summary)) + "\n"
+            text += filled(Help.sentence(outcome.summary)) + "\n"
         }
         return text + ".El\n"
     }
@@ -257,7 +251,7 @@ enum Manual {
     static func opening(_ name: String, _ section: Int, _ summary: String) -> String {
         """
         .\\" SPDX-License-Identifier: MIT
-        .\\" Made from the option table by 'smallweb __manual'; do not edit.
+        .\\" Made from the tables by 'make generated'; do not edit.
         .Dd \(date)
         .Dt \(name.uppercased()) \(section)
         .Os
@@ -284,10 +278,6 @@ enum Manual {
         let pages = pages.sorted { ($0.suffix(1), $0) < ($1.suffix(1), $1) }
         let lines = pages.map { ".Xr \($0)" + ($0 == pages.last ? "" : " ,") }
         return ".Sh SEE ALSO\n" + lines.joined(separator: "\n") + "\n"
-    }
-
-    static func sentence(_ text: String) -> String {
-        text.prefix(1).uppercased() + text.dropFirst() + "."
     }
 
     /// Plain text, nothing of it an escape.
@@ -329,15 +319,5 @@ enum Manual {
             begins = [".", ".\\fP", ":", "?"].contains(where: word.hasSuffix)
         }
         return lines.joined(separator: "\n")
-    }
-
-    /// `smallweb __manual DIRECTORY DOCS` writes all pages.
-    static func write(to directory: String, docs: String) throws(FetchError) {
-        for page in try pages(docs: docs) {
-            let file = try FileOutput(
-                "\(directory)/\(page.file)", clash: .overwrite, createsDirectories: true)
-            try file.write(Array(page.text.utf8)[...])
-            try file.commit()
-        }
     }
 }

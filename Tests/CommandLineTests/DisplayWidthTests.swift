@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-@testable internal import SmallWebFormats
+@testable internal import SmallWebCLI
 internal import Testing
 
 /// Swift's module of the C library lacks it.

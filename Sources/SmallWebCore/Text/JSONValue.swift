@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
 
 /// A JSON value as it was read. Numbers stay text, so that none loses a digit.
-public indirect enum JSONValue: Sendable {
+package indirect enum JSONValue: Sendable {
     case null
     case bool(Bool)
     case number(String)
@@ -10,18 +9,18 @@ public indirect enum JSONValue: Sendable {
     case array([JSONValue])
     case object([Member])
 
-    public struct Member: Sendable {
-        public let name: String
-        public let value: JSONValue
+    package struct Member: Sendable {
+        package let name: String
+        package let value: JSONValue
         /// Of the outermost object: the value's own text, made harmless, for an echo.
-        public let text: [UInt8]
+        package let text: [UInt8]
     }
 
-    public var string: String? { if case .string(let text) = self { text } else { nil } }
-    public var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
+    package var string: String? { if case .string(let text) = self { text } else { nil } }
+    package var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
 
     /// The value of an object's member.
-    public subscript(name: String) -> JSONValue? {
+    package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value
     }
@@ -30,7 +29,7 @@ public indirect enum JSONValue: Sendable {
     /// are not UTF-8 are refused.
     ///
     /// - Throws: `usage` with the rule that is broken and where.
-    public static func parse(_ text: ArraySlice<UInt8>) throws(FetchError) -> JSONValue {
+    package static func parse(_ text: ArraySlice<UInt8>) throws(FetchError) -> JSONValue {
         var parser = JSONParser(text)
         return try parser.parse()
     }

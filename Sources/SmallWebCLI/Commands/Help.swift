@@ -3,8 +3,13 @@ internal import SmallWeb
 internal import SmallWebPlugins
 
 /// Texts made from the tables.
-enum Help {
+package enum Help {
     static let version = "0.1.0"
+
+    /// With a capital letter and a full stop.
+    package static func sentence(_ text: String) -> String {
+        text.prefix(1).uppercased() + text.dropFirst() + "."
+    }
 
     /// Fits a screen of 24 lines; each command's own text has its options, the manual the rest.
     static var summary: String {
@@ -73,7 +78,7 @@ enum Help {
         for (line, use) in command.examples { text += "\n\(use):\n    \(line)\n" }
         return text
             + "\nA switch is turned off by --no-NAME. "
-            + "In full: man \(Manual.pageName(of: command))\n"
+            + "In full: man smallweb-\(command.name.prefix { $0 != " " })\n"
     }
 
     private static func actions(of command: Command) -> String {
@@ -214,7 +219,7 @@ enum Help {
 
 extension Environment {
     /// For the help topic and the manual.
-    static let variables: [(name: String, meaning: String)] = [
+    package static let variables: [(name: String, meaning: String)] = [
         ("SMALLWEB_CONFIG", "the config file; an empty value is none"),
         ("SMALLWEB_KNOWN_HOSTS", "the trust store's file"),
         ("SMALLWEB_IDENTITIES", "the directory of client certificates"),

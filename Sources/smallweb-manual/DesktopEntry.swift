@@ -23,7 +23,7 @@ enum DesktopEntry {
 
     /// Schemes for reading that have no other program: a link to the web is for a browser.
     private static var types: [String] {
-        let schemes = Settings.plugins.schemes.filter(\.opensOnDesktop)
+        let schemes = Registry.builtIn.schemes.filter(\.opensOnDesktop)
         return schemes.map { "x-scheme-handler/" + $0.name } + ["text/gemini"]
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+internal import Foundation
 
 /// A document of docs/ as the text of a manual page, so that nothing is said in two places: as much
 /// of Markdown as those documents use.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
 
 /// Builds one line of JSON. Keys come out in the order in which they are written, and nothing in
 /// the line can drive a terminal: what ``TerminalText`` calls dangerous is escaped.
-struct JSONWriter: ~Copyable {
+package struct JSONWriter: ~Copyable {
     private var bytes = ByteBuilder()
     private var needsComma = false
     private var depth = 0
@@ -17,7 +16,9 @@ struct JSONWriter: ~Copyable {
     /// One object, with the end of its line.
     ///
     /// - Parameter wanted: Of its members; `nil` for all.
-    static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
+    package static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void)
+        -> [UInt8]
+    {
         var writer = JSONWriter(wanted: wanted)
         writer.object(body)
         writer.bytes.append(ASCII.lineFeed)
@@ -26,11 +27,11 @@ struct JSONWriter: ~Copyable {
 
     // MARK: Structure
 
-    mutating func object(_ body: (inout JSONWriter) -> Void) {
+    package mutating func object(_ body: (inout JSONWriter) -> Void) {
         nest(UInt8(ascii: "{"), UInt8(ascii: "}"), body)
     }
 
-    mutating func array<Element>(
+    package mutating func array<Element>(
         _ elements: some Sequence<Element>, _ body: (inout JSONWriter, Element) -> Void
     ) {
         nest(UInt8(ascii: "["), UInt8(ascii: "]")) { writer in
@@ -39,7 +40,7 @@ struct JSONWriter: ~Copyable {
     }
 
     /// A member of the present object; `body` writes its value.
-    mutating func member(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
+    package mutating func member(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
         guard depth > 1 || wanted?.contains(name.description) ?? true else { return }
         separate()
         bytes.append(UInt8(ascii: "\""))
@@ -49,27 +50,31 @@ struct JSONWriter: ~Copyable {
     }
 
     /// The same for a name that is not known before, which is escaped.
-    mutating func member(named name: String, _ body: (inout JSONWriter) -> Void) {
+    package mutating func member(named name: String, _ body: (inout JSONWriter) -> Void) {
         guard depth > 1 || wanted?.contains(name) ?? true else { return }
         value(name)
         give(body)
     }
 
-    mutating func member(_ name: StaticString, _ value: String?) {
+    package mutating func member(_ name: StaticString, _ value: String?) {
         member(name) { $0.value(value) }
     }
-    mutating func member(_ name: StaticString, _ value: Int?) { member(name) { $0.value(value) } }
-    mutating func member(_ name: StaticString, _ value: Bool?) { member(name) { $0.value(value) } }
-    mutating func member(_ name: StaticString, seconds: Double?) {
+    package mutating func member(_ name: StaticString, _ value: Int?) {
+        member(name) { $0.value(value) }
+    }
+    package mutating func member(_ name: StaticString, _ value: Bool?) {
+        member(name) { $0.value(value) }
+    }
+    package mutating func member(_ name: StaticString, seconds: Double?) {
         member(name) { $0.value(seconds: seconds) }
     }
 
-    mutating func member(_ name: StaticString, seconds duration: Duration?) {
+    package mutating func member(_ name: StaticString, seconds duration: Duration?) {
         member(name, seconds: duration?.inSeconds)
     }
 
     /// An object about `value`; null when there is none.
-    mutating func member<Value>(
+    package mutating func member<Value>(
         _ name: StaticString, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
     ) {
         member(name) { writer in
@@ -79,7 +84,7 @@ struct JSONWriter: ~Copyable {
     }
 
     /// An array; null when there is none.
-    mutating func member<Element>(
+    package mutating func member<Element>(
         _ name: StaticString, array elements: (some Sequence<Element>)?,
         _ body: (inout JSONWriter, Element) -> Void
     ) {
@@ -91,14 +96,14 @@ struct JSONWriter: ~Copyable {
 
     // MARK: Values
 
-    mutating func value(_ text: String?) {
+    package mutating func value(_ text: String?) {
         guard var text else { return null() }
         separate()
         _ = text.withUTF8 { quoted($0) }
     }
 
     /// Beyond 2^53 a string, since readers keep numbers as doubles.
-    mutating func value(_ number: Int?) {
+    package mutating func value(_ number: Int?) {
         guard let number else { return null() }
         if number.magnitude >= 1 << 53 { return value(String(number)) }
         separate()
@@ -106,10 +111,10 @@ struct JSONWriter: ~Copyable {
         append(digits: number.magnitude)
     }
 
-    mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
+    package mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
 
     /// With six decimals.
-    mutating func value(seconds: Double?) {
+    package mutating func value(seconds: Double?) {
         guard let seconds else { return null() }
         let micros = UInt(max(0, (seconds * 1e6).rounded()))
         separate()
@@ -118,17 +123,19 @@ struct JSONWriter: ~Copyable {
         append(digits: micros % 1_000_000, atLeast: 6)
     }
 
-    mutating func value(base64 bytes: some Sequence<UInt8>) { value(Base64.encode(Array(bytes))) }
+    package mutating func value(base64 bytes: some Sequence<UInt8>) {
+        value(Base64.encode(Array(bytes)))
+    }
 
-    mutating func null() { raw("null") }
+    package mutating func null() { raw("null") }
 
     /// JSON text that is valid and harmless already.
-    mutating func raw(_ text: ArraySlice<UInt8>) {
+    package mutating func raw(_ text: ArraySlice<UInt8>) {
         separate()
         text.withUnsafeBufferPointer { bytes.append($0) }
     }
 
-    mutating func raw(_ text: StaticString) {
+    package mutating func raw(_ text: StaticString) {
         separate()
         bytes.append(text)
     }
@@ -136,7 +143,7 @@ struct JSONWriter: ~Copyable {
     /// The text of `bytes`, if they are UTF-8.
     ///
     /// - Returns: Whether they are; otherwise nothing is written.
-    mutating func value(utf8 text: ArraySlice<UInt8>, allowsNUL: Bool = true) -> Bool {
+    package mutating func value(utf8 text: ArraySlice<UInt8>, allowsNUL: Bool = true) -> Bool {
         let (count, hadComma) = (bytes.count, needsComma)
         separate()
         if text.withUnsafeBufferPointer({ quoted($0, allowsNUL: allowsNUL) }) { return true }
@@ -146,7 +153,7 @@ struct JSONWriter: ~Copyable {
     }
 
     /// `name` with the text of `bytes`; what is not UTF-8 is also there as it came.
-    mutating func member(named name: String, bytes: [UInt8]) {
+    package mutating func member(named name: String, bytes: [UInt8]) {
         var isText = true
         member(named: name) { writer in
             isText = writer.value(utf8: bytes[...])
@@ -156,7 +163,7 @@ struct JSONWriter: ~Copyable {
     }
 
     /// `text` if it is UTF-8, otherwise `base64`.
-    mutating func member(text: ArraySlice<UInt8>, allowsNUL: Bool) {
+    package mutating func member(text: ArraySlice<UInt8>, allowsNUL: Bool) {
         let (count, hadComma) = (bytes.count, needsComma)
         var isText = false
         member("text") { isText = $0.value(utf8: text, allowsNUL: allowsNUL) }

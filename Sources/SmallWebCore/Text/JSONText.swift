@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
 
 /// The inside of JSON strings.
 enum JSONText {
