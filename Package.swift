@@ -34,7 +34,7 @@ let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugi
 
 let commandLineDependencies: [Target.Dependency] = [
     "ExternalPlugin", "SmallWeb", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
-    "SmallWebTesting", "SmallWebTransport", "CSmallWebPOSIX",
+    "SmallWebRecords", "SmallWebTesting", "SmallWebTransport", "CSmallWebPOSIX",
 ]
 
 var targets: [Target] = [
@@ -66,6 +66,8 @@ var targets: [Target] = [
             "SmallWebCore", "SmallWebFormats", "SmallWebPlugins", "SmallWebTransport",
             "CSmallWebPOSIX",
         ]),
+    // Results as JSON lines, lists of requests, the ledger.
+    library("SmallWebRecords", ["SmallWeb", "SmallWebCore", "SmallWebLibraries"]),
     // Recorded conversations, replayed: for `plugin test`, our own tests and those of others.
     library("SmallWebTesting", ["SmallWebCore", "SmallWebTransport"]),
     library("SmallWebCLI", commandLineDependencies),
@@ -94,6 +96,7 @@ var targets: [Target] = [
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
     tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
+    tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats"]),
     tests("PluginTests", ["SmallWeb", "SmallWebLibraries", "SmallWebTesting"] + pluginTargets),
     tests("CommandLineTests", ["SmallWebCLI", "SmallWebFormats", "smallweb-manual"]),
     tests("TidyTests", []),
@@ -107,8 +110,8 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
             name: "smallweb-fuzz",
             dependencies: [
                 "SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWeb",
-                "SmallWebTesting", "SmallWebTransport", "SmallWebPlugins", "SmallWebCLI",
-                "SmallWebTestSupport", "CSmallWebTLS",
+                "SmallWebRecords", "SmallWebTesting", "SmallWebTransport", "SmallWebPlugins",
+                "SmallWebCLI", "SmallWebTestSupport", "CSmallWebTLS",
             ] + pluginTargets,
             path: "Tests/Fuzz", exclude: ["run.py", "seeds.py", "corpus", "seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
@@ -118,6 +121,7 @@ let package = Package(
     name: "smallweb",
     products: [
         .library(name: "SmallWeb", targets: ["SmallWeb"]),
+        .library(name: "SmallWebRecords", targets: ["SmallWebRecords"]),
         .library(name: "SmallWebTesting", targets: ["SmallWebTesting"]),
         .executable(name: "smallweb", targets: ["SmallWebMain"]),
     ],

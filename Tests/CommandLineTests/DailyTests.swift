@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import Foundation
+import SmallWebRecords
 import SmallWebTestSupport
 import Testing
 
@@ -166,7 +167,7 @@ import Testing
         }
         let json = try Smallweb().run(["help", "json"]).text
         let words = Set(json.split(whereSeparator: \.isWhitespace).map(String.init))
-        #expect(words.isSuperset(of: RecordFields.all))
+        #expect(words.isSuperset(of: RecordFields.all(Settings.plugins)))
     }
 
     /// A page's name, or what is about plugins in the plural.

@@ -75,23 +75,6 @@ import Testing
         #expect(spool.count == 200_000 + (32_768 / 80 + 1) * 3 + (100_000 - 3 * 32_768) / 80 + 1)
     }
 
-    @Test func theRecordsOfLinksAreBounded() throws {
-        let base = try URI(parsing: "gemini://example.org/")
-        let records = LinkRecords(
-            RecordStream(order: Order(url: base.description), target: nil), bytesMax: 5_000)
-        var reader = GemtextReader()
-        let line = try #require(reader.add(Array("=> a\n".utf8)[...]).first)
-        var outcome: Outcome?
-        for _ in 0..<100 where outcome == nil {
-            do throws(FetchError) {
-                try records.add(Link(line, base: base), base: base)
-            } catch {
-                outcome = error.outcome
-            }
-        }
-        #expect(outcome == .tooLarge)
-    }
-
     @Test func aHeaderBesideAFileIsHarmlessToATerminal() throws {
         let server = try LoopbackServer { peer in
             _ = peer.readLine()

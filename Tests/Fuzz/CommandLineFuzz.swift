@@ -3,6 +3,7 @@ internal import Glibc
 internal import SmallWeb
 @testable internal import SmallWebCLI
 internal import SmallWebCore
+internal import SmallWebRecords
 
 /// A line of a list: a URL, or a request in JSON. What is echoed is on one line.
 func order(_ input: [UInt8]) {
@@ -11,13 +12,13 @@ func order(_ input: [UInt8]) {
     let operand = Order(operand: String(systemBytes: Array(line)))
     let isText = String(validating: line, as: UTF8.self) != nil
     check(isText == (operand.problem == nil), "an operand that is not UTF-8")
-    check(isText || operand.rawURL == Array(line), "another operand")
+    check(isText || operand.subject.rawURL == Array(line), "another operand")
     check(order.url != nil || order.problem != nil, "neither a URL nor a problem")
     if let problem = order.problem {
         check(problem.message.hasPrefix("line 7: "), problem.message)
         check([.usage, .badURL, .protocolError].contains(problem.outcome), "\(problem)")
     }
-    for echo in [order.id, order.tag ?? []] where !echo.isEmpty {
+    for echo in [order.subject.id, order.subject.tag ?? []] where !echo.isEmpty {
         check((try? JSONValue.parse(echo[...])) != nil, "an echo that is no JSON")
         check(!echo.contains(ASCII.lineFeed), "an echo of two lines")
     }

@@ -2,6 +2,7 @@
 internal import ExternalPlugin
 internal import SmallWeb
 internal import SmallWebPlugins
+internal import SmallWebRecords
 internal import SmallWebTransport
 
 /// One command: its name, its help, and what it does with settings and operands. The parser, the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 internal import SmallWebTransport
 
 extension Command {
@@ -57,7 +58,7 @@ struct ExplainCommand: Sendable {
         var isFirst = true
         for (n, url) in urls.enumerated() {
             var order = Order(operand: url)
-            order.n = n
+            order.subject.n = n
             var (explanation, problem) = (Explanation?.none, order.problem)
             do throws(FetchError) {
                 if problem == nil { (explanation, problem) = try await explain(order, context) }
@@ -73,7 +74,10 @@ struct ExplainCommand: Sendable {
                     : Array(((isFirst ? "" : "\n") + explanation.text).utf8)
                 isFirst = false
             } else if let problem, context.common.records.areWanted {
-                bytes = Recorder.refusal(order, problem, context.common)
+                bytes = Recorder(
+                    order.subject, nil, context.common.records, RecordScope(),
+                    wording: .commandLine
+                ).refusal(problem)
             }
             do throws(FetchError) {
                 try StandardStream.output.write(bytes[...], isWhole: true)
@@ -98,7 +102,7 @@ struct ExplainCommand: Sendable {
         }
         var explanation = Explanation(
             order: order, url: request.uri.display, scheme: request.scheme,
-            plugin: OneURL.name(entry))
+            plugin: entry.pluginName)
         explanation.version = entry.handler.programVersion
         explanation.request = rehearsal.request
         explanation.requestBytes = rehearsal.requestBytes

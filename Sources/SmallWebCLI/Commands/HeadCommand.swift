@@ -31,7 +31,7 @@ extension Command {
 }
 
 /// What `head` says of one URL, and HTTP's reply header below it.
-struct HeadOutput: Output {
+struct HeadOutput: EventOutput {
     let url: String
     let sink: BodySink
     let log: FetchLog

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebPlugins
+internal import SmallWebRecords
 
 /// Texts made from the tables.
 package enum Help {
@@ -114,7 +115,7 @@ package enum Help {
 
         Fields, which --fields chooses from:
 
-          \(wrapped(RecordFields.all, indent: 2))
+          \(wrapped(RecordFields.all(Settings.plugins), indent: 2))
 
         A list of URLs (-, @FILE, --input-file) may have requests among its lines:
 

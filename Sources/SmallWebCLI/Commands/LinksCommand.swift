@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 extension Command {
     static let links = Command(

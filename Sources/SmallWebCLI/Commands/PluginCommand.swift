@@ -2,6 +2,7 @@
 internal import ExternalPlugin
 internal import SmallWeb
 internal import SmallWebPlugins
+internal import SmallWebRecords
 internal import SmallWebTransport
 
 extension Command {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// What has no meaning for an upload.
 private let useless: Set<String> = Set(
@@ -34,7 +35,10 @@ extension Command {
         } catch {
             guard settings.records.areWanted else { throw error }
             Messages(settings.messages).error(url, error)
-            let record = Recorder.refusal(Order(url: url), error, URLSettings(settings))
+            let record = Recorder(
+                RecordSubject(url: url), nil, settings.records, RecordScope(),
+                wording: .commandLine
+            ).refusal(error)
             try StandardStream.output.write(record[...], isWhole: true)
             return error.outcome.exitStatus
         }

@@ -2,6 +2,7 @@
 internal import Glibc
 internal import SmallWebCore
 internal import SmallWebPlugins
+internal import SmallWebRecords
 internal import SmallWebTesting
 internal import SmallWebTransport
 

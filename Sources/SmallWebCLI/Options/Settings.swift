@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebPlugins
+internal import SmallWebRecords
 
 /// What the command line asks for, as plain values, each for the room that uses it. Nothing has
 /// been read or opened when it is complete.
@@ -110,9 +111,4 @@ struct Invocation: Sendable {
     var readsConfiguration = true
     /// For `config`.
     var showsOrigin = false
-}
-
-/// A mistake on the command line.
-func usageError(_ message: String, hint: String? = nil) -> FetchError {
-    FetchError(.usage, .input, message, hint: hint)
 }

@@ -2,7 +2,7 @@
 internal import SmallWeb
 
 /// The body as it came, byte for byte.
-struct BodyOutput: Output {
+struct BodyOutput: EventOutput {
     let sink: BodySink
     let log: FetchLog
 
@@ -22,7 +22,7 @@ struct BodyOutput: Output {
 
 /// `--show-headers`: the reply's header before its body, on standard output even when the body goes
 /// to a file.
-struct HeaderOutput: Output {
+struct HeaderOutput: EventOutput {
     let sink: BodySink
 
     func take(_ event: Event) throws(FetchError) {

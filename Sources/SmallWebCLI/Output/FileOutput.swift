@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// A file that appears under its name only when it is complete.
 ///
@@ -319,5 +320,14 @@ final class FileOutput {
         FetchError(
             .write, .output, "\(what) \(path): \(error.sentence)", errnoName: error.name,
             hint: error.number == ENOSPC ? "make room and fetch again" : nil)
+    }
+}
+
+extension Ledger {
+    /// - Throws: `usage` when a body is to take the place of the ledger, under whatever name.
+    static func refuse(_ path: String, _ status: stat) throws(FetchError) {
+        guard own.withLock({ $0 == FileIdentity(status) }) else { return }
+        throw usageError(
+            "\(path) is the file of --ledger", hint: "choose another name or directory")
     }
 }

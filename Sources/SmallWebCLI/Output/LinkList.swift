@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// The links of a page, found in gemtext and among the lines of whatever its plugin gives the lines
 /// of: lines with tabs, for a person columns, for a program records.
-final class LinkList: Output {
+final class LinkList: EventOutput {
     private let sink: BodySink
     private let log: FetchLog
     private let records: LinkRecords?

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// Where bodies go, and what of a reply is put out.
 struct OutputSettings: Sendable {
@@ -25,10 +26,7 @@ struct OutputSettings: Sendable {
     var writeOut: WriteOut?
     var headerFile: String?
 
-    /// What a command lists instead of delivering bodies, one record for each.
-    enum Listing: Sendable {
-        case refs, links
-    }
+    /// What a command lists instead of delivering bodies.
     var listing: Listing?
     /// For `links`: also the lines of a menu that lead nowhere.
     var listsAll = false
@@ -58,26 +56,13 @@ struct OutputSettings: Sendable {
     }
 }
 
-/// What one mode makes of a fetch: it folds the events into what it puts out, as they come.
-protocol Output {
-    /// The ``FetchLog`` of the fetch knows of the event already.
-    func take(_ event: Event) throws(FetchError)
-
-    /// There was a reply, and what came of it has been taken. May add remarks to the log.
-    func finish(_ ending: Ending) throws(FetchError)
-}
-
-extension Output {
-    func finish(_ ending: Ending) throws(FetchError) {}
-}
-
 extension BodySink.Destination {
     init(_ order: Order, _ settings: URLSettings) {
         let (output, records) = (settings.output, settings.records)
         if let path = order.output {
             self = .file(output.place(of: path))
-        } else if order.n < output.files.count {
-            let name = output.files[order.n]
+        } else if order.subject.n < output.files.count {
+            let name = output.files[order.subject.n]
             self = name == "-" ? .rawStandardOutput : .file(output.place(of: name))
         } else if output.usesRemoteName || records.bodyForm == .file {
             self = .remoteName(directory: output.directory)

@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 internal import SmallWebTransport
 
 /// Standard output and standard error, written at once and in full.
@@ -85,7 +86,7 @@ struct StandardStream {
 }
 
 /// Where the bytes for standard output go now.
-enum BodyTarget {
+enum BodyTarget: RecordTarget {
     case standardOutput(Patience)
     /// Held back, because an earlier URL of a parallel run is not finished.
     case held(Spool)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// The format of `--write-out`: text with `%{NAME}` for what the URL's record says under that name,
 /// or under the name that curl has for it.
@@ -29,7 +30,9 @@ struct WriteOut: Sendable {
 
     /// Of curl, and those of records.
     static var names: [String] {
-        curlNames.keys + RecordFields.all + ["id", "json", "n", "stderr", "stdout", "tag", "type"]
+        curlNames.keys + RecordFields.all(Settings.plugins) + [
+            "id", "json", "n", "stderr", "stdout", "tag", "type",
+        ]
     }
 
     /// - Throws: `usage` for a name that does not exist.

@@ -5,8 +5,8 @@ internal import SmallWeb
 final class Delivery {
     private let settings: FetchSettings
     private let log: FetchLog
-    private let watchers: [any Output]
-    private let outputs: [any Output]
+    private let watchers: [any EventOutput]
+    private let outputs: [any EventOutput]
     /// Whether the reply goes to the outputs.
     private var isWanted = false
 
@@ -14,7 +14,8 @@ final class Delivery {
     ///   - watchers: Get every event.
     ///   - outputs: Get the reply, from its head on, if it is wanted.
     init(
-        _ settings: FetchSettings, log: FetchLog, watchers: [any Output], outputs: [any Output]
+        _ settings: FetchSettings, log: FetchLog, watchers: [any EventOutput],
+        outputs: [any EventOutput]
     ) {
         self.settings = settings
         self.log = log
@@ -40,7 +41,7 @@ final class Delivery {
 
 /// What is said of a fetch on standard error while it goes on: remarks, and the lines of the trace,
 /// each with its mark.
-struct Trace: Output {
+struct Trace: EventOutput {
     let url: String
     let messages: Messages
     let isVerbose: Bool
@@ -113,7 +114,7 @@ struct Trace: Output {
 }
 
 /// The file of `--dump-header`, for all URLs of a run.
-final class HeaderFile: Output {
+final class HeaderFile: EventOutput {
     private let stream: StandardStream?
     private let file: FileOutput?
     private var isOfUse = false

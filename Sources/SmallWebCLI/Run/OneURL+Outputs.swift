@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 extension OneURL {
     /// What becomes of a reply that is delivered.
-    func outputs(to sink: BodySink, log: FetchLog) -> [any Output] {
+    func outputs(to sink: BodySink, log: FetchLog) -> [any EventOutput] {
         let output = settings.output
         let records = settings.records.areWanted ? recorder : nil
         let color = context.settings.messages.color
@@ -12,7 +13,7 @@ extension OneURL {
             let head = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
             return records == nil ? [head] : []
         }
-        var outputs: [any Output] = []
+        var outputs: [any EventOutput] = []
         if output.showsHeader && records == nil { outputs.append(HeaderOutput(sink: sink)) }
         let isPage = output.laysPagesOut && sink.destination == .standardOutput
         // Asks the terminal for its width: not for records and files.

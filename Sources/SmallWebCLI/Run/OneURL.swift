@@ -2,22 +2,8 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 internal import SmallWebTransport
-
-/// What came of one attempt.
-enum Attempt: Sendable {
-    case ended(Ending)
-    case failed(FetchError)
-
-    var ending: Ending? { if case .ended(let ending) = self { ending } else { nil } }
-    var error: FetchError? { if case .failed(let error) = self { error } else { nil } }
-    var outcome: Outcome {
-        switch self {
-        case .ended(let ending): ending.outcome
-        case .failed(let error): error.outcome
-        }
-    }
-}
 
 /// One URL of a run, with its attempts and the prompts that its server asks for.
 //
@@ -153,15 +139,12 @@ final class OneURL: @unchecked Sendable {
         let target = settings.records.areWanted ? target : nil
         guard target != nil || context.ledger != nil || settings.output.writeOut != nil
         else { return }
-        let recorder = Recorder(order, log, settings, registry: fetcher.registry, target: target)
+        let recorder = Recorder(
+            order.subject, log, settings.records, RecordScope(settings),
+            registry: fetcher.registry, target: target, wording: .commandLine)
         recorder.attempts = attempts
         recorder.queueSeconds = (started ?? .now).seconds(since: arrived)
         self.recorder = recorder
-    }
-
-    /// `builtin:` or `program:`, and the plugin's own name.
-    static func name(_ entry: Registry.Entry) -> String {
-        (entry.handler.programVersion == nil ? "builtin:" : "program:") + entry.scheme.plugin
     }
 
     /// What an attempt asks for.
@@ -272,7 +255,7 @@ final class OneURL: @unchecked Sendable {
         let trace = Trace(
             url: url, messages: messages, isVerbose: context.settings.messages.isVerbose,
             hidesInput: hidesInput)
-        var watchers: [any Output] = [trace]
+        var watchers: [any EventOutput] = [trace]
         if let recorder { watchers += recorder.outputs(hidesInput: hidesInput) }
         watchers.append(meter)
         if let headers = context.headers { watchers.append(headers) }

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// What one operand or one line of a list asks for.
 struct Order: Sendable {
-    /// Position among all of the run, from 0.
-    var n = 0
-    /// The same among those of this worker.
+    var subject: RecordSubject
+    /// Its position among those of this worker, from 0.
     var turn = 0
-    /// As written; `nil` when the line has none that can be read.
-    var url: String?
-    /// The same as it came, when it is not UTF-8.
-    private(set) var rawURL: [UInt8]?
-    /// JSON text, echoed untouched.
-    var id: [UInt8] = Array("null".utf8)
-    var tag: [UInt8]?
     var output: String?
     /// What is sent instead of asked for.
     private(set) var upload: InputSource.Origin?
@@ -21,20 +14,20 @@ struct Order: Sendable {
     private(set) var changes: [@Sendable (inout Settings) -> Void] = []
     /// Whether they are about connections and redirects.
     private(set) var changesFetcher = false
-    /// Of the list, from 1; `nil` for an operand.
-    var line: Int?
     /// Why nothing can be fetched.
     var problem: FetchError?
     /// Whether it stands for a list that cannot be read: what else was asked for is not known.
     var isUnreadList = false
 
-    init(url: String?) { self.url = url }
+    var url: String? { subject.url }
+
+    init(url: String?) { subject = RecordSubject(url: url) }
 
     /// A URL of the command line.
     init(operand: String) {
-        url = operand.withoutSystemEscapes
+        self.init(url: operand.withoutSystemEscapes)
         guard operand.hasSystemEscapes else { return }
-        rawURL = operand.systemBytes
+        subject.rawURL = operand.systemBytes
         problem = Self.notUTF8
     }
 
@@ -47,7 +40,7 @@ extension Order {
     /// ``problem``.
     init(line bytes: ArraySlice<UInt8>, number: Int) {
         self.init(url: nil)
-        line = number
+        subject.line = number
         do throws(FetchError) {
             // What follows a tab is a title, in the output of links, history and bookmarks.
             let bytes =
@@ -55,10 +48,10 @@ extension Order {
             if bytes.first == UInt8(ascii: "{") {
                 try read(Self.parsed(bytes))
             } else if let text = String(validating: bytes, as: UTF8.self) {
-                url = text
+                subject.url = text
             } else {
-                url = String(decoding: bytes, as: UTF8.self)
-                rawURL = Array(bytes)
+                subject.url = String(decoding: bytes, as: UTF8.self)
+                subject.rawURL = Array(bytes)
                 throw Self.notUTF8
             }
         } catch {
@@ -76,14 +69,14 @@ extension Order {
     private mutating func read(_ request: JSONValue) throws(FetchError) {
         guard case .object(let members) = request else { return }
         // First what an answer must carry, so that even a refusal has it.
-        url = request["url"]?.string
+        subject.url = request["url"]?.string
         if let member = members.first(where: { $0.name == "id" }) {
             switch member.value {
             case .array, .object: throw usageError("\"id\" must be a string, a number or a boolean")
-            default: id = member.text
+            default: subject.id = member.text
             }
         }
-        tag = members.first { $0.name == "tag" }?.text
+        subject.tag = members.first { $0.name == "tag" }?.text
         if let type = request["type"], type.string != "request" {
             throw usageError(
                 "this is a record, not a request",

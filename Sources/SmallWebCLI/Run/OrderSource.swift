@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// The orders of a run: its operands in turn, and the lines of the lists among them, read when
 /// they are wanted and not before.
@@ -42,7 +42,7 @@ final class OrderSource: @unchecked Sendable {
                     return owned(Order(line: bytes, number: number))
                 case .tooLong(let number):
                     var order = Order(url: nil)
-                    order.line = number
+                    order.subject.line = number
                     order.problem = ListReader.tooLong(number)
                     return owned(order)
                 case .nothing: return .nothing(list.descriptor)
@@ -73,7 +73,7 @@ final class OrderSource: @unchecked Sendable {
     static func isList(_ operand: String) -> Bool { operand == "-" || operand.hasPrefix("@") }
 
     private func owned(_ order: Order) -> Taken {
-        let url = order.rawURL ?? order.url.map { Array($0.utf8) }
+        let url = order.subject.rawURL ?? order.url.map { Array($0.utf8) }
         guard own?.has(url?[...]) ?? true else { return skip() }
         return .order(numbered(order))
     }
@@ -85,7 +85,7 @@ final class OrderSource: @unchecked Sendable {
 
     private func numbered(_ order: Order) -> Order {
         var order = order
-        (order.n, order.turn) = (taken, turns)
+        (order.subject.n, order.turn) = (taken, turns)
         taken += 1
         turns += 1
         return order
@@ -97,132 +97,5 @@ final class OrderSource: @unchecked Sendable {
         order.problem = error
         order.isUnreadList = true
         return numbered(order)
-    }
-}
-
-/// The lines of a file that may be a pipe, with memory for one buffer and one line. Blank lines and
-/// lines that begin with `#` are left out.
-final class ListReader {
-    enum Taken {
-        /// Without white space around it; `number` counts from 1.
-        case line(ArraySlice<UInt8>, number: Int)
-        case tooLong(number: Int)
-        case nothing
-        /// The list is over, or cannot be read on.
-        case failed(FetchError)
-        case end
-    }
-
-    /// Of one line; a longer one is refused.
-    static let lineBytesMax = 1 << 20
-
-    /// What there is to say of a line that is too long.
-    static func tooLong(_ number: Int) -> FetchError {
-        usageError(
-            "line \(number): longer than \(lineBytesMax) bytes",
-            hint: "give large data by its path")
-    }
-
-    let descriptor: Int32
-    private let name: String
-    private let lineBytesMax: Int
-    private var buffer: [UInt8] = []
-    private var position = 0
-    /// The beginning of a line whose end is still to come.
-    private var pending: [UInt8] = []
-    private var isTooLong = false
-    private var isAtEnd = false
-    private var number = 0
-    /// Whether the last line has no line feed behind it.
-    private(set) var isTorn = false
-
-    /// - Parameter name: A file, or `-` for standard input.
-    /// - Throws: `read`.
-    init(_ name: String, lineBytesMax: Int = ListReader.lineBytesMax) throws(FetchError) {
-        self.name = name
-        self.lineBytesMax = lineBytesMax
-        do throws(SystemError) {
-            // Without O_NONBLOCK, opening a pipe waits for its writer and holds up everything.
-            descriptor = try systemCall {
-                name == "-"
-                    ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-            }
-        } catch {
-            throw Self.failure(name, error)
-        }
-    }
-
-    deinit { close(descriptor) }
-
-    func take() -> Taken {
-        while true {
-            if let end = buffer[position...].firstLineFeed {
-                pend(buffer[position..<end])
-                position = end + 1
-                if let line = finishLine() { return line }
-                continue
-            }
-            pend(buffer[position...])
-            position = buffer.count
-            if isAtEnd {
-                guard !pending.isEmpty || isTooLong else { return .end }
-                isTorn = true
-                return finishLine() ?? .end
-            }
-            do throws(SystemError) {
-                guard try fill() else { return .nothing }
-            } catch {
-                return .failed(Self.failure(name, error))
-            }
-        }
-    }
-
-    /// Reads what is there; false when that is nothing yet.
-    private func fill() throws(SystemError) -> Bool {
-        var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard poll(&event, 1, 0) != 0 else { return false }
-        buffer = [UInt8](repeating: 0, count: 65_536)
-        position = 0
-        do throws(SystemError) {
-            let count = try systemCall { read(descriptor, &buffer, buffer.count) }
-            buffer.removeSubrange(count...)
-            isAtEnd = count == 0
-            return true
-        } catch {
-            buffer = []
-            if error.number == EAGAIN { return false }
-            throw error
-        }
-    }
-
-    private func pend(_ bytes: ArraySlice<UInt8>) {
-        guard !isTooLong else { return }
-        isTooLong = pending.count + bytes.count > lineBytesMax
-        if isTooLong { pending = [] } else { pending += bytes }
-    }
-
-    /// The pending line, unless there is nothing in it.
-    private func finishLine() -> Taken? {
-        number += 1
-        defer {
-            pending.removeAll(keepingCapacity: true)
-            isTooLong = false
-        }
-        if isTooLong { return .tooLong(number: number) }
-        if number == 1 { pending = Array(pending[...].withoutByteOrderMark) }
-        let isSpace = { (byte: UInt8) in
-            byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn
-        }
-        guard let first = pending.firstIndex(where: { !isSpace($0) }),
-            let last = pending.lastIndex(where: { !isSpace($0) }),
-            pending[first] != UInt8(ascii: "#")
-        else { return nil }
-        return .line(Array(pending[first...last])[...], number: number)
-    }
-
-    private static func failure(_ name: String, _ error: SystemError) -> FetchError {
-        FetchError(
-            .read, .input, "cannot read the list \(InputSource.name(of: name)): \(error.sentence)",
-            errnoName: error.name)
     }
 }

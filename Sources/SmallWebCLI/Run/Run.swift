@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
 internal import SmallWeb
+internal import SmallWebRecords
 internal import SmallWebTransport
 
 /// A run over any number of URLs: reads them as there is room, starts them when their hosts allow

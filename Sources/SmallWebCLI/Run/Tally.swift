@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// What became of the URLs of a run.
 struct Tally {
@@ -18,7 +19,7 @@ struct Tally {
     private let started = Instant.now
 
     mutating func count(_ one: OneURL, bytes: Int) {
-        let (outcome, n) = (one.outcome, one.order.n)
+        let (outcome, n) = (one.outcome, one.order.subject.n)
         requests += 1
         if one.isPostponed { postponed += 1 }
         if one.order.isUnreadList { unreadList = unreadList ?? outcome.exitStatus }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// What holds for one URL, of the command line, the config files' sections and its own line. Most
 /// URLs of a run share one.
@@ -18,6 +19,31 @@ final class URLSettings: Sendable {
         output = settings.output
         records = settings.records
     }
+}
+
+extension RecordScope {
+    init(_ settings: URLSettings) {
+        self.init()
+        wantsHeadAlone = settings.fetch.wantsHeadAlone
+        isRest = settings.fetch.resume != .fromStart
+        keepsRefusals = settings.fetch.keepsRefusals
+        listing = settings.output.listing
+        guard let directory = settings.output.directory else { return }
+        let createsDirectories = settings.output.createsDirectories
+        overflow = { body, log throws(FetchError) in
+            let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"
+            let file = try FileOutput(
+                "\(directory)/\(name)", clash: .number, createsDirectories: createsDirectories)
+            try await body.drain { bytes throws(FetchError) in try file.write(bytes) }
+            try file.commit()
+            return FileOutput.absolute(file.path)
+        }
+    }
+}
+
+extension ErrorWording {
+    /// Names options and commands.
+    static let commandLine = ErrorWording(hint: \.advice, expected: \.expectation)
 }
 
 /// What is fetched: the request, the limits, and what counts as success.
@@ -75,10 +101,11 @@ struct FetchSettings: Sendable {
 
     /// Whether a reply that begins like this is delivered.
     func wantsBody(of head: Head) -> Bool {
-        // An error page must not be added to what an earlier attempt has saved.
-        !wantsHeadAlone
-            && (head.replyClass == .success || refusal != .fail && resume == .fromStart)
+        !wantsHeadAlone && (head.replyClass == .success || keepsRefusals)
     }
+
+    /// An error page must not be added to what an earlier attempt has saved.
+    var keepsRefusals: Bool { refusal != .fail && resume == .fromStart }
 
     /// Reads the files that options for all URLs of a run name: once, though there are many URLs.
     ///

@@ -44,6 +44,7 @@ extension Remedy {
         case .listReferences: "'smallweb refs' lists what there is"
         case .startOver: "fetch it anew, without -C"
         case .takeEncoded: "fetch it as it is, with --raw"
+        case .listWithoutRecords: "list them without --json, or set --max-filesize"
         }
     }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 internal import SmallWebTransport
 
 /// What a person sees while they wait: first whom we are talking to, then how much has come or
 /// gone, and how much is left. A program gets the same as records on standard error.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
-final class ProgressMeter: Output, @unchecked Sendable {
+final class ProgressMeter: EventOutput, @unchecked Sendable {
     private let messages: Messages
     private let order: Order
     /// False when the body itself goes to the terminal.
@@ -90,7 +91,7 @@ final class ProgressMeter: Output, @unchecked Sendable {
 
     private var record: [UInt8] {
         JSONWriter.line { writer in
-            writer.begin("progress", order)
+            writer.begin("progress", order.subject)
             // Standard error ends up in logs.
             writer.member("url", order.url.map(URI.display))
             writer.member("direction", transfer.isUpload ? "upload" : "download")

@@ -3,7 +3,7 @@ internal import SmallWeb
 
 /// References on a person's terminal: columns that fit its width. A pipe gets the lines of
 /// git-ls-remote.
-struct RefColumns: Output {
+struct RefColumns: EventOutput {
     let target: BodyTarget
     let columns = Environment.columns(1)
     let usesColor: Bool

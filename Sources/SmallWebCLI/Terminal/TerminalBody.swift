@@ -4,7 +4,7 @@ internal import SmallWebFormats
 
 /// A body on a person's terminal: gemtext and menus laid out, other text without control
 /// characters, nothing binary.
-final class TerminalBody: Output {
+final class TerminalBody: EventOutput {
     private enum Form {
         case gemtext(GemtextReader)
         /// Its lines come as items, and its bytes are of no use.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// URLs that a person wants to be offered: `URL<TAB>TITLE` per line. A plain file, to be edited by
 /// hand and kept under version control; lines that are not changed stay as they are, byte by byte.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// What has been fetched, for completion: `SECONDS<TAB>URL` per line, the latest last. Never a
 /// query, which holds what was typed, and never a password.

@@ -4,7 +4,7 @@ internal import SmallWeb
 
 /// The branches and tags of repositories that were listed, for completion after `?ref=`: a file for
 /// each repository, with a name per line.
-final class RefCache: Output {
+final class RefCache: EventOutput {
     /// Listings beyond this are remembered as far as it goes.
     private static let bytesMax = 1 << 20
     /// As many repositories as anybody goes back to.

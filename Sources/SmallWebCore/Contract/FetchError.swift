@@ -157,3 +157,8 @@ extension FetchError: CustomStringConvertible {
         return TerminalText.escapeLine(place + message)
     }
 }
+
+/// A mistake in what was asked for.
+package func usageError(_ message: String, hint: String? = nil) -> FetchError {
+    FetchError(.usage, .input, message, hint: hint)
+}

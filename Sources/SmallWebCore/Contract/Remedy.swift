@@ -46,4 +46,6 @@ public enum Remedy: Sendable, Hashable {
     case startOver
     /// A body without undoing its encoding.
     case takeEncoded
+    /// Links themselves, or fewer of them: their records are too large.
+    case listWithoutRecords
 }

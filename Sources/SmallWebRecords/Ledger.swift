@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import SmallWeb
+package import SmallWeb
 
 /// A file of terminal records, one per URL that is done, to go on from after a stop of any kind.
 ///
 /// A line counts once its line feed is there: what a kill has left of the last one is cut off. One
 /// process at a time has the file.
-final class Ledger {
+package final class Ledger {
     private let path: String
     private let file: Int32
     /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
     private var outcomes: [Key: Outcome] = [:]
 
-    struct Key: Hashable {
+    package struct Key: Hashable {
         let first: Int
         let second: Int
 
-        init(_ url: String) {
+        package init(_ url: String) {
             var (first, second) = (Hasher(), Hasher())
             first.combine(0)
             second.combine(1)
@@ -27,17 +27,17 @@ final class Ledger {
     }
 
     /// Longest record: the largest body, every byte of it escaped.
-    static let lineBytesMax = 1 << 30
+    package static let lineBytesMax = 1 << 30
 
     /// What a line says of a URL.
-    struct Result {
-        let key: Key
-        let outcome: Outcome
+    package struct Result {
+        package let key: Key
+        package let outcome: Outcome
         /// Unix seconds; `nil` when the record does not say.
-        let start: Double?
+        package let start: Double?
 
         /// `nil` for other records and foreign lines, which are none of our business.
-        init?(_ line: ArraySlice<UInt8>) {
+        package init?(_ line: ArraySlice<UInt8>) {
             guard let record = try? JSONValue.parse(line), let url = record["url"]?.string,
                 let type = record["type"]?.string, type == "response" || type == "error",
                 let outcome = record["outcome"]?.string.flatMap(Outcome.init(rawValue:))
@@ -52,17 +52,10 @@ final class Ledger {
     }
 
     /// The one of this process, once it is open.
-    private static let own = Locked<FileIdentity?>(nil)
-
-    /// - Throws: `usage` when a body is to take the place of the ledger, under whatever name.
-    static func refuse(_ path: String, _ status: stat) throws(FetchError) {
-        guard own.withLock({ $0 == FileIdentity(status) }) else { return }
-        throw usageError(
-            "\(path) is the file of --ledger", hint: "choose another name or directory")
-    }
+    package static let own = Locked<FileIdentity?>(nil)
 
     /// - Throws: `write` when the file cannot be used, or another process uses it.
-    init(_ path: String) throws(FetchError) {
+    package init(_ path: String) throws(FetchError) {
         self.path = path
         do throws(SystemError) {
             file = try systemCall { open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) }
@@ -83,12 +76,12 @@ final class Ledger {
     deinit { close(file) }
 
     /// How `url`, as records have it, ended the last time; `nil` when it has not been fetched.
-    func outcome(_ url: String) -> Outcome? { outcomes[Key(url)] }
+    package func outcome(_ url: String) -> Outcome? { outcomes[Key(url)] }
 
     /// Adds a record, with one call.
     ///
     /// - Throws: `write`.
-    func append(_ record: [UInt8]) throws(FetchError) {
+    package func append(_ record: [UInt8]) throws(FetchError) {
         do throws(SystemError) {
             try writeAll(record[...], to: file)
         } catch {
@@ -122,7 +115,7 @@ final class Ledger {
     }
 
     /// Whether a line is one of ours, of whatever type.
-    static func isRecord(_ line: ArraySlice<UInt8>) -> Bool {
+    package static func isRecord(_ line: ArraySlice<UInt8>) -> Bool {
         let record = try? JSONValue.parse(line)
         return record?["type"]?.string != nil && record?["v"] != nil
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 internal import SmallWebTransport
 
 /// What a fetch would do.
@@ -134,7 +135,7 @@ extension Explanation {
 extension JSONWriter {
     /// The record `explanation`.
     mutating func members(of explanation: Explanation) {
-        begin("explanation", explanation.order)
+        begin("explanation", explanation.order.subject)
         member("url", explanation.url)
         member("scheme", explanation.scheme.name)
         member("plugin", explanation.plugin)

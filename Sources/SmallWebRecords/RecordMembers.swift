@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+package import SmallWeb
+
+extension Registry.Entry {
+    /// `builtin:` or `program:`, and the plugin's own name.
+    package var pluginName: String {
+        (handler.programVersion == nil ? "builtin:" : "program:") + scheme.plugin
+    }
+}
 
 /// Parts of records.
 extension JSONWriter {
     /// What every record begins with.
-    mutating func begin(_ type: String, _ order: Order) {
+    package mutating func begin(_ type: String, _ subject: RecordSubject) {
         begin(type)
-        member("n", order.n)
-        member("id") { $0.raw(order.id[...]) }
-        if let tag = order.tag { member("tag") { $0.raw(tag[...]) } }
+        member("n", subject.n)
+        member("id") { $0.raw(subject.id[...]) }
+        if let tag = subject.tag { member("tag") { $0.raw(tag[...]) } }
     }
 
     /// What a record that belongs to no request begins with.
-    mutating func begin(_ type: String) {
+    package mutating func begin(_ type: String) {
         member("type", type)
         member("v", Recorder.version)
     }
 
     /// A URL without its password: records are kept, and shown to others.
-    mutating func member(_ name: StaticString, url: URI?) { member(name, url?.display) }
+    package mutating func member(_ name: StaticString, url: URI?) { member(name, url?.display) }
 
     /// The record `scheme`.
-    mutating func members(of scheme: Scheme) {
+    package mutating func members(of scheme: Scheme) {
         begin("scheme")
         member("name", scheme.name)
         member("port", Int(scheme.defaultPort))
@@ -32,7 +39,7 @@ extension JSONWriter {
         member("summary", scheme.summary)
     }
 
-    mutating func members(of redirect: Redirect) {
+    package mutating func members(of redirect: Redirect) {
         member("status", redirect.status)
         member("from", url: redirect.from)
         member("to", url: redirect.to)
@@ -40,7 +47,7 @@ extension JSONWriter {
     }
 
     /// What the record `link` has beside its place in the page.
-    mutating func members(of link: Link, base: URI) {
+    package mutating func members(of link: Link, base: URI) {
         member("url", url: link.uri)
         member("page", url: base)
         member(named: "raw", bytes: link.raw)
@@ -52,19 +59,19 @@ extension JSONWriter {
         members(of: link.facts)
     }
 
-    mutating func members(of warnings: [Note]) {
+    package mutating func members(of warnings: [Note]) {
         member("warnings", array: warnings) { writer, note in
             writer.object { $0.members(of: note) }
         }
     }
 
-    mutating func members(of note: Note) {
+    package mutating func members(of note: Note) {
         member("code", note.code)
         member("message", note.message)
     }
 
-    /// `headers`: each name once, in lower case, with its values in order.
-    mutating func members(of fields: HeaderFields) {
+    /// `headers`: each name once, in lower case, with its values in subject.
+    package mutating func members(of fields: HeaderFields) {
         // There are a dozen, and never more than a few hundred: searched in turn.
         var named: [(name: String, values: [String])] = []
         for field in fields.all {
@@ -89,7 +96,7 @@ extension JSONWriter {
     /// `remote`, `tls` and `trust`.
     ///
     /// - Parameter change: The refusal of the key.
-    mutating func members(
+    package mutating func members(
         of connection: Connection?, scheme: Scheme?, ending: Ending?, change: FetchError?
     ) {
         member("remote", object: connection) { writer, connection in
@@ -120,7 +127,7 @@ extension JSONWriter {
         }
     }
 
-    mutating func members(of certificate: CertificateFacts) {
+    package mutating func members(of certificate: CertificateFacts) {
         member("sha256", certificate.sha256.hex)
         member("spki_sha256", certificate.spkiSHA256.hex)
         member("subject", certificate.subject)
@@ -155,8 +162,10 @@ extension JSONWriter {
 }
 
 /// The members that `--fields` may name.
-enum RecordFields {
-    static let all = (ofEveryProtocol + Set(Settings.plugins.schemes.flatMap(\.factNames))).sorted()
+package enum RecordFields {
+    package static func all(_ registry: Registry) -> [String] {
+        (ofEveryProtocol + Set(registry.schemes.flatMap(\.factNames))).sorted()
+    }
 
     private static let ofEveryProtocol = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
@@ -172,7 +181,10 @@ enum RecordFields {
     private static let common = ["type", "v", "n", "id", "tag"]
 
     /// - Throws: `usage` with the nearest name for one that does not exist.
-    static func parse(_ list: String) throws(FetchError) -> Set<String> {
+    package static func parse(
+        _ list: String, _ registry: Registry
+    ) throws(FetchError) -> Set<String> {
+        let all = all(registry)
         var names = Set(common)
         for name in list.split(separator: ",").map(String.init) {
             guard all.contains(name) || common.contains(name) else {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+package import SmallWeb
 internal import SmallWebLibraries
 
 /// The body of one reply, as its record will show it: hashed, and kept as far as it may go into the
 /// record, or written as records of its own.
-final class RecordedBody: Output {
-    private let settings: URLSettings
+package final class RecordedBody: EventOutput {
+    private let settings: RecordSettings
+    private let scope: RecordScope
     private let records: RecordStream
     private let digest: Digest?
     private var chunks = ChunkWriter()
@@ -17,14 +18,15 @@ final class RecordedBody: Output {
     private var omission: String?
     private var hasBegun = false
 
-    init(_ records: RecordStream, settings: URLSettings) {
+    init(_ records: RecordStream, _ settings: RecordSettings, _ scope: RecordScope) {
         self.records = records
         self.settings = settings
+        self.scope = scope
         // Without libcrypto there is no hash, which a record can say.
         digest = try? Digest(.sha256)
     }
 
-    func take(_ event: Event) throws(FetchError) {
+    package func take(_ event: Event) throws(FetchError) {
         switch event {
         case .head(let head): begin(head)
         case .body(let bytes): try add(bytes)
@@ -34,13 +36,13 @@ final class RecordedBody: Output {
 
     private func begin(_ head: Head) {
         hasBegun = true
-        if settings.fetch.wantsHeadAlone {
+        if scope.wantsHeadAlone {
             omission = "head"
-        } else if !settings.fetch.wantsBody(of: head) {
+        } else if !scope.wantsBody(of: head) {
             omission = "error-status"
-        } else if settings.records.bodyForm == .none || records.target == nil {
+        } else if settings.bodyForm == .none || records.target == nil {
             omission = "none-requested"
-        } else if !settings.records.streamsBodies && settings.records.bodyForm != .file {
+        } else if !settings.streamsBodies && settings.bodyForm != .file {
             kept = Spool(memoryMax: 65_536)
         }
         charset = head.mediaType?.charset
@@ -49,9 +51,9 @@ final class RecordedBody: Output {
 
     /// Whether the digest is that of the body, and not of a rest, or of nothing.
     private var isWhole: Bool {
-        hasBegun && omission != "head" && settings.fetch.resume == .fromStart
+        hasBegun && omission != "head" && !scope.isRest
     }
-    private var isStreamed: Bool { settings.records.streamsBodies && omission == nil }
+    private var isStreamed: Bool { settings.streamsBodies && omission == nil }
     /// Whether a part of it has been written.
     var hasWritten: Bool { chunks.count > 0 }
 
@@ -59,8 +61,8 @@ final class RecordedBody: Output {
         digest?.update(bytes)
         try writeChunks(of: bytes)
         guard let kept else { return }
-        if kept.count + bytes.count > settings.records.inlineBytesMax
-            && settings.output.directory == nil
+        if kept.count + bytes.count > settings.inlineBytesMax
+            && scope.overflow == nil
         {
             self.kept = nil
             omission = "inline-limit"
@@ -77,7 +79,7 @@ final class RecordedBody: Output {
                 writer.member("seq", number)
                 writer.member("offset", offset)
                 // Bytes in a charset other than UTF-8 are not converted piece by piece.
-                if converter != nil || settings.records.bodyForm == .base64 {
+                if converter != nil || settings.bodyForm == .base64 {
                     writer.member("base64") { $0.value(base64: piece) }
                 } else {
                     writer.member(text: piece, allowsNUL: false)
@@ -109,21 +111,15 @@ final class RecordedBody: Output {
         }
         if isStreamed { return .chunks(chunks.count) }
         guard let kept else { return .omitted("truncated") }
-        if kept.count > settings.records.inlineBytesMax, let directory = settings.output.directory {
-            let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"
-            let file = try FileOutput(
-                "\(directory)/\(name)", clash: .number,
-                createsDirectories: settings.output.createsDirectories)
-            try await kept.drain { bytes throws(FetchError) in try file.write(bytes) }
-            try file.commit()
-            return .path(FileOutput.absolute(file.path))
+        if kept.count > settings.inlineBytesMax, let overflow = scope.overflow {
+            return .path(try await overflow(kept, log))
         }
         let bytes = try await kept.takeAll()
-        if settings.records.bodyForm == .base64 { return .base64(bytes) }
+        if settings.bodyForm == .base64 { return .base64(bytes) }
         if let converter, let text = converter.convertAll(bytes) {
             return .text(text, from: charset)
         }
-        if settings.records.bodyForm == .text {
+        if settings.bodyForm == .text {
             return .text(Array(String(decoding: bytes, as: UTF8.self).utf8), from: nil)
         }
         return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
@@ -140,7 +136,7 @@ final class RecordedBody: Output {
             case .null: break
             case .text(let bytes, let charset):
                 source = charset
-                writer.member(text: bytes[...], allowsNUL: settings.records.bodyForm == .text)
+                writer.member(text: bytes[...], allowsNUL: settings.bodyForm == .text)
             case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
             case .path(let path): writer.member("path", path.withoutSystemEscapes)
             case .chunks(let count): writer.member("chunks", count)

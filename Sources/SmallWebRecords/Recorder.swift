@@ -1,66 +1,111 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+package import SmallWeb
 
 /// Whether results are JSON records, and what is in them.
-struct RecordSettings: Sendable {
+package struct RecordSettings: Sendable {
     /// How a body goes into its record.
-    enum BodyForm: String, Sendable, CaseIterable {
+    package enum BodyForm: String, Sendable, CaseIterable {
         case auto, text, base64, file, none
     }
-    var areWanted = false
+    package var areWanted = false
     /// The members of terminal records; `nil` for all.
-    var fields: Set<String>?
-    var bodyForm = BodyForm.auto
-    var inlineBytesMax = 8 << 20
-    var streamsBodies = false
-    var includesEvents = false
-    var keepsInputOrder = false
-    var wantsSummary = false
+    package var fields: Set<String>?
+    package var bodyForm = BodyForm.auto
+    package var inlineBytesMax = 8 << 20
+    package var streamsBodies = false
+    package var includesEvents = false
+    package var keepsInputOrder = false
+    package var wantsSummary = false
+
+    package init() {}
+}
+
+/// What is listed instead of delivering a body, one record for each.
+package enum Listing: Sendable { case refs, links }
+
+/// What of a request its records depend on.
+package struct RecordScope {
+    package var wantsHeadAlone = false
+    /// Whether what comes is the rest of a body that is there already.
+    package var isRest = false
+    /// Whether the bodies of refusals are delivered.
+    package var keepsRefusals = false
+    package var listing: Listing?
+    /// Puts a body that is too large for its record into a file, and says which.
+    package var overflow: ((Spool, FetchLog?) async throws(FetchError) -> String)?
+
+    package init() {}
+
+    /// Whether a reply that begins like this is delivered.
+    package func wantsBody(of head: Head) -> Bool {
+        !wantsHeadAlone && (head.replyClass == .success || keepsRefusals)
+    }
+}
+
+/// How an error is put into words for the one who asked.
+package struct ErrorWording: Sendable {
+    let hint: @Sendable (FetchError) -> String?
+    let expected: @Sendable (FetchError) -> String?
+
+    package init(
+        hint: @escaping @Sendable (FetchError) -> String?,
+        expected: @escaping @Sendable (FetchError) -> String?
+    ) {
+        (self.hint, self.expected) = (hint, expected)
+    }
+
+    /// Names no option.
+    package static let plain = ErrorWording(hint: \.hint, expected: \.expected)
 }
 
 /// Makes the terminal record of one attempt. docs/json.md describes it, docs/schema/v1.json defines
 /// it.
-final class Recorder {
-    static let version = 1
+package final class Recorder {
+    package static let version = 1
 
-    private let order: Order
-    private let settings: URLSettings
+    private let subject: RecordSubject
+    private let settings: RecordSettings
+    private let scope: RecordScope
+    private let wording: ErrorWording
     private let registry: Registry?
     private let log: FetchLog?
     private let body: RecordedBody
     /// Where records go before the terminal one.
-    let records: RecordStream
+    package let records: RecordStream
     /// For `refs` and `links`: the records of what is listed.
     private let refs: RefRecords?
-    let links: LinkRecords?
+    package let links: LinkRecords?
     /// How often the request was tried, this time included.
-    var attempts = 0
-    var queueSeconds = 0.0
+    package var attempts = 0
+    package var queueSeconds = 0.0
 
     /// - Parameters:
     ///   - log: `nil` when the order could not become a request.
     ///   - registry: Knows who serves a scheme; `nil` when there was nothing to serve.
     ///   - target: Where records go before the terminal one; `nil` for nowhere.
-    init(
-        _ order: Order, _ log: FetchLog?, _ settings: URLSettings, registry: Registry? = nil,
-        target: BodyTarget? = nil
+    package init(
+        _ subject: RecordSubject, _ log: FetchLog?, _ settings: RecordSettings,
+        _ scope: RecordScope, registry: Registry? = nil, target: (any RecordTarget)? = nil,
+        wording: ErrorWording = .plain
     ) {
-        self.order = order
+        self.subject = subject
         self.log = log
         self.settings = settings
+        self.scope = scope
         self.registry = registry
-        records = RecordStream(order: order, target: target)
-        body = RecordedBody(records, settings: settings)
-        refs = settings.output.listing == .refs ? RefRecords(records) : nil
-        links = settings.output.listing == .links ? LinkRecords(records) : nil
+        self.wording = wording
+        records = RecordStream(subject: subject, target: target)
+        body = RecordedBody(records, settings, scope)
+        refs = scope.listing == .refs ? RefRecords(records) : nil
+        links = scope.listing == .links ? LinkRecords(records) : nil
     }
 
     /// What gets every event of an exchange.
     ///
     /// - Parameter hidesInput: Whether the request line must not be shown.
-    func outputs(hidesInput: Bool) -> [any Output] {
-        var outputs: [any Output] = [body]
-        if settings.records.includesEvents, let log {
+    package func outputs(hidesInput: Bool) -> [any EventOutput] {
+        var outputs: [any EventOutput] = [body]
+        if settings.includesEvents, let log {
             outputs.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
         }
         if let refs { outputs.append(refs) }
@@ -68,14 +113,14 @@ final class Recorder {
     }
 
     /// Whether something has been written that cannot be taken back.
-    var hasWritten: Bool { body.hasWritten || refs?.count ?? 0 > 0 }
+    package var hasWritten: Bool { body.hasWritten || refs?.count ?? 0 > 0 }
 
     /// - Parameters:
     ///   - outcome: What the run makes of `result`.
     ///   - path: The file that the body is in, if it is in one.
     /// - Returns: The line, and why the body could not be kept, if it could not.
     /// - Throws: `write` when the last chunk cannot be written.
-    func finish(
+    package func finish(
         _ result: Attempt, _ outcome: Outcome, path: String?
     ) async throws(FetchError) -> ([UInt8], FetchError?) {
         try body.writeChunks(of: [], isLast: true)
@@ -87,34 +132,32 @@ final class Recorder {
         }
     }
 
-    /// The `error` record of a URL of which nothing could be asked.
-    static func refusal(
-        _ order: Order, _ error: FetchError, _ settings: URLSettings
-    ) -> [UInt8] {
-        Recorder(order, nil, settings).line(.failed(error), error.outcome, .null)
+    /// The `error` record of a request of which nothing could be asked.
+    package func refusal(_ error: FetchError) -> [UInt8] {
+        line(.failed(error), error.outcome, .null)
     }
 
     private func line(
         _ result: Attempt, _ outcome: Outcome, _ form: RecordedBody.Form
     ) -> [UInt8] {
-        JSONWriter.line(wanted: settings.records.fields) { writer in
+        JSONWriter.line(wanted: settings.fields) { writer in
             let (ending, error) = (result.ending, result.error)
-            writer.begin(error == nil ? "response" : "error", order)
+            writer.begin(error == nil ? "response" : "error", subject)
             writer.member("ok", outcome == .ok)
             writer.member("exit", Int(outcome.exitStatus))
             writer.member("outcome", outcome.rawValue)
-            let input = order.url.map(URI.display)
+            let input = subject.url.map(URI.display)
             let url = log?.origin.display ?? input
             writer.member("url", url)
-            if let raw = order.rawURL, input == order.url {
+            if let raw = subject.rawURL, input == subject.url {
                 writer.member("url_base64") { $0.value(base64: raw) }
             }
             if let input, input != url { writer.member("url_input", input) }
             writer.member("final_url", log.flatMap { $0.uri == $0.origin ? url : $0.uri.display })
-            let scheme = log?.uri.scheme ?? order.url.flatMap { try? URI(parsing: $0).scheme }
+            let scheme = log?.uri.scheme ?? subject.url.flatMap { try? URI(parsing: $0).scheme }
             writer.member("scheme", scheme)
             let entry = log.flatMap { registry?[$0.uri.scheme] }
-            writer.member("plugin", entry.map(OneURL.name))
+            writer.member("plugin", entry?.pluginName)
             writer.member("version", entry?.handler.programVersion)
             if let ending { write(ending, form, &writer) }
             if let error { write(error, form, &writer) }
@@ -150,7 +193,7 @@ final class Recorder {
         writer.member("size", log?.bodyBytes)
         let isComplete: Bool? =
             switch ending.completeness {
-            case .complete: settings.fetch.wantsHeadAlone ? nil : true
+            case .complete: scope.wantsHeadAlone ? nil : true
             case .unverified: nil
             case .truncated: false
             }
@@ -169,10 +212,10 @@ final class Recorder {
             writer.member("phase", error.phase.rawValue)
             writer.member("retryable", error.isRetryable)
             writer.member("errno", error.errnoName)
-            writer.member("hint", error.advice)
-            writer.member("expected", error.expectation)
+            writer.member("hint", wording.hint(error))
+            writer.member("expected", wording.expected(error))
             writer.member("actual", error.actual)
-            if let line = order.line { writer.member("line", line) }
+            if let line = subject.line { writer.member("line", line) }
         }
         writer.member("partial", object: log?.head) { writer, head in
             writer.member("status", head.status)

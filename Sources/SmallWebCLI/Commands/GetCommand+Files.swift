@@ -1,30 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWeb
-
-/// Which file is meant, whatever its path: the device and inode, or of one that does not exist yet
-/// those of its directory, and its name.
-struct FileIdentity: Hashable, Sendable {
-    private let device: dev_t
-    private let inode: ino_t
-    private var name: String?
-
-    init(_ status: stat) { (device, inode) = (status.st_dev, status.st_ino) }
-
-    /// `nil` for what no output takes the place of: a device, a pipe, a missing directory.
-    init?(path: String) {
-        let target = resolvingLinks(path)
-        var status = stat()
-        if stat(target, &status) == 0 {
-            guard status.st_mode & S_IFMT == S_IFREG else { return nil }
-            self.init(status)
-        } else {
-            guard stat(directory(of: target), &status) == 0 else { return nil }
-            self.init(status)
-            name = target.split(separator: "/").last.map(String.init)
-        }
-    }
-}
 
 extension GetCommand {
     /// - Throws: `usage` for two options that name the same file, which one would replace.

@@ -1,34 +1,62 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+package import SmallWeb
+
+/// What takes records, one line at a time.
+package protocol RecordTarget {
+    func writeRecord(_ line: [UInt8]) throws(FetchError)
+}
+
+/// Which request records are about, in the words of the one who asked.
+package struct RecordSubject: Sendable {
+    /// Position among all of the run, from 0.
+    package var n = 0
+    /// JSON text, echoed untouched.
+    package var id: [UInt8] = Array("null".utf8)
+    package var tag: [UInt8]?
+    /// As written; `nil` when there is none that can be read.
+    package var url: String?
+    /// The same as it came, when it is not UTF-8.
+    package var rawURL: [UInt8]?
+    /// Of a list, from 1; `nil` for an operand.
+    package var line: Int?
+
+    package init(url: String? = nil) { self.url = url }
+}
 
 /// Where the records of one URL go that come before its terminal one.
-struct RecordStream {
-    let order: Order
+package struct RecordStream {
+    package let subject: RecordSubject
     /// `nil` for nowhere: a ledger keeps the terminal record alone.
-    let target: BodyTarget?
+    package let target: (any RecordTarget)?
 
-    func write(_ type: String, _ members: (inout JSONWriter) -> Void) throws(FetchError) {
+    package init(subject: RecordSubject, target: (any RecordTarget)?) {
+        (self.subject, self.target) = (subject, target)
+    }
+
+    package func write(_ type: String, _ members: (inout JSONWriter) -> Void) throws(FetchError) {
         try target?.writeRecord(line(type, members))
     }
 
-    func write(_ note: Note) throws(FetchError) { try write("notice") { $0.members(of: note) } }
+    package func write(_ note: Note) throws(FetchError) {
+        try write("notice") { $0.members(of: note) }
+    }
 
-    func line(_ type: String, _ members: (inout JSONWriter) -> Void) -> [UInt8] {
+    package func line(_ type: String, _ members: (inout JSONWriter) -> Void) -> [UInt8] {
         JSONWriter.line { writer in
-            writer.begin(type, order)
+            writer.begin(type, subject)
             members(&writer)
         }
     }
 }
 
 /// The records of `--events`.
-struct EventRecords: Output {
+package struct EventRecords: EventOutput {
     let records: RecordStream
     let log: FetchLog
     /// Whether the request line must not be shown.
     let hidesInput: Bool
 
-    func take(_ event: Event) throws(FetchError) {
+    package func take(_ event: Event) throws(FetchError) {
         switch event {
         case .sent(let bytes, let method):
             try records.write("request") { writer in
@@ -51,13 +79,13 @@ struct EventRecords: Output {
 }
 
 /// The records of references, as they come.
-final class RefRecords: Output {
+package final class RefRecords: EventOutput {
     private let records: RecordStream
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    init(_ records: RecordStream) { self.records = records }
+    package init(_ records: RecordStream) { self.records = records }
 
-    func take(_ event: Event) throws(FetchError) {
+    package func take(_ event: Event) throws(FetchError) {
         guard case .item(let item) = event, item.kind == .reference else { return }
         try records.write("ref") { writer in
             writer.member("i", count)
@@ -69,21 +97,21 @@ final class RefRecords: Output {
 }
 
 /// The records of a page's links, which are held until the page is done and go out in one piece.
-final class LinkRecords {
+package final class LinkRecords {
     private let records: RecordStream
     private let bytesMax: Int
-    private let spool = Spool(memoryMax: Run.heldBytesMax)
-    private(set) var count = 0
+    private let spool = Spool(memoryMax: 65_536)
+    package private(set) var count = 0
 
     /// - Parameter bytesMax: What they may take in all. A few bytes of a page can make a record of
     ///   a kilobyte.
-    init(_ records: RecordStream, bytesMax: Int = 256 << 20) {
+    package init(_ records: RecordStream, bytesMax: Int = 256 << 20) {
         self.records = records
         self.bytesMax = bytesMax
     }
 
     /// - Parameter base: The page's own URI.
-    func add(_ link: Link, base: URI) throws(FetchError) {
+    package func add(_ link: Link, base: URI) throws(FetchError) {
         let line = records.line("link") { writer in
             writer.member("i", count)
             writer.members(of: link, base: base)
@@ -93,13 +121,12 @@ final class LinkRecords {
             throw FetchError(
                 .tooLarge, .body,
                 "the records of the page's links take more than \(bytesMax >> 20) MiB",
-                hint: "list them without --json, or set --max-filesize",
-                expected: String(bytesMax))
+                remedy: .listWithoutRecords, expected: String(bytesMax))
         }
         try spool.append(line[...])
     }
 
-    func drain() async throws(FetchError) {
+    package func drain() async throws(FetchError) {
         try await spool.drain { bytes throws(FetchError) in
             try records.target?.writeRecord(Array(bytes))
         }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+import SmallWeb
+import SmallWebFormats
+import SmallWebRecords
+import Testing
+
+/// What the command line's tests do not say of records: they compare all of its lines.
+@Suite struct RecorderTests {
+    @Test func theRecordsOfLinksAreBounded() throws {
+        let base = try URI(parsing: "gemini://example.org/")
+        let records = LinkRecords(
+            RecordStream(subject: RecordSubject(url: base.description), target: nil),
+            bytesMax: 5_000)
+        var reader = GemtextReader()
+        let line = try #require(reader.add(Array("=> a\n".utf8)[...]).first)
+        var outcome: Outcome?
+        for _ in 0..<100 where outcome == nil {
+            do throws(FetchError) {
+                try records.add(Link(line, base: base, registry: .builtIn), base: base)
+            } catch {
+                outcome = error.outcome
+            }
+        }
+        #expect(outcome == .tooLarge)
+    }
+
+    /// Which option helps, the command line alone knows.
+    @Test func aRefusalNamesNoOption() throws {
+        let error = FetchError(
+            .timeout, .body, "the server is silent", remedy: .raise(.silence), expected: "5")
+        func line(_ wording: ErrorWording) -> String {
+            let recorder = Recorder(
+                RecordSubject(url: "gemini://example.org/"), nil, RecordSettings(), RecordScope(),
+                wording: wording)
+            return String(decoding: recorder.refusal(error), as: UTF8.self)
+        }
+        #expect(line(.plain).contains(#""hint":null,"expected":"5""#))
+        let own = ErrorWording { _ in
+            "wait longer"
+        } expected: { _ in
+            nil
+        }
+        #expect(line(own).contains(#""hint":"wait longer","expected":null"#))
+    }
+}
