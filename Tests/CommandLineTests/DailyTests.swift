@@ -5,6 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 @testable import SmallWebCLI
+import SmallWebPlugins
 
 /// Help, completion, history and bookmarks, from outside.
 @Suite struct DailyTests {
@@ -349,8 +350,10 @@ import Testing
     @Test func aVisitIsRecordedWithoutQueryAndPassword() throws {
         let hole = try Hole()
         let smallweb = Smallweb()
-        #expect(History.entry("https://u:secret@example.org/a?q=b#c") == "https://example.org/a")
-        #expect(History.entry("finger://ada@example.org") == "finger://ada@example.org")
+        #expect(
+            History.entry("https://u:secret@example.org/a?q=b#c", .builtIn)
+                == "https://example.org/a")
+        #expect(History.entry("finger://ada@example.org", .builtIn) == "finger://ada@example.org")
         #expect(
             try smallweb.run(["get", "--history", hole.place + "/7/search%09hush"]).status == 0)
         #expect(try smallweb.run(["get", hole.place + "/0/about.txt"]).status == 0)

@@ -29,7 +29,7 @@ import Testing
         let base = try URI(parsing: "gemini://example.org/")
         let url = "/" + String(repeating: "x", count: 30_000)
         let label = String(repeating: "words ", count: 5_000)
-        var view = PageView(style: style(), base: base)
+        var view = PageView(style: style(), base: base, registry: .builtIn)
         let text = laidOut("=> \(url) \(label)\n=> /a short\n", &view)
         #expect(text.utf8.count < 80_000)
         #expect(text.contains("]8;;gemini://example.org/a\u{1B}\\short"))
@@ -38,21 +38,21 @@ import Testing
     @Test func whatAllLinksTakeIsBounded() throws {
         let base = try URI(
             parsing: "gemini://example.org/" + String(repeating: "x", count: 900) + "/")
-        var view = PageView(style: style(20), base: base, urlBytesMax: 10_000)
+        var view = PageView(style: style(20), base: base, registry: .builtIn, urlBytesMax: 10_000)
         let page = String(repeating: "=> a\n", count: 1_000)
         let text = laidOut(page + "=> b last\n", &view)
         #expect(text.hasPrefix("[1] \u{1B}]8;;gemini://example.org/xxx"))
         #expect(text.contains("\n=> a\n=> b last\n\n[1] "), "as written")
         #expect(text.utf8.count < 40_000)
         // Nor does one long label get the URL with each of its lines.
-        view = PageView(style: style(20), base: base, urlBytesMax: 10_000)
+        view = PageView(style: style(20), base: base, registry: .builtIn, urlBytesMax: 10_000)
         let label = String(repeating: "words ", count: 5_000)
         #expect(laidOut("=> a \(label)\n", &view).utf8.count < 80_000)
     }
 
     @Test func menusAreBoundedTheSameWay() throws {
         let base = try URI(parsing: "gopher://example.org/")
-        var view = PageView(style: style(), base: base, urlBytesMax: 1_000)
+        var view = PageView(style: style(), base: base, registry: .builtIn, urlBytesMax: 1_000)
         let item = Item(kind: .text, text: "t", url: "gopher://example.org/0/" + "long/place")
         let lines = (0..<100).map { _ in view.line(of: item) }
         #expect(lines[0].contains("[1]") && !lines[99].contains("["))
@@ -65,7 +65,8 @@ import Testing
         head.mediaType = MediaType("text/plain")
         let uri = try URI(parsing: "gemini://example.org/")
         let body = TerminalBody(
-            to: .held(spool), log: FetchLog(uri), style: style(), isLaidOut: true)
+            to: .held(spool), log: FetchLog(uri), registry: .builtIn, style: style(),
+            isLaidOut: true)
         try body.take(.head(head))
         let text = String(repeating: "é", count: 100_000)
         try body.take(.body(Array(text.utf8)[...]))

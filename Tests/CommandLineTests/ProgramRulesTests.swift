@@ -49,6 +49,34 @@ struct ProgramRulesTests {
         return try smallweb.run(["get", "--plugin", folder] + words)
     }
 
+    // MARK: One registry
+
+    /// What the config file names is known to links, explain, --proto and sections alike.
+    @Test func aPluginOfTheConfigFileIsKnownToAll() throws {
+        var smallweb = smallweb
+        let folder = try smallweb.plugin(
+            """
+            #!/bin/sh
+            echo '{"type":"head","class":"success","mime":"text/gemini"}' >&3
+            echo '=> trial://other/ there' >&4
+            """)
+        let config = smallweb.home.file("config")
+        try smallweb.write(
+            "plugin = \(folder)\n[scheme trial]\nmax-redirs = 3\n", to: config, mode: 0o600)
+        smallweb.environment["SMALLWEB_CONFIG"] = config
+        let links = try smallweb.run(["links", "--json", "trial://h/"])
+        #expect(links.text.contains(#""kind":"link""#), "\(links.text) \(links.errors)")
+        let explained = try smallweb.run(["explain", "--json", "trial://other/"])
+        #expect(explained.text.contains(#""plugin":"program:trial""#), "\(explained.errors)")
+        #expect(try smallweb.run(["get", "--proto", "trial", "trial://h/"]).status == 0)
+        let history = try smallweb.run(["get", "--history", "trial://h/"])
+        #expect(history.status == 0)
+        #expect(try smallweb.run(["history"]).text.contains("trial://h/"))
+        // Without the plugin its section makes no sense.
+        try smallweb.write("[scheme trial]\n", to: config, mode: 0o600)
+        #expect(try smallweb.run(["get", "gemini://127.0.0.1:1/"]).status == 2)
+    }
+
     // MARK: Words of the host
 
     @Test(arguments: [

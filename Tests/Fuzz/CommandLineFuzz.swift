@@ -256,10 +256,12 @@ func bookmarks(_ input: [UInt8]) {
 /// The first line is a URL that is visited, the rest what the history has.
 func history(_ input: [UInt8]) {
     let first = input.prefix { $0 != ASCII.lineFeed }
-    if let text = String(validating: first, as: UTF8.self), let entry = History.entry(text) {
+    if let text = String(validating: first, as: UTF8.self),
+        let entry = History.entry(text, .builtIn)
+    {
         check(entry.utf8.count <= 1024, "\(entry.utf8.count) bytes")
         check(!entry.contains("?") && !entry.contains("#"), "\(entry) has what was typed")
-        check(History.entry(entry) == entry, "\(entry) changes")
+        check(History.entry(entry, .builtIn) == entry, "\(entry) changes")
         check(!entry.utf8.contains { $0 <= 32 || $0 == 0x7F }, "\(entry) is no line")
     }
     useHome()

@@ -394,7 +394,7 @@ package enum Tool {
             settings = try settings.configuration.applied(to: settings, for: nil)
         }
         let status = try command.run(settings, operands)
-        if status == 0 && command.visits { History.record(operands, settings.messages) }
+        if status == 0 && command.visits { History.record(operands, settings) }
         return status
     }
 }

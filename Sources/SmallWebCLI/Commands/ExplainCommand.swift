@@ -116,7 +116,7 @@ struct ExplainCommand: Sendable {
         explanation.note(rehearsal.way)
         if endpoint.security == .tls {
             explanation.trust = try Self.trust(settings.connection, endpoint, request.scheme)
-            explanation.identity = try Self.identity(settings.connection, request)
+            explanation.identity = try Self.identity(settings.connection, request, fetcher.registry)
         }
         guard explanation.detour == nil else { return (explanation, nil) }
         do throws(FetchError) {
@@ -180,10 +180,10 @@ struct ExplainCommand: Sendable {
     }
 
     private static func identity(
-        _ settings: ConnectionSettings, _ request: Request
+        _ settings: ConnectionSettings, _ request: Request, _ registry: Registry
     ) throws(FetchError) -> String? {
         guard request.scheme.identityScheme != nil else { return nil }
         if let name = settings.identityName ?? settings.certificateFile { return name }
-        return try (try? IdentityStore(Settings.plugins))?.bindings().name(for: request.uri)
+        return try (try? IdentityStore(registry))?.bindings().name(for: request.uri)
     }
 }

@@ -91,7 +91,7 @@ private struct OpenCommand {
             let (status, targets) = try open(next.url, isShown: true)
             if status == 0 {
                 // The first operand is recorded as those of other commands are.
-                if next.url != url { History.record([next.url], settings.messages) }
+                if next.url != url { History.record([next.url], settings) }
                 pages.append((next, targets))
             }
             guard let choice = try chooseNext() else { return status }

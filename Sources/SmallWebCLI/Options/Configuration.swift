@@ -46,6 +46,8 @@ struct Configuration: Sendable {
 
     /// In the order in which they are applied.
     private(set) var entries: [Entry] = []
+    /// The plugins of the command line, and those that lines before the first section name.
+    private var known = ConnectionSettings()
     /// Lines of sections that make no sense; what follows them is left out.
     private(set) var problems: [FetchError] = []
 
@@ -79,6 +81,7 @@ struct Configuration: Sendable {
 
     private static func load(_ settings: Settings) throws(FetchError) -> Configuration {
         var configuration = Configuration()
+        configuration.known = settings.connection
         guard settings.invocation.readsConfiguration else { return configuration }
         // Empty is none.
         let variable = getenv("SMALLWEB_CONFIG").map { String(systemName: $0) }
@@ -120,9 +123,9 @@ struct Configuration: Sendable {
             do throws(FetchError) {
                 if text.hasPrefix("[") {
                     scope = nil
-                    scope = try Self.section(text)
+                    scope = try section(text)
                 } else if let scope {
-                    entries.append(try Self.entry(text, scope, origin))
+                    try add(text, scope, origin)
                 }
             } catch {
                 guard scope == nil else { throw error.located(at: origin) }
@@ -131,7 +134,7 @@ struct Configuration: Sendable {
         }
     }
 
-    private static func section(_ text: String) throws(FetchError) -> Scope {
+    private func section(_ text: String) throws(FetchError) -> Scope {
         let words = text.dropFirst().dropLast().split(separator: " ")
         guard text.hasSuffix("]"), words.count == 2 else {
             throw usageError("a section is [scheme NAME] or [host PATTERN], not \(text)")
@@ -140,25 +143,26 @@ struct Configuration: Sendable {
         switch words[0] {
         case "host": return .host(try HostPattern(parsing: name))
         case "scheme":
-            guard !Settings.canFetch(name) else { return .scheme(name) }
-            throw unknown("scheme", name, Settings.plugins.schemes.map(\.name))
-        case let kind: throw unknown("kind of section", String(kind), ["scheme", "host"])
+            let registry = try known.registry()
+            guard !Settings.canFetch(name, registry) else { return .scheme(name) }
+            throw Self.unknown("scheme", name, registry.schemes.map(\.name))
+        case let kind: throw Self.unknown("kind of section", String(kind), ["scheme", "host"])
         }
     }
 
-    private static func entry(
+    private mutating func add(
         _ text: String, _ scope: Scope, _ origin: String
-    ) throws(FetchError) -> Entry {
-        let name = trimmed(text.prefix { $0 != "=" })
+    ) throws(FetchError) {
+        let name = Self.trimmed(text.prefix { $0 != "=" })
         guard let option = ArgumentParser.option(long: name[...]), option.scope != .commandLine
         else {
             let names = Option.all.filter { $0.scope != .commandLine }.map(\.long)
-            throw unknown("option", name, names)
+            throw Self.unknown("option", name, names)
         }
         guard scope == .all || option.scope == .url else {
             throw usageError("\(name) holds for a whole run: write it before the first section")
         }
-        var value = text.contains("=") ? trimmed(text.drop { $0 != "=" }.dropFirst()) : "true"
+        var value = text.contains("=") ? Self.trimmed(text.drop { $0 != "=" }.dropFirst()) : "true"
         if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
             value = String(value.dropFirst().dropLast())
         }
@@ -170,10 +174,12 @@ struct Configuration: Sendable {
             throw usageError("standard input can be read only once, not for each URL")
         }
         let entry = Entry(scope: scope, option: option, value: value, origin: origin)
-        var unused = Settings()
-        try apply(entry, to: &unused)
-        try unused.checkSchemes()
-        return entry
+        var settings = Settings()
+        settings.connection = known
+        try Self.apply(entry, to: &settings)
+        try settings.checkSchemes()
+        if scope == .all { known = settings.connection }
+        entries.append(entry)
     }
 
     /// With what holds for all URLs; or then with what holds for one of them. What is on the

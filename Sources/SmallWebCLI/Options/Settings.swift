@@ -29,13 +29,7 @@ struct Settings: Sendable {
     /// Those of this run.
     ///
     /// - Throws: `usage` for a plugin that is not there, `plugin` for one that cannot be used.
-    func registry() throws(FetchError) -> Registry {
-        var registry = connection.fallsBackToCurl ? try .builtInWithCurl() : Self.plugins
-        for name in connection.plugins {
-            try registry.register(try Self.pluginFolder(name).handler(), replacing: true)
-        }
-        return registry
-    }
+    func registry() throws(FetchError) -> Registry { try connection.registry() }
 
     /// A plugin by the path of its folder, or by its name.
     ///
@@ -71,14 +65,16 @@ struct Settings: Sendable {
     }
 
     /// Whether a run could fetch the scheme: libcurl is loaded only for what no plugin handles.
-    static func canFetch(_ scheme: String) -> Bool {
-        plugins[scheme] != nil || (try? Registry.builtInWithCurl())?[scheme] != nil
+    static func canFetch(_ scheme: String, _ registry: Registry) -> Bool {
+        registry[scheme] != nil || (try? Registry.builtInWithCurl())?[scheme] != nil
     }
 
     /// - Throws: `usage` for the name of a scheme that no run could fetch.
     func checkSchemes() throws(FetchError) {
+        guard fetch.redirectSchemes != nil || fetch.schemes != nil else { return }
+        let registry = try registry()
         do throws(FetchError) {
-            _ = (try redirects(Self.plugins), try allowedSchemes(Self.plugins))
+            _ = (try redirects(registry), try allowedSchemes(registry))
         } catch {
             guard let all = try? Registry.builtInWithCurl() else { throw error }
             _ = (try redirects(all), try allowedSchemes(all))

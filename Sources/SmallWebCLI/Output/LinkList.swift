@@ -7,6 +7,7 @@ internal import SmallWebRecords
 final class LinkList: EventOutput {
     private let sink: BodySink
     private let log: FetchLog
+    private let registry: Registry
     private let records: LinkRecords?
     private let style: PageStyle?
     private let listsAll: Bool
@@ -22,10 +23,12 @@ final class LinkList: EventOutput {
     ///   - records: What links become instead of lines.
     ///   - all: Also lines that lead nowhere.
     init(
-        to sink: BodySink, log: FetchLog, records: LinkRecords?, _ style: PageStyle, all: Bool
+        to sink: BodySink, log: FetchLog, registry: Registry, records: LinkRecords?,
+        _ style: PageStyle, all: Bool
     ) {
         self.sink = sink
         self.log = log
+        self.registry = registry
         self.records = records
         self.style = Environment.isTerminal(1) && !sink.destination.isFile ? style : nil
         listsAll = all
@@ -35,7 +38,7 @@ final class LinkList: EventOutput {
         switch event {
         case .head(let head):
             try sink.begin(head)
-            reader = LinkReader(head, base: log.uri, registry: Settings.plugins)
+            reader = LinkReader(head, base: log.uri, registry: registry)
         case .body(let bytes):
             for link in reader?.links(in: bytes) ?? [] { try add(link) }
             // A person's columns fit all rows, so those are held.

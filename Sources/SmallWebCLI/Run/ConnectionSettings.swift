@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// How to connect, whom to trust, and who we are.
@@ -43,6 +44,17 @@ struct ConnectionSettings: Sendable {
     mutating func insists() {
         skipsTrust = false
         http.skipsTrust = false
+    }
+
+    /// The protocols of a run, or of a URL that has a section of its own.
+    ///
+    /// - Throws: `usage` for a plugin that is not there, `plugin` for one that cannot be used.
+    func registry() throws(FetchError) -> Registry {
+        var registry = fallsBackToCurl ? try .builtInWithCurl() : Settings.plugins
+        for name in plugins {
+            try registry.register(try Settings.pluginFolder(name).handler(), replacing: true)
+        }
+        return registry
     }
 
     /// Which way to go, with what the file of `--proxy-auth` says.

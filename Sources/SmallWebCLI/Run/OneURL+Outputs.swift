@@ -22,14 +22,15 @@ extension OneURL {
         case .links:
             outputs.append(
                 LinkList(
-                    to: sink, log: log, records: records?.links, style, all: output.listsAll))
+                    to: sink, log: log, registry: fetcher.registry, records: records?.links, style,
+                    all: output.listsAll))
         case .refs where isPage:
             outputs.append(
                 RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
         case nil where isPage:
             outputs.append(
                 TerminalBody(
-                    to: sink.target, log: log, style: style,
+                    to: sink.target, log: log, registry: fetcher.registry, style: style,
                     isLaidOut: !settings.fetch.wantsRawBody, page: output.page))
         default: outputs.append(BodyOutput(sink: sink, log: log))
         }

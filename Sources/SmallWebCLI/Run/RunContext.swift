@@ -164,7 +164,7 @@ extension Settings {
         options.rulesAfterRedirect = rules
         options.redirects = try redirects(registry)
         options.allowedSchemes = try allowedSchemes(registry)
-        options.identities = try connection.identities(asker)
+        options.identities = try connection.identities(asker, registry)
         return Fetcher(registry: registry, options: options, loop: loop)
     }
 

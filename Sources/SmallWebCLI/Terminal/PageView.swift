@@ -17,6 +17,7 @@ struct PageView {
     /// What the numbers lead to, from 1.
     private(set) var targets: [Target] = []
     /// Whether the lines are a table, with the protocol's own type of each.
+    private let registry: Registry
     private var isTable = false
     /// What the URLs of links may still take. A page of `=> a` below a long address is small, and
     /// all that it leads to is not.
@@ -25,9 +26,11 @@ struct PageView {
 
     /// - Parameters:
     ///   - base: The page's own URI, after redirects.
+    ///   - registry: Which links lead where this run can go.
     ///   - urlBytesMax: Links beyond it are shown as they are written.
-    init(style: PageStyle, base: URI, urlBytesMax: Int = 16 << 20) {
+    init(style: PageStyle, base: URI, registry: Registry, urlBytesMax: Int = 16 << 20) {
         self.style = style
+        self.registry = registry
         var base = base
         // A password is not shown on a screen; a name alone may be part of the address.
         if base.userinfo?.contains(":") ?? false { base.userinfo = nil }
@@ -52,7 +55,7 @@ struct PageView {
             return String(decoding: filter.filter(line.text[...], isLast: true), as: UTF8.self)
                 + "\n"
         case .link, .prompt:
-            let link = Link(line, base: base)
+            let link = Link(line, base: base, registry: registry)
             let target = Self.plain(line.target)
             let asks = link.kind == .input
             guard let url = link.uri?.description,

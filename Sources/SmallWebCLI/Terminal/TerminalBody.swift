@@ -23,6 +23,7 @@ final class TerminalBody: EventOutput {
     private var view: PageView
     private let target: BodyTarget
     private let log: FetchLog
+    private let registry: Registry
     private let page: OpenedPage?
     private var charset: CharsetConverter?
     private var filter = TerminalText.Filter()
@@ -34,15 +35,16 @@ final class TerminalBody: EventOutput {
 
     /// - Parameter isLaidOut: False for text as it is, but for its control characters.
     init(
-        to target: BodyTarget, log: FetchLog, style: PageStyle, isLaidOut: Bool,
-        page: OpenedPage? = nil
+        to target: BodyTarget, log: FetchLog, registry: Registry, style: PageStyle,
+        isLaidOut: Bool, page: OpenedPage? = nil
     ) {
         self.target = target
         self.log = log
+        self.registry = registry
         self.page = page
         self.style = style
         self.isLaidOut = isLaidOut
-        view = PageView(style: style, base: log.uri)
+        view = PageView(style: style, base: log.uri, registry: registry)
     }
 
     func take(_ event: Event) throws(FetchError) {
@@ -75,11 +77,11 @@ final class TerminalBody: EventOutput {
         form =
             switch type?.essence {
             case "text/gemini" where isLaidOut:
-                .gemtext(GemtextReader(of: log.uri, Settings.plugins))
+                .gemtext(GemtextReader(of: log.uri, registry))
             case "application/gopher-menu" where isLaidOut: .menu
             default: style.isForReading ? .reading : .text
             }
-        view = PageView(style: style, base: log.uri)
+        view = PageView(style: style, base: log.uri, registry: registry)
         charset = type?.charset.flatMap(CharsetConverter.init(from:))
     }
 

@@ -12,9 +12,11 @@ enum History {
     private static let roughSizeMax = 160 << 10
 
     /// Records the URLs among `operands`. What cannot be recorded is not worth a message.
-    static func record(_ operands: [String], _ settings: MessageSettings) {
-        guard isOn(settings), let file = UserFiles.history else { return }
-        let lines = operands.compactMap(entry).map { "\(time(nil))\t\($0)\n" }
+    static func record(_ operands: [String], _ settings: Settings) {
+        guard isOn(settings.messages), let file = UserFiles.history,
+            let registry = try? settings.registry()
+        else { return }
+        let lines = operands.compactMap { entry($0, registry) }.map { "\(time(nil))\t\($0)\n" }
         guard !lines.isEmpty, let size = try? file.append(lines: Array(lines.joined().utf8)),
             size > roughSizeMax
         else { return }
@@ -32,9 +34,9 @@ enum History {
     }
 
     /// The part of a URL that may be remembered, or `nil` when it is none.
-    static func entry(_ text: String) -> String? {
+    static func entry(_ text: String, _ registry: Registry) -> String? {
         guard var uri = try? URI(parsing: text), uri.host != nil,
-            let scheme = Settings.plugins[uri.scheme]?.scheme
+            let scheme = registry[uri.scheme]?.scheme
         else { return nil }
         uri.query = nil
         uri.fragment = nil

@@ -7,7 +7,9 @@ extension ConnectionSettings {
     /// The client certificates of this run: the one that was chosen, and those that are bound.
     ///
     /// - Throws: `identity-unusable`, `usage`.
-    func identities(_ asker: Asker) throws(FetchError) -> Identities {
+    func identities(
+        _ asker: Asker, _ registry: Registry
+    ) throws(FetchError) -> Identities {
         var identities = Identities()
         if let certificateFile {
             let name = "\(certificateFile) \(keyFile ?? "")"
@@ -19,20 +21,22 @@ extension ConnectionSettings {
                     asker)
             }
         } else if let identityName {
-            identities.chosen = try named(identityName, asker)
+            identities.chosen = try named(identityName, asker, registry)
         }
         identities.bound = { uri throws(FetchError) in
-            guard let store = try? IdentityStore(Settings.plugins),
+            guard let store = try? IdentityStore(registry),
                 let name = try store.bindings().name(for: uri)
             else { return nil }
-            return try named(name, asker)
+            return try named(name, asker, registry)
         }
         return identities
     }
 
-    private func named(_ name: String, _ asker: Asker) throws(FetchError) -> ClientIdentity {
+    private func named(
+        _ name: String, _ asker: Asker, _ registry: Registry
+    ) throws(FetchError) -> ClientIdentity {
         try LoadedIdentities.shared.identity(name) { () throws(FetchError) in
-            let store = try IdentityStore(Settings.plugins)
+            let store = try IdentityStore(registry)
             let pem = try store.pem(name)
             return try load(pem, key: pem, from: try store.path(name), asker)
         }
