@@ -70,7 +70,9 @@ var targets: [Target] = [
     library("SmallWebRecords", ["SmallWeb", "SmallWebCore", "SmallWebLibraries"]),
     // Recorded conversations, replayed: for `plugin test`, our own tests and those of others.
     library("SmallWebTesting", ["SmallWebCore", "SmallWebTransport"]),
-    library("SmallWebCLI", commandLineDependencies),
+    .target(
+        name: "SmallWebCLI", dependencies: commandLineDependencies,
+        resources: [.embedInCode("Kit/Templates")], swiftSettings: strict),
     .executableTarget(
         name: "SmallWebMain", dependencies: ["SmallWebCLI"], swiftSettings: strict),
     // Makes man/, completions/ and the entry of the desktop; is not installed.
