@@ -116,7 +116,8 @@ private struct ManifestReader {
     init(_ value: JSONValue, in place: String) throws(FetchError) {
         guard case .object(let members) = value else {
             throw Self.problem(
-                place.isEmpty ? "is no object" : "has in \"\(place)\" what is no object")
+                place.isEmpty
+                    ? "is not an object" : "has in \"\(place)\" something other than an object")
         }
         self.place = place
         for member in members { self.members[member.name] = member.value }
@@ -138,7 +139,7 @@ private struct ManifestReader {
     private mutating func take(_ name: String) -> JSONValue? { members.removeValue(forKey: name) }
 
     private func mismatch(_ name: String, _ kind: String) -> FetchError {
-        Self.problem("has a \"\(path(name))\" that is no \(kind)")
+        Self.problem("has a \"\(path(name))\" that is not \(kind)")
     }
 
     /// Of the rules that the rest follows.
@@ -152,7 +153,7 @@ private struct ManifestReader {
     /// One line that can be shown as it is, in help, in lists and in the manual.
     mutating func text(_ name: String) throws(FetchError) -> String? {
         guard let value = take(name) else { return nil }
-        guard let text = value.string else { throw mismatch(name, "string") }
+        guard let text = value.string else { throw mismatch(name, "a string") }
         guard !text.unicodeScalars.contains(where: TerminalText.isDangerous) else {
             throw Self.problem(
                 "has a \"\(path(name))\" with a control character or a bidirectional mark")
@@ -186,7 +187,7 @@ private struct ManifestReader {
     ) throws(FetchError) -> Int? {
         guard let value = take(name) else { return nil }
         guard case .number(let text) = value, let number = Int(text), range.contains(number) else {
-            throw mismatch(name, "number from \(range.lowerBound) to \(range.upperBound)")
+            throw mismatch(name, "a number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
@@ -197,7 +198,7 @@ private struct ManifestReader {
         guard let text = try text(name) else { return nil }
         guard let word = Word(rawValue: text) else {
             throw Self.problem(
-                "has a \"\(path(name))\" that is none of "
+                "has a \"\(path(name))\" that is not one of "
                     + Word.allCases.map(\.rawValue).joined(separator: ", "))
         }
         return word
@@ -205,9 +206,9 @@ private struct ManifestReader {
 
     mutating func texts(_ name: String) throws(FetchError) -> [String] {
         guard let value = take(name) else { return [] }
-        guard case .array(let values) = value else { throw mismatch(name, "list of strings") }
+        guard case .array(let values) = value else { throw mismatch(name, "a list of strings") }
         let texts = values.compactMap(\.string)
-        guard texts.count == values.count else { throw mismatch(name, "list of strings") }
+        guard texts.count == values.count else { throw mismatch(name, "a list of strings") }
         guard !texts.contains(where: { $0.utf8.contains(0) }) else {
             throw Self.problem("has a \"\(path(name))\" with a NUL")
         }
@@ -221,7 +222,7 @@ private struct ManifestReader {
 
     mutating func objects(_ name: String) throws(FetchError) -> [ManifestReader] {
         guard let value = take(name) else { return [] }
-        guard case .array(let values) = value else { throw mismatch(name, "list of objects") }
+        guard case .array(let values) = value else { throw mismatch(name, "a list of objects") }
         var readers: [ManifestReader] = []
         for value in values { readers.append(try ManifestReader(value, in: path(name))) }
         return readers
@@ -277,7 +278,7 @@ private struct ManifestReader {
             isServerFirst: try reader.flag("server_first"),
             keepsQueryEncoded: try reader.word("query", Query.self) == .encoded)
         if let mime = facts.mediaType, MediaType(parsing: mime) == nil {
-            throw problem("has a \"\(reader.path("mime"))\" that is no media type")
+            throw problem("has a \"\(reader.path("mime"))\" that is not a media type")
         }
         let ownSummary = try reader.text("summary") ?? summary
         let carrier: Scheme.Transport =

@@ -78,7 +78,7 @@ struct ProgramEventReader {
             throw problem("is \(error.message)")
         }
         guard case .object = value, let type = value["type"]?.string else {
-            throw problem("is no event: it has no type")
+            throw problem("has no \"type\" member")
         }
         switch type {
         case "head":
@@ -122,7 +122,7 @@ struct ProgramEventReader {
         head.meta = try text(value, "meta")
         if let mime = try text(value, "mime") {
             guard let type = MediaType(parsing: mime) else {
-                throw problem("has a \"mime\" that is no media type")
+                throw problem("has a \"mime\" that is not a media type")
             }
             head.mediaType = type
         }
@@ -167,7 +167,7 @@ struct ProgramEventReader {
         switch value[name] {
         case nil, .null?: return nil
         case .string(let text)?: return text
-        default: throw problem("has a \"\(name)\" that is no string")
+        default: throw problem("has a \"\(name)\" that is not a string")
         }
     }
 
@@ -185,8 +185,8 @@ struct ProgramEventReader {
         case nil, .null?: return nil
         case .number(let text)?:
             if let number = Int(text), number >= 0 { return number }
-            throw problem("has a \"\(name)\" that is no whole number")
-        default: throw problem("has a \"\(name)\" that is no number")
+            throw problem("has a \"\(name)\" that is not a whole number")
+        default: throw problem("has a \"\(name)\" that is not a number")
         }
     }
 }

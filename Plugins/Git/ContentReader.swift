@@ -71,7 +71,7 @@ final class ContentReader {
                 object = try await load(entry.id)
                 guard object.type == .tree else {
                     throw FetchError(
-                        .protocolError, .body, "the directory \(shown(walked)) is no tree")
+                        .protocolError, .body, "the directory \(shown(walked)) is not a tree")
                 }
             case .file, .executable, .symbolicLink:
                 guard isLast else { throw missing(Array(path[...(index + 1)])) }

@@ -80,7 +80,7 @@ final class DaemonConversation: GitConversation {
                 "the server hung up after \(stream.bytesReceived) bytes, in the middle of a reply")
         }
         var error = stream.endedTooSoon
-        error.hint = "perhaps it is no Git server, or it refuses the request"
+        error.hint = "perhaps it is not a Git server, or it refuses the request"
         return error
     }
 }

@@ -51,7 +51,7 @@ public struct HTTPPlugin: ProtocolHandler {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
         }
         if let method = exchange.options.method, !Self.isToken(method) {
-            throw FetchError(.usage, .input, "\"\(method)\" is no HTTP method")
+            throw FetchError(.usage, .input, "\"\(method)\" is not an HTTP method")
         }
         let options = exchange.options
         let method = options.method ?? (options.body == nil ? "GET" : "POST")

@@ -190,7 +190,7 @@ package enum RecordFields {
             guard all.contains(name) || common.contains(name) else {
                 guard !ofOtherRecords.contains(name) else {
                     throw usageError(
-                        "\"\(name)\" is no field of a URL's own record",
+                        "\"\(name)\" is not a field of a URL's own record",
                         hint: "records of links, references and chunks have all of theirs")
                 }
                 throw usageError(

@@ -45,7 +45,7 @@ extension Manual {
             Several lines for one server are alternatives: while one of them has not
             expired, no other key is taken.
             Comments, which begin with #, lines of other kinds and unknown fields survive
-            when the file is written anew.
+            when the file is written again.
             Deleting a line makes the next visit the first.
             A line of a server that cannot be read as a pin is never passed over: other
             keys of that server are refused until the line is corrected or deleted.
@@ -69,7 +69,7 @@ extension Manual {
             names another.
             .El
             .Sh EXAMPLES
-            Keep a store beside a script, and let it trust nothing else:
+            Keep a store together with a script, and let it trust nothing else:
             .Pp
             .Dl smallweb trust add --known-hosts ./hosts example.org
             .Dl smallweb get --known-hosts ./hosts --trust locked gemini://example.org/

@@ -174,7 +174,7 @@ extension Schema {
             let said = refusal(ofManifest: Self.manifest[..<start] + bad + rest)
             let expected =
                 if let words = rule["enum"] {
-                    "is none of " + words.array.compactMap(\.string).joined(separator: ", ")
+                    "is not one of " + words.array.compactMap(\.string).joined(separator: ", ")
                 } else {
                     "from \(rule["minimum"]?.int ?? -1) to \(rule["maximum"]?.int ?? -1)"
                 }

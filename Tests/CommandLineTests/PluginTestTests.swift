@@ -132,7 +132,7 @@ struct PluginTestTests {
         ("tar -cf hello.tar hello/fixtures", "hello.tar has no plugin.json"),
         ("tar -cf - hello | head -c 2000 >hello.tar", "hello.tar: it is cut off"),
         ("cp hello/hello hello.tar", "hello.tar: it is cut off"),
-        ("(echo hello; head -c 5000 /dev/zero) >hello.tar", "hello.tar: it is no tar archive"),
+        ("(echo hello; head -c 5000 /dev/zero) >hello.tar", "hello.tar: it is not a tar archive"),
         ("echo '{' >hello/plugin.json; tar -cf hello.tar hello", "the plugin ./hello.tar: plugin"),
         ("echo exit 1 >hello/hello; tar -cf hello.tar hello", "cannot run ./hello: exec format"),
         ("seq -f 'hello/%.0f' 2000 | xargs touch; tar -cf hello.tar hello", "more than 1000 files"),

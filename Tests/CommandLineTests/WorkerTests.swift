@@ -38,7 +38,7 @@ import Testing
             #expect(record["attempts"]?.int == 0 && record["error"]?["retryable"]?.bool == true)
         }
         #expect(result.status == 130 && records.summary?["exit"]?.int == 130)
-        #expect(result.errors.contains("warning: not fetched, for want of time: 3"))
+        #expect(result.errors.contains("warning: 3 URLs not fetched: the run's deadline passed"))
         // What was left is not done.
         #expect(try ledger().exits == [0, 3])
         let second = try smallweb.records(["-Z", "--ledger", "ledger", "-"], stdin: list)
@@ -221,7 +221,7 @@ import Testing
         try write((foreign + known + [record("a", "1")]).map { $0 + "\n" }.joined(), "list")
         let result = try smallweb.run(["ledger", "merge", "list"])
         #expect(result.text == record("a", "1") + "\n" && result.status == 0)
-        #expect(result.errors.contains("list: left out what is not a record: 9 lines"))
+        #expect(result.errors.contains("list: left out 9 lines that are not records"))
         try write("", "empty")
         #expect(try smallweb.run(["ledger", "merge", "empty"]).output.isEmpty)
     }

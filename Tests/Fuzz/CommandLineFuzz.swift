@@ -94,11 +94,15 @@ private func checkSource(_ path: String) {
         }
     }
     let all = orders(nil)
-    check(all.map(\.n) == Array(all.indices) && all.map(\.turn) == all.map(\.n), "the numbers")
+    check(
+        all.map(\.subject.n) == Array(all.indices) && all.map(\.turn) == all.map(\.subject.n),
+        "the numbers")
     let parts = (0..<3).map { index in
         orders(OwnShard(shard: Shard(index: index, count: 3), places: places))
     }
-    check(parts.flatMap { $0.map(\.n) }.sorted() == all.map(\.n), "a line is lost, or twice there")
+    check(
+        parts.flatMap { $0.map(\.subject.n) }.sorted() == all.map(\.subject.n),
+        "a line is lost, or twice there")
     for part in parts { check(part.map(\.turn) == Array(part.indices), "the turns") }
     check(OrderSource(operands).rest().count == 2, "the operands are not left")
     guard case .order(let order) = OrderSource(["@\(path)/none"]).take() else {
@@ -280,8 +284,8 @@ func history(_ input: [UInt8]) {
     }
     let texts = expected.map { String(decoding: $0, as: UTF8.self) }
     check(latest == Array(texts.prefix(History.entriesMax)), "other URLs")
-    var settings = MessageSettings()
-    settings.recordsHistory = true
+    var settings = Settings()
+    settings.messages.recordsHistory = true
     let visited = "gemini://h.test/visited"
     History.record([visited + "?q", "no URL"], settings)
     let after = try? History.latest()

@@ -130,6 +130,57 @@ import Testing
         }
     }
 
+    /// The words that readers have stumbled over, in what people read: messages and manual,
+    /// documents and schemas.
+    private static let refusedWords =
+        #"((?<!there )\bis\s+no\s(?!longer)|(?<!there )\bis\s+none\b|\banew\b|\bnobody\b"#
+        + #"|\bfor\s+want\s+of\b|\bof\s+use\b|\bbeside\b|\bwhat\s+is\s+not\b|\bwhoever\b)"#
+
+    @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
+    func saysNothingInRefusedWords(_ source: Source) throws {
+        let pattern = try NSRegularExpression(
+            pattern: Self.refusedWords, options: .caseInsensitive)
+        for (number, line) in source.lines.enumerated() where !line.contains("//") {
+            let literals = line.split(separator: "\"", omittingEmptySubsequences: false)
+                .enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+            for text in literals {
+                let range = NSRange(text.startIndex..., in: text)
+                #expect(
+                    pattern.firstMatch(in: text, range: range) == nil,
+                    "line \(number + 1): \(text)")
+            }
+        }
+    }
+
+    @Test func documentsSayNothingInRefusedWords() throws {
+        let pattern = try NSRegularExpression(
+            pattern: Self.refusedWords, options: .caseInsensitive)
+        var names = ["README.md", "CHANGELOG.md"]
+        for folder in ["docs", "man"] {
+            let all = FileManager.default.enumerator(atPath: "\(Self.root)/\(folder)")?.allObjects
+            names += (all as? [String] ?? []).map { "\(folder)/\($0)" }
+        }
+        names = names.filter { name in
+            [".md", ".json", ".1", ".5", ".7"].contains(where: name.hasSuffix)
+        }
+        #expect(names.count > 50)
+        for name in names {
+            let text = try String(contentsOfFile: "\(Self.root)/\(name)", encoding: .utf8)
+            for match in pattern.matches(in: text, range: NSRange(text.startIndex..., in: text)) {
+                let place = Range(match.range, in: text)
+                Issue.record("\(name): \(place.map { text[$0] } ?? "")")
+            }
+        }
+    }
+
+    /// A hall of files is not a room.
+    @Test(arguments: ["SmallWeb", "SmallWebCore", "SmallWebTransport"])
+    func fewFilesLieOutsideOfFolders(_ target: String) throws {
+        let names = try FileManager.default.contentsOfDirectory(
+            atPath: "\(Self.root)/Sources/\(target)")
+        #expect(names.count { $0.hasSuffix(".swift") } <= 8)
+    }
+
     /// What has grown too large to be understood at once falls into parts.
     @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
     func keepsTypesAndInitialisersSmall(_ source: Source) throws {

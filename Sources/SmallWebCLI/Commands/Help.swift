@@ -221,7 +221,7 @@ package enum Help {
 extension Environment {
     /// For the help topic and the manual.
     package static let variables: [(name: String, meaning: String)] = [
-        ("SMALLWEB_CONFIG", "the config file; an empty value is none"),
+        ("SMALLWEB_CONFIG", "the config file; an empty value means no file"),
         ("SMALLWEB_KNOWN_HOSTS", "the trust store's file"),
         ("SMALLWEB_IDENTITIES", "the directory of client certificates"),
         ("SMALLWEB_NO_HISTORY", "set: no visit is recorded"),

@@ -17,9 +17,9 @@ extension Command {
                     + "output: a ledger. Of two from the same moment, and of two without one, the "
                     + "later in the order of FILEs and lines counts. Records stay in that order. A "
                     + "last line without its end, which a kill may leave, is left out with a "
-                    + "warning, and so is what is not a record of a URL; a ledger that is in use "
-                    + "can be merged. Each FILE is read twice, so it must not be a pipe. It takes "
-                    + "some 150 bytes of memory for each URL, and one line.",
+                    + "warning, and so is a line that is not a record of a URL; a ledger "
+                    + "that is in use can be merged. Each FILE is read twice, so it must not be a "
+                    + "pipe. It takes some 150 bytes of memory for each URL, and one line.",
                 operands: [.file]
             ) { settings, names throws(FetchError) in
                 var merge = LedgerMerge(Messages(settings.messages))
@@ -76,7 +76,7 @@ struct LedgerMerge {
         }
         if reader.isTorn { messages.warning("\(name): left out a last line without its end") }
         if foreign > before {
-            messages.warning("\(name): left out what is not a record: \(foreign - before) lines")
+            messages.warning("\(name): left out \(foreign - before) lines that are not records")
         }
     }
 

@@ -7,7 +7,7 @@ extension Command {
         "links URL…", "list the links of pages",
         manual: "Lists where a page leads, a line for each link: the absolute URL, a tab, the "
             + "text. It reads gemtext, gopher menus and directories of Git repositories; pages of "
-            + "other kinds have none. A target that is no URL is shown with --json "
+            + "other kinds have none. A target that is not a URL is shown with --json "
             + "alone. A terminal gets columns, with the text below a long "
             + "URL. ls is another name for links.",
         examples: [

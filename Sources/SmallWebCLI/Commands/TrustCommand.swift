@@ -141,7 +141,7 @@ struct TrustCommand: Sendable {
             // An international name becomes what the store has.
             return try self.place("\(home.name)://\(text)")
         }
-        guard let place else { throw usageError("\"\(text)\" is no HOST:PORT") }
+        guard let place else { throw usageError("\"\(text)\" is not HOST:PORT") }
         return place
     }
 
@@ -279,7 +279,7 @@ struct TrustCommand: Sendable {
         // As hosts of URLs are: another may be a command's option.
         let uri = try URI(parsing: "\(scheme.name)://\(place)/")
         guard let host = uri.host, let port = uri.port else {
-            throw usageError("\"\(place)\" is no HOST:PORT")
+            throw usageError("\"\(place)\" is not HOST:PORT")
         }
         var options = Fetcher.Options(trustStore: store)
         // What a section of the config file says about the host holds here too.
@@ -364,7 +364,7 @@ struct TrustCommand: Sendable {
             throw usageError("trust export wants --to, one of \(TrustFormat.names)")
         }
         guard let (text, left) = format.text(of: try hosts().pins) else {
-            throw usageError("the store of \(format.rawValue) is no text that could be written")
+            throw usageError("the store of \(format.rawValue) cannot be written as text")
         }
         if let directory {
             guard format.isDirectory else {

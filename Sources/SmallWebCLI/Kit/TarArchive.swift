@@ -131,7 +131,7 @@ struct TarArchive: Sendable {
             let field = 148..<156
             let own = block[field].reduce(0) { $0 + Int($1) }
             guard try Self.number(block[field]) == sum - own + field.count * 32 else {
-                throw broken("it is no tar archive, or damaged")
+                throw broken("it is not a tar archive, or it is damaged")
             }
             kind = block[156]
             mode = try Self.number(block[100..<108])

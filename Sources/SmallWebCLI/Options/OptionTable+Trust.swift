@@ -30,7 +30,7 @@ extension Option {
         Option(
             "known-hosts", .connection, "use FILE as the trust store",
             manual: "The trust store, instead of the user's own and of SMALLWEB_KNOWN_HOSTS: one "
-                + "that is kept beside a script, for example, with --trust locked.",
+                + "that is kept together with a script, for example, with --trust locked.",
             example:
                 "smallweb get --known-hosts ./known_hosts --trust locked gemini://example.org/",
             .value("FILE") { settings, value throws(FetchError) in

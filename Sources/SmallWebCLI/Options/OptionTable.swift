@@ -175,7 +175,7 @@ extension Option {
         Option(
             "max-time", short: "m", .limits,
             "the whole fetch, in seconds (no limit)",
-            manual: "The most seconds that one URL may take, redirects included. 0 is no limit.",
+            manual: "The most seconds that one URL may take, redirects included. 0 means no limit.",
             example: "smallweb get -m 10 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
                 settings.fetch.totalSeconds = try OptionValue.seconds(value, "--max-time")
@@ -184,14 +184,14 @@ extension Option {
         Option(
             "connect-timeout", .limits, "resolving, connecting and TLS, in seconds (15)",
             manual: "The most seconds for resolving the name, connecting and the TLS handshake "
-                + "together. 0 is no limit.",
+                + "together. 0 means no limit.",
             example: "smallweb get --connect-timeout 3 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
                 settings.fetch.connectSeconds = try OptionValue.seconds(value, "--connect-timeout")
             }),
         Option(
             "read-timeout", .limits, "longest silence, in seconds (60)",
-            manual: "The most seconds that the server may be silent. 0 is no limit.",
+            manual: "The most seconds that the server may be silent. 0 means no limit.",
             example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
                 settings.fetch.readSeconds = try OptionValue.seconds(value, "--read-timeout")
@@ -208,7 +208,7 @@ extension Option {
             "max-filesize", .limits, "largest body: 10k, 5M (stdout: 256M)",
             manual: "The largest body. Beyond it the transfer stops and the file is removed. "
                 + "k, M and G are powers of 1024. The default is 256M for standard output and no "
-                + "limit for a file; 0 is no limit.",
+                + "limit for a file; 0 means no limit.",
             example: "smallweb get --max-filesize 10M -O gopher://example.org/9/disk.img",
             .value("SIZE") { settings, value throws(FetchError) in
                 settings.fetch.bodyBytesMax = try OptionValue.size(value, "--max-filesize")

@@ -101,7 +101,9 @@ final class Run: @unchecked Sendable {
         context.end()
         if isStopping { await abandon() }
         if tally.postponed > 0 {
-            context.messages.warning("not fetched, for want of time: \(tally.postponed)")
+            context.messages.warning(
+                "\(tally.postponed) URL\(tally.postponed == 1 ? "" : "s") not fetched: "
+                    + "the run's deadline passed")
         }
         if writesRecords
             && (context.settings.records.wantsSummary || tally.requests + tally.skipped > 1)

@@ -18,7 +18,7 @@ extension Remedy {
         case .useOtherPolicy: "http and https know --trust ca (the default), --pin and --insecure"
         case .trustOnFirstUse: "a server that signs its own certificate needs --trust tofu"
         case .nameAuthority:
-            "name the authority with SSL_CERT_FILE, or look without trust by -k"
+            "name the authority with SSL_CERT_FILE, or skip the check with -k"
         case .addKey(let place, let key):
             "if that is right: smallweb trust add \(place) --pin \(key)"
         case .replaceKey(let place, let key):
@@ -42,7 +42,7 @@ extension Remedy {
         case .inputOnly(let what, let example): "only \(what) takes --data: \(example)"
         case .upload: "smallweb put URL FILE"
         case .listReferences: "'smallweb refs' lists what there is"
-        case .startOver: "fetch it anew, without -C"
+        case .startOver: "download it again, without -C"
         case .takeEncoded: "fetch it as it is, with --raw"
         case .listWithoutRecords: "list them without --json, or set --max-filesize"
         }

@@ -69,7 +69,7 @@ final class TerminalBody: EventOutput {
                 .write, .output,
                 Environment.isTerminal(1)
                     ? "not writing \(type.essence) to a terminal"
-                    : "\(type.essence) is no page to read",
+                    : "\(type.essence) cannot be shown as text",
                 hint: style.isForReading
                     ? "save it: smallweb get -O URL, or -o FILE"
                     : "save it with -O or -o FILE, or insist with -o -")
