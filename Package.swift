@@ -63,8 +63,8 @@ var targets: [Target] = [
     library(
         "SmallWeb",
         [
-            "SmallWebCore", "SmallWebFormats", "SmallWebPlugins", "SmallWebTransport",
-            "CSmallWebPOSIX",
+            "SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
+            "SmallWebTransport", "CSmallWebPOSIX",
         ]),
     // Results as JSON lines, lists of requests, the ledger.
     library("SmallWebRecords", ["SmallWeb", "SmallWebCore", "SmallWebLibraries"]),

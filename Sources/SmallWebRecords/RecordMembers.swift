@@ -27,6 +27,25 @@ extension JSONWriter {
     /// A URL without its password: records are kept, and shown to others.
     package mutating func member(_ name: StaticString, url: URI?) { member(name, url?.display) }
 
+    /// The record `summary`.
+    package mutating func members(of tally: Tally, exit: Int32) {
+        begin("summary")
+        member("requests", tally.requests)
+        member("ok", tally.ok)
+        member("failed", tally.requests - tally.ok)
+        member("skipped", tally.skipped)
+        member("bytes", tally.bytes)
+        member("time", object: Instant.now.seconds(since: tally.started)) {
+            $0.member("total", seconds: $1)
+        }
+        member("exit", Int(exit))
+        member("by_exit", object: tally.exits) { writer, exits in
+            for (exit, count) in exits.enumerated() where count > 0 {
+                writer.member(named: "\(exit)") { $0.value(count) }
+            }
+        }
+    }
+
     /// The record `scheme`.
     package mutating func members(of scheme: Scheme) {
         begin("scheme")

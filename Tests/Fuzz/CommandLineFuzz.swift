@@ -98,7 +98,7 @@ private func checkSource(_ path: String) {
         all.map(\.subject.n) == Array(all.indices) && all.map(\.turn) == all.map(\.subject.n),
         "the numbers")
     let parts = (0..<3).map { index in
-        orders(OwnShard(shard: Shard(index: index, count: 3), places: places))
+        orders(OwnShard(Shard(index: index, count: 3), places))
     }
     check(
         parts.flatMap { $0.map(\.subject.n) }.sorted() == all.map(\.subject.n),

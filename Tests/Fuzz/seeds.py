@@ -15,36 +15,33 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 # each the corpus reaches.
 PARSERS = """
 Plugins/External/Manifest.swift Plugins/External/ProgramEvents.swift
-Plugins/Finger/FingerPlugin.swift
-Plugins/Gemini/GeminiHeader.swift Plugins/Gemini/GeminiPlugin.swift
-Plugins/Gemini/TitanHandler.swift
-Plugins/Git/Advertisement.swift Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift
-Plugins/Git/GitAddress.swift Plugins/Git/GitCommand.swift Plugins/Git/GitConversation.swift
-Plugins/Git/GitPlugin.swift Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift
-Plugins/Git/PackReader.swift Plugins/Git/PackStore.swift Plugins/Git/PktLine.swift
-Plugins/Git/RefList.swift Plugins/Git/Sideband.swift Plugins/Git/Tree.swift
-Plugins/Gopher/GopherAddress.swift Plugins/Gopher/GopherItemType.swift
-Plugins/Gopher/GopherMenu.swift Plugins/Gopher/GopherOpening.swift
-Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
-Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift
-Plugins/Nex/NexPlugin.swift
+Plugins/Finger/FingerPlugin.swift Plugins/Gemini/GeminiHeader.swift
+Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/Advertisement.swift
+Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift Plugins/Git/GitAddress.swift
+Plugins/Git/GitCommand.swift Plugins/Git/GitConversation.swift Plugins/Git/GitPlugin.swift
+Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift Plugins/Git/PackReader.swift
+Plugins/Git/PackStore.swift Plugins/Git/PktLine.swift Plugins/Git/RefList.swift
+Plugins/Git/Sideband.swift Plugins/Git/Tree.swift Plugins/Gopher/GopherAddress.swift
+Plugins/Gopher/GopherItemType.swift Plugins/Gopher/GopherMenu.swift
+Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
+Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift Plugins/Nex/NexPlugin.swift
 Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
 Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
 Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
-Sources/SmallWeb/Trust/KnownHosts.swift Sources/SmallWeb/Trust/TrustFormat.swift
+Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
+Sources/SmallWeb/Trust/TrustFormat.swift Sources/SmallWebCLI/Kit/TarArchive.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
 Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOut.swift
-Sources/SmallWebCLI/Run/Ledger.swift Sources/SmallWebCLI/Run/Order.swift
-Sources/SmallWebCLI/Run/OrderSource.swift Sources/SmallWebCLI/Run/Shard.swift
-Sources/SmallWebCLI/UserFiles/Bookmarks.swift Sources/SmallWebCLI/UserFiles/History.swift
-Sources/SmallWebCore/Contract/MediaType.swift Sources/SmallWebCore/HTTPClient.swift
-Sources/SmallWebCore/Stream/LineFramer.swift Sources/SmallWebCore/Text/Base64.swift
+Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
+Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
+Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaType.swift
+Sources/SmallWebCore/HTTPClient.swift Sources/SmallWebCore/Stream/LineFramer.swift
+Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
-Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebFormats/Gemtext.swift
-Sources/SmallWebCore/Text/JSONValue.swift Sources/SmallWebCLI/Kit/TarArchive.swift
-Sources/SmallWebTesting/WireCase.swift Sources/SmallWebLibraries/Inflater.swift
-Sources/SmallWebTransport/Curl/ContentDecoder.swift
+Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebLibraries/Inflater.swift
+Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
+Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift
 Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift
 Sources/SmallWebTransport/Proxies/ProxyConversation.swift
 Sources/SmallWebTransport/Proxies/ProxySettings.swift

@@ -151,7 +151,7 @@ struct GetCommand: Sendable {
                 loops: operands.count > 1 || Self.hasList(operands)
                     ? RunContext.loops(settings.run) : 1)
             let own = try settings.run.shard.map { shard throws(FetchError) in
-                OwnShard(shard: shard, places: try Places(fetcher.registry))
+                OwnShard(shard, try Places(fetcher.registry))
             }
             status = try await Run(OrderSource(operands, own), context).run()
             try headers?.commit()

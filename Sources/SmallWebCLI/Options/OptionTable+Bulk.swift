@@ -199,7 +199,7 @@ extension Option {
             .value("WHAT") { settings, value throws(FetchError) in
                 settings.run.status = try OptionValue.choice(value, "--exit-status")
             }
-        ).offering(.oneOf { RunSettings.Status.allCases.map(\.rawValue) }),
+        ).offering(.oneOf { Tally.Status.allCases.map(\.rawValue) }),
         Option(
             "authority", .bulk, "shard: print host:port as well",
             manual: "Prints host and port between the part and the line: a key for programs that "

@@ -270,7 +270,9 @@ final class OneURL: @unchecked Sendable {
             sink.discard(keepsPart: canGoOn)
             leftover = sink.leftover
         }
-        let pace = Pace(settings.fetch, fetcher.loop)
+        let pace = Pace(
+            bytesPerSecond: settings.fetch.bytesPerSecond,
+            totalSeconds: settings.fetch.totalSeconds, fetcher.loop)
         do throws(FetchError) {
             let ending = try await fetcher.runHere(request, log: log) {
                 event async throws(FetchError) in

@@ -110,7 +110,7 @@ final class Run: @unchecked Sendable {
         {
             do throws(FetchError) {
                 try StandardStream.output.write(
-                    tally.record(exit: exitStatus)[...], isWhole: true)
+                    JSONWriter.line { $0.members(of: tally, exit: exitStatus) }[...], isWhole: true)
             } catch {
                 failure = failure ?? error
             }
@@ -276,7 +276,10 @@ final class Run: @unchecked Sendable {
     private func complete(_ one: OneURL, _ result: Attempt) async {
         do throws(FetchError) {
             let outcome = try await one.finish(result)
-            tally.count(one, bytes: result.ending?.bodyBytes ?? 0)
+            tally.count(
+                .init(
+                    outcome, n: one.order.subject.n, bytes: result.ending?.bodyBytes ?? 0,
+                    isPostponed: one.isPostponed, isUnreadList: one.order.isUnreadList))
             if settings.failsEarly && outcome != .ok { stop() }
             if outcome == .interrupted && !one.isPostponed && !isStopping { stop() }
         } catch {

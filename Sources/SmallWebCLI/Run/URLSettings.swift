@@ -148,13 +148,7 @@ struct RunSettings: Sendable {
     var deadlineSeconds: Double?
 
     /// What the exit status says.
-    enum Status: String, Sendable, CaseIterable {
-        /// Whether every request got its record.
-        case run
-        /// How the first failing URL ended.
-        case first
-    }
-    var status = Status.first
+    var status = Tally.Status.first
 
     var retry = RetryPolicy()
 

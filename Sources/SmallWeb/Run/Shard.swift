@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+package import SmallWebCore
 internal import SmallWebLibraries
 
 /// One of `count` parts of all hosts, numbered from 0.
-struct Shard: Sendable, Hashable {
-    let index: Int
-    let count: Int
+package struct Shard: Sendable, Hashable {
+    package let index: Int
+    package let count: Int
 
     /// Most parts.
-    static let countMax = 1_000_000
+    package static let countMax = 1_000_000
+
+    package init(index: Int, count: Int) { (self.index, self.count) = (index, count) }
 }
 
 /// Tells where URLs go, and which shard that belongs to: by scheme and authority alone, so that a
 /// line whose URL is bad elsewhere goes where its host goes.
-final class Places {
-    struct Place {
+package final class Places {
+    package struct Place {
         /// `host:port`.
-        let name: String
+        package let name: String
         /// The beginning of its SHA-256.
         private let number: UInt64
 
@@ -26,7 +28,7 @@ final class Places {
             number = digest.finish().prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
         }
 
-        func shard(among count: Int) -> Int { Int(number % UInt64(count)) }
+        package func shard(among count: Int) -> Int { Int(number % UInt64(count)) }
     }
 
     /// Lists have many URLs of one host.
@@ -39,20 +41,20 @@ final class Places {
 
     /// - Parameter registry: Has the default ports.
     /// - Throws: `not-built-in` when libcrypto is not installed.
-    init(_ registry: Registry) throws(FetchError) {
+    package init(_ registry: Registry) throws(FetchError) {
         self.registry = registry
         digest = try Digest(.sha256)
     }
 
     /// The URL of a line of a list, as far as it can be read; `nil` when there is none.
-    static func url(ofLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    package static func url(ofLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard line.first == UInt8(ascii: "{") else { return line }
         return (try? JSONValue.parse(line))?["url"]?.string.map { Array($0.utf8)[...] }
     }
 
     /// Where a URL goes, which may have a tab and a title behind it; `nil` when it names no host,
     /// or no port and a scheme that is not known.
-    func place(of url: ArraySlice<UInt8>) -> Place? {
+    package func place(of url: ArraySlice<UInt8>) -> Place? {
         guard let colon = url.firstIndex(of: ASCII.colon),
             url[colon...].starts(with: [ASCII.colon, ASCII.slash, ASCII.slash])
         else { return nil }
@@ -81,12 +83,14 @@ final class Places {
 }
 
 /// What of a run's input a worker fetches.
-struct OwnShard {
-    let shard: Shard
-    let places: Places
+package struct OwnShard {
+    package let shard: Shard
+    private let places: Places
+
+    package init(_ shard: Shard, _ places: Places) { (self.shard, self.places) = (shard, places) }
 
     /// - Parameter url: `nil` for a line that has none.
-    func has(_ url: ArraySlice<UInt8>?) -> Bool {
+    package func has(_ url: ArraySlice<UInt8>?) -> Bool {
         let place = url.flatMap(places.place)
         return (place?.shard(among: shard.count) ?? 0) == shard.index
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
-internal import SmallWebTransport
+package import SmallWebCore
+package import SmallWebTransport
 
 /// Holds a body to a number of bytes a second: while its consumer waits, nothing more is read.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
-final class Pace: @unchecked Sendable {
+package final class Pace: @unchecked Sendable {
     private let bytesPerSecond: Int
     private let loop: EventLoop
     /// Of the fetch.
@@ -13,21 +13,22 @@ final class Pace: @unchecked Sendable {
     private let start = Instant.now
     private var bytes = 0
     /// What is passed on at a time: an eighth of a second's.
-    let pieceBytes: Int
+    package let pieceBytes: Int
 
-    /// - Returns: `nil` when there is no limit.
-    init?(_ settings: FetchSettings, _ loop: EventLoop) {
-        guard settings.bytesPerSecond > 0 else { return nil }
-        bytesPerSecond = settings.bytesPerSecond
+    /// - Parameter totalSeconds: Of the fetch; 0 for no limit.
+    /// - Returns: `nil` for 0 bytes a second, which means no limit.
+    package init?(bytesPerSecond: Int, totalSeconds: Double, _ loop: EventLoop) {
+        guard bytesPerSecond > 0 else { return nil }
+        self.bytesPerSecond = bytesPerSecond
         pieceBytes = max(1, bytesPerSecond / 8)
         self.loop = loop
-        end = .after(seconds: settings.totalSeconds)
+        end = .after(seconds: totalSeconds)
     }
 
     /// Returns when so many bytes more may have come.
     ///
     /// - Throws: `timeout` when the time of the fetch is over before.
-    func pass(_ count: Int) async throws(FetchError) {
+    package func pass(_ count: Int) async throws(FetchError) {
         bytes += count
         let due = start.advanced(seconds: Double(bytes) / Double(bytesPerSecond))
         guard due > .now else { return }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+
+/// What became of the URLs of a run.
+package struct Tally {
+    /// What an exit status says of a run.
+    package enum Status: String, Sendable, CaseIterable {
+        /// Whether every request got its record.
+        case run
+        /// How the first failing URL ended.
+        case first
+    }
+
+    /// What became of one URL.
+    package struct Result {
+        let outcome: Outcome
+        let n: Int
+        let bytes: Int
+        let isPostponed: Bool
+        let isUnreadList: Bool
+
+        /// - Parameters:
+        ///   - n: Its position in the run.
+        ///   - isPostponed: Whether there was no time left for it.
+        ///   - isUnreadList: Whether it stands for a list that could not be read.
+        package init(
+            _ outcome: Outcome, n: Int, bytes: Int, isPostponed: Bool, isUnreadList: Bool
+        ) {
+            (self.outcome, self.n, self.bytes) = (outcome, n, bytes)
+            (self.isPostponed, self.isUnreadList) = (isPostponed, isUnreadList)
+        }
+    }
+
+    package private(set) var requests = 0
+    /// Done already, as the ledger said.
+    package var skipped = 0
+    package private(set) var ok = 0
+    package private(set) var bytes = 0
+    /// How often each exit status came.
+    package private(set) var exits = [Int](repeating: 0, count: 256)
+    private var firstFailure: (n: Int, exit: Int32)?
+    /// Of lists that could not be read.
+    private var unreadList: Int32?
+    /// Those that there was no time for.
+    package private(set) var postponed = 0
+    package let started = Instant.now
+
+    package init() {}
+
+    package mutating func count(_ result: Result) {
+        let (outcome, n) = (result.outcome, result.n)
+        requests += 1
+        if result.isPostponed { postponed += 1 }
+        if result.isUnreadList { unreadList = unreadList ?? outcome.exitStatus }
+        bytes += result.bytes
+        exits[Int(outcome.exitStatus)] += 1
+        if outcome == .ok {
+            ok += 1
+        } else if outcome != .interrupted, n < firstFailure?.n ?? .max {
+            // What was given up because of a failure does not hide it.
+            firstFailure = (n, outcome.exitStatus)
+        }
+    }
+
+    /// Of a run that has done its work.
+    package func exitStatus(_ rule: Status) -> Int32 {
+        switch rule {
+        case .run: unreadList ?? 0
+        case .first: postponed > 0 ? Outcome.interrupted.exitStatus : firstFailure?.exit ?? 0
+        }
+    }
+}
