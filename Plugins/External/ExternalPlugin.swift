@@ -8,7 +8,7 @@ public struct ExternalPlugin: ProtocolHandler {
     private let folder: String
 
     public var schemes: [Scheme] { manifest.schemes }
-    public var options: [RequestOption] { manifest.options }
+    public var options: [Request.Option] { manifest.options }
     public var programVersion: String? { manifest.version }
 
     /// - Parameter folder: Where the program is started, absolute.
@@ -243,7 +243,7 @@ struct ProgramTalk {
     }
 
     /// What is known about the end of the body.
-    func completeness(_ server: StreamEnding?, isSecure: Bool) -> Completeness {
+    func completeness(_ server: ByteStream.Ending?, isSecure: Bool) -> Completeness {
         if let promisedBytes, bodyBytes < promisedBytes { return .truncated }
         if end == .complete || end == .truncated { return end ?? .unverified }
         if server == .reset || isSecure && server == .endOfFile { return .truncated }

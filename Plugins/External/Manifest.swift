@@ -27,8 +27,8 @@ public struct Manifest: Sendable {
     public let program: [String]
     public let schemes: [Scheme]
     /// What its requests know.
-    public let options: [RequestOption]
-    public let limits: ProgramRequest.Limits
+    public let options: [Request.Option]
+    package let limits: ProgramRequest.Limits
     /// By the schemes' names.
     let facts: [String: SchemeFacts]
     /// The values of options that were not given.
@@ -87,7 +87,7 @@ public struct Manifest: Sendable {
             schemes.append(scheme)
         }
         guard !schemes.isEmpty else { throw ManifestReader.problem("has no \"schemes\"") }
-        var options: [RequestOption] = []
+        var options: [Request.Option] = []
         var defaults: [String: String] = [:]
         for entry in try reader.objects("options") {
             let (option, value) = try ManifestReader.option(
@@ -309,7 +309,7 @@ private struct ManifestReader {
 
     static func option(
         _ reader: ManifestReader, plugin: String, example url: String
-    ) throws(FetchError) -> (RequestOption, value: String?) {
+    ) throws(FetchError) -> (Request.Option, value: String?) {
         var reader = reader
         try reader.refuseOthers(than: ["name", "value", "help", "default"])
         let name = try reader.name("name")
@@ -321,7 +321,7 @@ private struct ManifestReader {
         }
         let manual =
             help.prefix(1).uppercased() + help.dropFirst() + (help.hasSuffix(".") ? "" : ".")
-        let option = RequestOption(
+        let option = Request.Option(
             name, value.map { .text($0) } ?? .flag,
             .init(
                 "Options of \(plugin)", help + (standard.map { " (\($0))" } ?? ""),

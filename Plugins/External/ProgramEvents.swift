@@ -114,7 +114,7 @@ struct ProgramEventReader {
     }
 
     private func head(_ value: JSONValue) throws(FetchError) -> Head {
-        guard let word = value["class"]?.string, let replyClass = ReplyClass(rawValue: word) else {
+        guard let word = value["class"]?.string, let replyClass = Head.Class(rawValue: word) else {
             throw problem("has an unknown class")
         }
         var head = Head(replyClass)
@@ -194,11 +194,11 @@ struct ProgramEventReader {
 extension Facts {
     /// - Parameter members: Of a parsed object, in which no name occurs twice.
     fileprivate init(_ members: [JSONValue.Member]) {
-        self.init(members.map { ($0.name, Fact($0.value)) })
+        self.init(members.map { ($0.name, Facts.Value($0.value)) })
     }
 }
 
-extension Fact {
+extension Facts.Value {
     /// A number that is not whole stays text, so that it loses no digit.
     fileprivate init(_ value: JSONValue) {
         switch value {
@@ -206,7 +206,7 @@ extension Fact {
         case .bool(let flag): self = .flag(flag)
         case .number(let text): self = Int(text).map { .number($0) } ?? .text(text)
         case .string(let text): self = .text(text)
-        case .array(let values): self = .list(values.map(Fact.init))
+        case .array(let values): self = .list(values.map(Facts.Value.init))
         case .object(let members): self = .object(Facts(members))
         }
     }

@@ -62,7 +62,7 @@ struct GeminiHeader: Hashable {
         return head
     }
 
-    private var replyClass: ReplyClass {
+    private var replyClass: Head.Class {
         switch status / 10 {
         case 1: .input
         case 2: .success

@@ -20,10 +20,10 @@ public struct TitanHandler: ProtocolHandler {
         }
     ]
 
-    public var options: [RequestOption] { Self.options }
+    public var options: [Request.Option] { Self.options }
 
     private static let options = [
-        RequestOption(
+        Request.Option(
             "mime", .text("TYPE"), for: .uploads,
             .init(
                 group, "put: the media type",
@@ -35,7 +35,7 @@ public struct TitanHandler: ProtocolHandler {
                 throw FetchError(.usage, .input, "invalid media type \"\(text)\"")
             }
         },
-        RequestOption(
+        Request.Option(
             "token", .secret, for: .uploads,
             .init(
                 group, "the token", manual: "the token that an upload may need",
@@ -75,7 +75,7 @@ public struct TitanHandler: ProtocolHandler {
 
     /// - Throws: `bad-url` for a path that is empty or has parameters already, and for user@.
     static func requestLine(
-        _ request: Request, _ upload: Upload
+        _ request: Request, _ upload: Request.Upload
     ) throws(FetchError) -> [UInt8] {
         var uri = request.uri.withoutFragment
         if uri.port == request.scheme.defaultPort { uri.port = nil }

@@ -39,7 +39,7 @@ public struct GitPlugin: ProtocolHandler {
         scheme.factNames = ["git", "http"]
     }
 
-    public var options: [RequestOption] {
+    public var options: [Request.Option] {
         RefQuery.options
             + [HTTPOptions.header, HTTPOptions.userAgent, HTTPOptions.referer].map {
                 $0.limited(to: ["git+http", "git+https"])
@@ -48,7 +48,7 @@ public struct GitPlugin: ProtocolHandler {
 
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
-    ) -> CarriedOptions {
+    ) -> Request.Carried {
         HTTPOptions.carried(from: request, status: status, isSameOrigin: isSameOrigin)
     }
 

@@ -21,7 +21,9 @@ struct Ref: Sendable, Hashable {
 
     var item: Item {
         var item = Item(kind: .reference, text: name)
-        item.facts = ["oid": .text(oid), "symref": Fact(symref), "peeled": Fact(peeled)]
+        item.facts = [
+            "oid": .text(oid), "symref": Facts.Value(symref), "peeled": Facts.Value(peeled),
+        ]
         return item
     }
 }

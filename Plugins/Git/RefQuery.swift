@@ -27,19 +27,19 @@ struct RefQuery: Hashable {
 
     /// By the names that git-ls-remote(1) gives them.
     static let options = [
-        RequestOption(
+        Request.Option(
             "heads", .flag, for: .references,
             .init(
                 group, "only branches",
                 manual: "Lists what is below refs/heads/, and with --tags what is below either.",
                 example: "smallweb refs --heads git://example.org/repo.git")),
-        RequestOption(
+        Request.Option(
             "tags", .flag, for: .references,
             .init(
                 group, "only tags",
                 manual: "Lists what is below refs/tags/, and with --heads what is below either.",
                 example: "smallweb refs --tags https://example.org/repo.git 'v1.*'")),
-        RequestOption(
+        Request.Option(
             "symref", .flag, for: .references,
             .init(
                 group, "say what HEAD stands for",

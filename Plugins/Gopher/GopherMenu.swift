@@ -47,8 +47,8 @@ enum GopherMenu {
             item.facts = [
                 "gopher": .object([
                     "type": .text(type.name), "selector": .bytes(selector),
-                    "host": .text(text(fields[2])), "port": Fact(port.map(Int.init)),
-                    "plus": Fact(fields.count > 4 ? text(fields[4]) : nil),
+                    "host": .text(text(fields[2])), "port": Facts.Value(port.map(Int.init)),
+                    "plus": Facts.Value(fields.count > 4 ? text(fields[4]) : nil),
                 ])
             ]
         }

@@ -104,7 +104,7 @@ public struct GopherPlugin: ProtocolHandler {
             }
         }
         if !opening.isEmpty { try await take(opening[...]) }
-        var ending = StreamEnding.endOfFile
+        var ending = ByteStream.Ending.endOfFile
         do throws(FetchError) {
             ending = try await stream.readToEnd(take)
         } catch  where error.outcome == .timeout && isLines && text.isTerminated {

@@ -30,13 +30,13 @@ public struct HTTPPlugin: ProtocolHandler {
         scheme.factNames = ["http"]
     }
 
-    public var options: [RequestOption] {
+    public var options: [Request.Option] {
         [HTTPOptions.header, HTTPOptions.request, HTTPOptions.userAgent, HTTPOptions.referer]
     }
 
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
-    ) -> CarriedOptions {
+    ) -> Request.Carried {
         HTTPOptions.carried(from: request, status: status, isSameOrigin: isSameOrigin)
     }
 
@@ -151,7 +151,7 @@ public struct HTTPPlugin: ProtocolHandler {
     }
 
     /// 408, 425, 429 and 5xx may go well later; a 3xx without a target is an answer like any other.
-    static func replyClass(_ reply: HTTPReply) -> ReplyClass {
+    static func replyClass(_ reply: HTTPReply) -> Head.Class {
         switch reply.status {
         case 301, 302, 303, 307, 308: reply["location"] == nil ? .success : .redirect
         case 408, 425, 429, 500...599: .temporaryFailure

@@ -52,7 +52,7 @@ struct SpartanHeader: Hashable {
         return head
     }
 
-    private var replyClass: ReplyClass {
+    private var replyClass: Head.Class {
         switch status {
         case 2: .success
         case 3: .redirect

@@ -55,9 +55,9 @@ public struct SpartanPlugin: ProtocolHandler {
     /// hold any byte: a line break in it ends nothing.
     ///
     /// - Throws: `bad-url` for a query beside an upload.
-    static func dataBlock(_ request: Request) throws(FetchError) -> Upload {
+    static func dataBlock(_ request: Request) throws(FetchError) -> Request.Upload {
         guard let upload = request.upload else {
-            return Upload(request.input ?? PercentEncoding.decode(request.uri.query ?? ""))
+            return Request.Upload(request.input ?? PercentEncoding.decode(request.uri.query ?? ""))
         }
         guard request.uri.query == nil else {
             throw FetchError(
@@ -98,7 +98,7 @@ public struct SpartanPlugin: ProtocolHandler {
     }
 }
 
-extension Upload {
+extension Request.Upload {
     /// Bytes that are there already.
     fileprivate init(_ bytes: [UInt8]) {
         let rest = Locked(bytes)

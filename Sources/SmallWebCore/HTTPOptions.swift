@@ -64,11 +64,11 @@ public struct HTTPOptions: Sendable, Hashable {
     /// What of `request` goes on to where a redirect leads, for a plugin that uses the engine.
     public static func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
-    ) -> CarriedOptions {
+    ) -> Request.Carried {
         let options = HTTPOptions(request)
         let before = options.redirected(status: status, isSameOrigin: true)
         let after = options.redirected(status: status, isSameOrigin: isSameOrigin)
-        var carried = CarriedOptions(request.options)
+        var carried = Request.Carried(request.options)
         carried.input = after.body
         for key in ["user-agent", "referer", "header"] { carried.options[key] = nil }
         for field in after.fields {
@@ -88,7 +88,7 @@ public struct HTTPOptions: Sendable, Hashable {
     private static let group = "HTTP"
 
     /// `-H`.
-    public static let header = RequestOption(
+    public static let header = Request.Option(
         "header", short: "H", .list("LINE"),
         .init(
             group, "add a header field; @FILE reads several",
@@ -105,7 +105,7 @@ public struct HTTPOptions: Sendable, Hashable {
     }
 
     /// `-X`.
-    public static let request = RequestOption(
+    public static let request = Request.Option(
         "request", short: "X", .text("METHOD"),
         .init(
             group, "use METHOD",
@@ -122,7 +122,7 @@ public struct HTTPOptions: Sendable, Hashable {
     }
 
     /// `-A`.
-    public static let userAgent = RequestOption(
+    public static let userAgent = Request.Option(
         "user-agent", short: "A", .text("NAME"),
         .init(
             group, "send NAME as the user agent",
@@ -130,7 +130,7 @@ public struct HTTPOptions: Sendable, Hashable {
             example: "smallweb get -A 'my-reader/1.0' https://example.org/"))
 
     /// `-e`.
-    public static let referer = RequestOption(
+    public static let referer = Request.Option(
         "referer", short: "e", .text("URL"),
         .init(
             group, "say where the link was found",

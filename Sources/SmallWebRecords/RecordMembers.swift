@@ -58,7 +58,7 @@ extension JSONWriter {
         member("summary", scheme.summary)
     }
 
-    package mutating func members(of redirect: Redirect) {
+    package mutating func members(of redirect: Ending.Redirect) {
         member("status", redirect.status)
         member("from", url: redirect.from)
         member("to", url: redirect.to)
@@ -90,7 +90,7 @@ extension JSONWriter {
     }
 
     /// `headers`: each name once, in lower case, with its values in subject.
-    package mutating func members(of fields: HeaderFields) {
+    package mutating func members(of fields: Head.Fields) {
         // There are a dozen, and never more than a few hundred: searched in turn.
         var named: [(name: String, values: [String])] = []
         for field in fields.all {
@@ -146,7 +146,7 @@ extension JSONWriter {
         }
     }
 
-    package mutating func members(of certificate: CertificateFacts) {
+    package mutating func members(of certificate: Connection.Certificate) {
         member("sha256", certificate.sha256.hex)
         member("spki_sha256", certificate.spkiSHA256.hex)
         member("subject", certificate.subject)
@@ -166,7 +166,7 @@ extension JSONWriter {
         return ending.completeness == .complete ? true : ending.outcome == .truncated ? false : nil
     }
 
-    private static func verification(_ verdict: TrustFacts.Verdict) -> String {
+    private static func verification(_ verdict: Connection.Trust.Verdict) -> String {
         switch verdict {
         case .firstUse: "tofu-first"
         case .match: "tofu-match"

@@ -233,8 +233,8 @@ package final class Recorder {
     }
 
     /// - Parameter timings: `nil` when the fetch ends only now.
-    private func write(_ timings: Timings?, _ writer: inout JSONWriter) {
-        var ended = log?.timings ?? Timings()
+    private func write(_ timings: Ending.Timings?, _ writer: inout JSONWriter) {
+        var ended = log?.timings ?? Ending.Timings()
         ended.end()
         let timings = timings ?? ended
         writer.member("date", UTCDate.second(Int(timings.startTime)))

@@ -187,7 +187,7 @@ private final class ScriptedStream: StreamTransport {
 }
 
 /// Connects a plugin, or its program, with a ``ScriptedServer``.
-final class ScriptedDialer: Dialer {
+final class ScriptedDialer: ProgramDialer {
     let server: ScriptedServer
     private var endpoint: Endpoint?
     /// Whether the plugin has asked for the connection, by itself or in its manifest, and not a
@@ -223,7 +223,7 @@ final class ScriptedDialer: Dialer {
         throw FetchError(.notBuiltIn, .input, "a fixture has no HTTP engine")
     }
 
-    func runner() -> any ProgramRunner {
+    func programRunner() -> any ProgramRunner {
         ProgramExchange(
             on: loop, by: deadline,
             .init { [self] program throws(FetchError) in

@@ -222,7 +222,7 @@ extension WireCase {
         }
         if let upload {
             let rest = Locked(upload)
-            request.upload = Upload(
+            request.upload = Request.Upload(
                 byteCount: upload.count,
                 mediaType: scheme.uploads?.mediaType ?? "application/octet-stream"
             ) { () throws(FetchError) in

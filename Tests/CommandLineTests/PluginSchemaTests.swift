@@ -148,7 +148,7 @@ extension Schema {
             path.reduce(Schema.event["$defs"]) { $0?[$1] }?["enum"]?.array
                 .compactMap(\.string) ?? []
         }
-        #expect(words("head", "properties", "class") == ReplyClass.allCases.map(\.rawValue))
+        #expect(words("head", "properties", "class") == Head.Class.allCases.map(\.rawValue))
         #expect(
             words("item", "properties", "kind") == ProgramEventReader.kinds.map(\.rawValue))
         #expect(

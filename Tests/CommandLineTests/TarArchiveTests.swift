@@ -114,7 +114,7 @@ internal import Testing
         add(file("x", "8 path a\n", kind: "x"), "a pax header is damaged")
         add(file("L", String(repeating: "a", count: 1025), kind: "L") + file("a"), "too long")
         add(file("L", String(repeating: "a/", count: 40) + "a", kind: "L") + file("a"), "too deep")
-        add(Array("text".utf8) + [UInt8](repeating: 32, count: 600), "no tar archive")
+        add(Array("text".utf8) + [UInt8](repeating: 32, count: 600), "not a tar archive")
         return wrong
     }()
 

@@ -118,13 +118,13 @@ internal import Testing
     }
 
     @Test(arguments: [
-        (401, ReplyClass.permanentFailure), (403, .permanentFailure), (404, .permanentFailure),
+        (401, Head.Class.permanentFailure), (403, .permanentFailure), (404, .permanentFailure),
         (410, .permanentFailure), (204, .permanentFailure), (206, .permanentFailure),
         (304, .permanentFailure), (300, .permanentFailure), (408, .temporaryFailure),
         (429, .temporaryFailure), (500, .temporaryFailure), (503, .temporaryFailure),
         (999, .temporaryFailure),
     ])
-    func aStatusIsAReply(_ status: Int, _ replyClass: ReplyClass) async {
+    func aStatusIsAReply(_ status: Int, _ replyClass: Head.Class) async {
         for stage in [0, 1, 5] {
             var count = 0
             let (played, _) = await Self.play("git+http://h.test/r//dir/file") { request in

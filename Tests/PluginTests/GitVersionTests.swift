@@ -63,7 +63,7 @@ internal import Testing
         let head = all.refs.first { $0.text == "HEAD" }
         #expect(head?.facts["symref"] == .text("refs/heads/main"))
         let tag = all.refs.first { $0.text == "refs/tags/v1" }
-        #expect(tag.map { $0.facts["peeled"] != Fact.none } == true)
+        #expect(tag.map { $0.facts["peeled"] != Facts.Value.none } == true)
         // Nobody needs the names' meanings: the list comes with the greeting.
         let bare = await playGit("git://h.test/r", wantsItems: false) {
             git.answer($0, version: wanted.version, filters: wanted.filters)

@@ -125,10 +125,10 @@ internal import Testing
     }
 
     @Test(arguments: [
-        (ScriptedTransport.Close.closeNotify, StreamEnding.closeNotify), (.fin, .endOfFile),
+        (ScriptedTransport.Close.closeNotify, ByteStream.Ending.closeNotify), (.fin, .endOfFile),
         (.reset, .reset),
     ])
-    func deliversWhatCameBeforeTheStop(_ close: ScriptedTransport.Close, ending: StreamEnding)
+    func deliversWhatCameBeforeTheStop(_ close: ScriptedTransport.Close, ending: ByteStream.Ending)
         async throws
     {
         let (stream, _) = try await started(Script([1, 2, 3], close: close))

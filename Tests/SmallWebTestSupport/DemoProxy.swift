@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 
 /// A proxy of every kind: it takes SOCKS 4, 4a and 5 and HTTP by their first byte, notes what it is
 /// asked for, and connects to the same port of 127.0.0.1, whatever the name.
@@ -32,7 +32,7 @@ public final class DemoProxy: Sendable {
     public let server: LoopbackServer
     private let noted: Recorder<Order>
 
-    public init(tls: TestCertificate? = nil, _ manner: Manner = Manner()) throws(SystemError) {
+    package init(tls: TestCertificate? = nil, _ manner: Manner = Manner()) throws(SystemError) {
         let noted = Recorder<Order>()
         self.noted = noted
         server = try LoopbackServer(tls: tls) { peer in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebTLS
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 
 /// A server inside the process, on a port of 127.0.0.1 that the system picks: one thread accepts,
 /// one serves each connection.
@@ -59,7 +59,7 @@ public final class LoopbackServer: Sendable {
     ///   - address: Any of 127.0.0.0/8.
     ///   - beforeHandshake: Called on the thread of a connection before TLS.
     ///   - handler: Serves one connection, on a thread of its own. It must not call ``stop()``.
-    public init(
+    package init(
         tls: TestCertificate? = nil,
         versions: ClosedRange<Int32> = TLSVersion.two...TLSVersion.three,
         identity: IdentityDemand = .none,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 
 /// A port that refuses every connection: bound, so nobody else gets it, but not listening.
 public final class RefusingPort: Sendable {
@@ -8,7 +8,7 @@ public final class RefusingPort: Sendable {
     private let descriptor: Int32
 
     /// - Parameter port: 0 to have one picked.
-    public init(address: String = "127.0.0.1", port: UInt16 = 0) throws(SystemError) {
+    package init(address: String = "127.0.0.1", port: UInt16 = 0) throws(SystemError) {
         (descriptor, self.port) = try boundSocket(address, port: port)
     }
 
@@ -23,7 +23,7 @@ public final class SilentPort: Sendable {
     private let descriptors: [Int32]
 
     /// - Parameter port: 0 to have one picked.
-    public init(address: String = "127.0.0.1", port: UInt16 = 0) throws(SystemError) {
+    package init(address: String = "127.0.0.1", port: UInt16 = 0) throws(SystemError) {
         let (listener, number) = try boundSocket(address, port: port)
         self.address = address
         self.port = number

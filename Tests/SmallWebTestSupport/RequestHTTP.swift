@@ -6,7 +6,7 @@ extension Request {
     public var http: HTTPOptions {
         get { HTTPOptions(self) }
         set {
-            options = RequestOptions()
+            options = Request.Options()
             for field in newValue.fields {
                 options.append("\(field.name): \(field.value)", to: "header")
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-public import SmallWebCore
+package import SmallWebCore
 
 /// A server on a Unix socket: one thread, one connection after the other. The file goes with it.
 public final class UnixSocketServer: Sendable {
@@ -9,7 +9,7 @@ public final class UnixSocketServer: Sendable {
     private let thread: pthread_t
 
     /// - Parameter handler: Serves one connection.
-    public init(
+    package init(
         path: String, handler: @escaping @Sendable (Peer) -> Void
     ) throws(SystemError) {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct BatchTests {
     private let bench: Bench
-    private let web: SmallWeb
+    private let web: Client
 
     init() throws {
         bench = try Bench()

@@ -39,12 +39,12 @@ final class Bench: Sendable {
 
     /// The front door, with this bench's trust store.
     func web(
-        plugins: Registry = .builtIn, _ change: (inout SmallWeb.Options) -> Void = { _ in }
-    ) throws -> SmallWeb {
-        var options = SmallWeb.Options()
+        plugins: Registry = .builtIn, _ change: (inout Client.Options) -> Void = { _ in }
+    ) throws -> Client {
+        var options = Client.Options()
         options.trust = TrustStore(path: storePath, policy: .tofu)
         change(&options)
-        return try SmallWeb(plugins: plugins, options: options)
+        return try Client(plugins: plugins, options: options)
     }
 
     /// A whole fetch, whatever its end.
@@ -81,7 +81,7 @@ struct Played: Sendable {
     var body: [UInt8] {
         events.flatMap { if case .body(let bytes) = $0 { Array(bytes) } else { [UInt8]() } }
     }
-    var redirects: [Redirect] {
+    var redirects: [Ending.Redirect] {
         events.compactMap { if case .redirect(let redirect) = $0 { redirect } else { nil } }
     }
     var heads: [Head] {

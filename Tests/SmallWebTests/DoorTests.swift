@@ -134,4 +134,14 @@ struct DoorTests {
         }
         #expect(server.clientSockets == 0)
     }
+
+    /// An app's own types may have the names of ours: the module's name tells them apart.
+    @Test func anAppMayHaveAPageOfItsOwn() {
+        struct Page { let number: Int }
+        struct Link { let page: Page }
+        func size(of page: SmallWeb.Page) -> Int { page.body.count }
+        func target(of link: SmallWeb.Link) -> SmallWeb.URI? { link.uri }
+        #expect(Link(page: Page(number: 1)).page.number == 1)
+        #expect(SmallWeb.Connection.TLS.self != SmallWeb.Connection.Trust.self)
+    }
 }

@@ -51,7 +51,7 @@ struct ProxyTests {
             let request: @Sendable (inout Request) -> Void = { request in
                 guard url.hasPrefix("titan:") else { return }
                 let rest = Locked(Array("hello".utf8))
-                request.upload = Upload(byteCount: 5, mediaType: "text/plain") {
+                request.upload = Request.Upload(byteCount: 5, mediaType: "text/plain") {
                     () throws(FetchError) in
                     rest.withLock { rest in
                         defer { rest = [] }

@@ -11,14 +11,14 @@ struct TimingsTests {
     init() throws { bench = try Bench() }
 
     /// The steps that were taken, in the order in which they must have been.
-    private func steps(_ timings: Timings) -> [Duration] {
+    private func steps(_ timings: Ending.Timings) -> [Duration] {
         [
             timings.redirect, timings.nameLookup, timings.connect, timings.appConnect,
             timings.preTransfer, timings.startTransfer, timings.total,
         ].compactMap { $0 }
     }
 
-    private func expectOrder(_ timings: Timings?, count: Int) throws {
+    private func expectOrder(_ timings: Ending.Timings?, count: Int) throws {
         let timings = try #require(timings)
         let steps = steps(timings)
         #expect(steps.count == count, "\(timings)")

@@ -14,11 +14,11 @@ struct TrustGrowthTests {
 
     init() throws { bench = try Bench() }
 
-    private func facts(_ byte: UInt8, expires: Int? = nil) -> TLSFacts {
-        let certificate = CertificateFacts(
+    private func facts(_ byte: UInt8, expires: Int? = nil) -> Connection.TLS {
+        let certificate = Connection.Certificate(
             sha256: [], spkiSHA256: [UInt8](repeating: byte, count: 32), subject: "", issuer: "",
             notBefore: nil, notAfter: expires ?? 4_000_000_000, matchesHost: true)
-        return TLSFacts(version: "", cipher: "", serverName: nil, certificate: certificate)
+        return Connection.TLS(version: "", cipher: "", serverName: nil, certificate: certificate)
     }
 
     /// What comes of a visit: a verdict or an outcome.
@@ -38,7 +38,7 @@ struct TrustGrowthTests {
         }.value
     }
 
-    private func store(_ policy: TrustPolicy = .tofu) -> TrustStore {
+    private func store(_ policy: TrustStore.Policy = .tofu) -> TrustStore {
         TrustStore(path: bench.storePath, policy: policy)
     }
 
@@ -228,7 +228,7 @@ struct TrustGrowthTests {
         let threads = try (0..<4).map { _ in try LoopThread() }
         let loops = threads.map(\.loop)
         let facts = facts(1)
-        let verdicts = try await withThrowingTaskGroup(of: TrustFacts.Verdict.self) { group in
+        let verdicts = try await withThrowingTaskGroup(of: Connection.Trust.Verdict.self) { group in
             for number in 0..<400 {
                 let loop = loops[number % 4]
                 group.addTask(executorPreference: loop) {

@@ -11,21 +11,22 @@ import Testing
 
     private func tls(
         key: UInt8 = 1, expires: Int = now + 1000, from: Int = now - 1000, matches: Bool = true,
-        authority: AuthorityFacts = .unchecked
-    ) -> TLSFacts {
-        var certificate = CertificateFacts(
+        authority: Connection.Authority = .unchecked
+    ) -> Connection.TLS {
+        var certificate = Connection.Certificate(
             sha256: [UInt8](repeating: key &+ 100, count: 32),
             spkiSHA256: [UInt8](repeating: key, count: 32), subject: "", issuer: "",
             notBefore: from, notAfter: expires, matchesHost: matches)
         certificate.sha512 = [UInt8](repeating: key &+ 200, count: 64)
-        return TLSFacts(
+        return Connection.TLS(
             version: "TLSv1.3", cipher: "", serverName: nil, certificate: certificate,
             authority: authority)
     }
 
     private func judge(
-        _ policy: TrustPolicy, _ tls: TLSFacts, _ hosts: inout KnownHosts, approved: Bool = false
-    ) throws(FetchError) -> TrustFacts.Verdict {
+        _ policy: TrustStore.Policy, _ tls: Connection.TLS, _ hosts: inout KnownHosts,
+        approved: Bool = false
+    ) throws(FetchError) -> Connection.Trust.Verdict {
         var visit = TrustVisit(
             endpoint: place, tls: tls, now: Self.now, policy: policy, path: "known_hosts")
         visit.isApproved = approved
@@ -36,7 +37,7 @@ import Testing
     }
 
     private func outcome(
-        _ policy: TrustPolicy, _ tls: TLSFacts, _ hosts: KnownHosts
+        _ policy: TrustStore.Policy, _ tls: Connection.TLS, _ hosts: KnownHosts
     ) -> Outcome? {
         var copy = hosts
         do throws(FetchError) { _ = try judge(policy, tls, &copy) } catch { return error.outcome }
@@ -45,7 +46,7 @@ import Testing
 
     private let empty = KnownHosts(parsing: [])
 
-    private func knowing(_ tls: TLSFacts) throws -> KnownHosts {
+    private func knowing(_ tls: Connection.TLS) throws -> KnownHosts {
         var hosts = empty
         #expect(try judge(.tofu, tls, &hosts) == .firstUse)
         return hosts

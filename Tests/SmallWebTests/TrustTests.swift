@@ -189,18 +189,18 @@ struct TrustTests {
         #expect(status(bench.directory + "/store").st_mode & 0o777 == 0o700)
     }
 
-    private func facts(_ byte: UInt8) -> TLSFacts {
-        let certificate = CertificateFacts(
+    private func facts(_ byte: UInt8) -> Connection.TLS {
+        let certificate = Connection.Certificate(
             sha256: [], spkiSHA256: [UInt8](repeating: byte, count: 32), subject: "", issuer: "",
             notBefore: nil, notAfter: UTCDate.now + 1000, matchesHost: true)
-        return TLSFacts(version: "", cipher: "", serverName: nil, certificate: certificate)
+        return Connection.TLS(version: "", cipher: "", serverName: nil, certificate: certificate)
     }
 
     @Test func judgementsAtTheSameTimeLoseNoLine() async throws {
         let store = TrustStore(path: bench.storePath, policy: .tofu)
         // Each opens the directory anew, so to the lock they are as good as processes.
         let threads = try (0..<4).map { _ in try LoopThread() }
-        try await withThrowingTaskGroup(of: TrustFacts.self) { group in
+        try await withThrowingTaskGroup(of: Connection.Trust.self) { group in
             for number in 0..<50 {
                 let (loop, facts) = (threads[number % 4].loop, facts(UInt8(number)))
                 group.addTask(executorPreference: loop) {
@@ -219,13 +219,13 @@ struct TrustTests {
 
     @Test func firstVisitsAtTheSameTimePinOnce() async throws {
         let (bench, server) = (bench, server)
-        let verdicts = await withTaskGroup(of: TrustFacts.Verdict?.self) { group in
+        let verdicts = await withTaskGroup(of: Connection.Trust.Verdict?.self) { group in
             for _ in 0..<20 {
                 group.addTask {
                     await bench.play(server.url("/about")).connections.first?.trust?.verdict
                 }
             }
-            return await group.reduce(into: [TrustFacts.Verdict?]()) { $0.append($1) }
+            return await group.reduce(into: [Connection.Trust.Verdict?]()) { $0.append($1) }
         }
         #expect(verdicts.filter { $0 == .firstUse }.count == 1)
         #expect(verdicts.filter { $0 == .match }.count == 19)

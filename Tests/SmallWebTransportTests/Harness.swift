@@ -43,8 +43,8 @@ func elapsed(_ body: () async throws -> Void) async rethrows -> Double {
 
 typealias Trust = SocketTransport.TrustCheck
 
-func trustAll(_: Endpoint, _: TLSFacts) async throws(FetchError) -> TrustFacts {
-    TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip)
+func trustAll(_: Endpoint, _: Connection.TLS) async throws(FetchError) -> Connection.Trust {
+    Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip)
 }
 
 /// A stream to `port` of 127.0.0.1, not yet started.

@@ -23,7 +23,7 @@ struct HostNamesTests {
 
         var asked: [String] { state.wait { $0.asked } }
 
-        func lookUp(_ host: String, _ family: AddressFamily) -> HostNames.Answer {
+        func lookUp(_ host: String, _ family: Resolver.Family) -> HostNames.Answer {
             state.update { state in
                 state.asked.append(host)
                 state.running += 1
@@ -50,7 +50,7 @@ struct HostNamesTests {
 
     /// The addresses, or the word for the failure.
     private func ask(
-        _ names: HostNames, _ host: String, _ family: AddressFamily = .any, on loop: EventLoop,
+        _ names: HostNames, _ host: String, _ family: Resolver.Family = .any, on loop: EventLoop,
         seconds: Double = 30
     ) async -> String {
         do throws(FetchError) {

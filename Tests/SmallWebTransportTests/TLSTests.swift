@@ -10,7 +10,7 @@ struct TLSTests {
     /// How the peer ended, as the client sees it, and what came before.
     private func ending(
         _ carrier: Carrier, _ end: @escaping @Sendable (Peer) -> Void
-    ) async throws -> StreamEnding? {
+    ) async throws -> ByteStream.Ending? {
         let server = try carrier.server { peer in
             peer.write("abc")
             // A reset may overtake what was sent before: wait until that has been read.

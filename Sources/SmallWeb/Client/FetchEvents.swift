@@ -2,7 +2,7 @@
 public import SmallWebCore
 
 /// The events of one fetch, the last of which is ``Event/end(_:)``: see
-/// ``SmallWeb/events(_:input:limits:)``.
+/// ``Client/events(_:input:limits:)``.
 ///
 /// The fetch begins with the first `next()`. At most one event is ready ahead of the consumer;
 /// beyond that a slow consumer slows the socket. Cancelling the consuming task, or dropping the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// How ``SmallWeb`` goes about many URLs.
+/// How ``Client`` goes about many URLs.
 public struct RunOptions: Sendable {
     /// Fetches of one host and port at a time, 1 or more.
     public var perHost: Int
@@ -54,7 +54,7 @@ public struct FetchResult: Sendable {
     public func get() throws(FetchError) -> Page { try result.get() }
 }
 
-extension SmallWeb {
+extension Client {
     /// Fetches many URLs at the same time.
     ///
     /// The URLs are read as there is room, the first of them when the first result is asked for. A
@@ -97,19 +97,19 @@ extension SmallWeb {
     }
 }
 
-/// The results of many fetches. See ``SmallWeb/run(_:parallel:options:limits:)``.
+/// The results of many fetches. See ``Client/run(_:parallel:options:limits:)``.
 public struct FetchResults: AsyncSequence, Sendable {
     public typealias Element = FetchResult
     public typealias Failure = FetchError
 
-    let web: SmallWeb
+    let web: Client
     let parallel: Int
     let options: RunOptions
     let limits: Limits
     let open: @Sendable () -> URLReader.Next
 
     init(
-        web: SmallWeb, parallel: Int, options: RunOptions, limits: Limits,
+        web: Client, parallel: Int, options: RunOptions, limits: Limits,
         open: @escaping @Sendable () -> URLReader.Next
     ) {
         self.web = web

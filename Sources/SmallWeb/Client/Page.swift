@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// A reply in whole: what ``SmallWeb/fetch(_:input:limits:)`` collects.
+/// A reply in whole: what ``Client/fetch(_:input:limits:)`` collects.
 public struct Page: Sendable {
     /// How the fetch ended, with all that is known about it.
     public let ending: Ending

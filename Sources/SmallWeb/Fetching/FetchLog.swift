@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+package import SmallWebCore
 
 /// What has become known of a fetch, folded once from its events: the owner of its redirects,
 /// timings and counts, also after a failure.
 ///
 /// Facts belong to the hop that they come from: a redirect clears those of the connection.
-public final class FetchLog {
+package final class FetchLog {
     /// What was asked for.
-    public let origin: URI
+    package let origin: URI
     /// Of the present hop.
-    public private(set) var uri: URI
+    package private(set) var uri: URI
     /// Those that were followed, in order.
-    public private(set) var redirects: [Redirect] = []
+    package private(set) var redirects: [Ending.Redirect] = []
     /// The present hop's; `nil` before there is one.
-    public private(set) var connection: Connection?
+    package private(set) var connection: Connection?
     /// With the facts that came after it.
-    public private(set) var head: Head?
+    package private(set) var head: Head?
     /// Remarks of all hops, in order: at most 1,000 or 256 KiB of them, and one that says that
     /// there were more.
-    public private(set) var notes: [Note] = []
+    package private(set) var notes: [Note] = []
     private var noteBytes = 0
     private var hasDroppedNotes = false
     private static let notesMax = 1000
     private static let noteBytesMax = 256 << 10
     /// Bytes of the body that were delivered.
-    public private(set) var bodyBytes = 0
+    package private(set) var bodyBytes = 0
     /// As far as the fetch has come.
-    public internal(set) var timings = Timings()
+    package internal(set) var timings = Ending.Timings()
     /// Of all hops; `nil` before the fetch has begun.
-    public internal(set) var traffic: Traffic?
+    package internal(set) var traffic: Ending.Traffic?
 
     /// Of a fetch of `uri`, which has not begun.
-    public init(_ uri: URI) {
+    package init(_ uri: URI) {
         origin = uri
         self.uri = uri
     }
@@ -40,7 +40,7 @@ public final class FetchLog {
     func begin(_ uri: URI) {
         self.uri = uri
         (connection, head, bodyBytes) = (nil, nil, 0)
-        (timings, traffic) = (Timings(), Traffic())
+        (timings, traffic) = (Ending.Timings(), Ending.Traffic())
     }
 
     /// Takes note of an event that happens now.
@@ -62,7 +62,7 @@ public final class FetchLog {
     }
 
     /// Takes note of an event that happens now, before it is passed on.
-    public func note(_ event: Event) {
+    package func note(_ event: Event) {
         timings.note(event)
         switch event {
         case .connected(let connection): self.connection = connection

@@ -2,7 +2,7 @@
 package import SmallWebCore
 package import SmallWebTransport
 
-/// The engine behind ``SmallWeb`` and the command line: runs requests through the registry's
+/// The engine behind ``Client`` and the command line: runs requests through the registry's
 /// handlers, follows redirects and keeps every limit. A fetch runs on the event loop, ends when its
 /// task is cancelled, and leaks nothing.
 package final class Fetcher: Sendable {

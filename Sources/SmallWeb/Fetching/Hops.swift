@@ -56,7 +56,7 @@ struct Hops {
                 throw timed(error)
             }
             ending.connection = log.connection
-            ending.traffic = log.traffic ?? Traffic()
+            ending.traffic = log.traffic ?? Ending.Traffic()
             hops += 1
             guard try await follow(ending, hops: hops) else { return ending }
         }
@@ -82,7 +82,7 @@ struct Hops {
             ending.refuse(error)
             return false
         }
-        var redirect = Redirect(
+        var redirect = Ending.Redirect(
             status: head.status, from: request.uri, to: next.uri,
             isPermanent: head.isPermanentRedirect)
         redirect.header = head.header
@@ -296,7 +296,8 @@ extension FetchError {
 extension Ending {
     /// What a finished exchange means.
     convenience init(
-        _ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int, _ timings: Timings
+        _ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int,
+        _ timings: Ending.Timings
     ) {
         let outcome: Outcome =
             switch head?.replyClass {

@@ -4,7 +4,7 @@ internal import SmallWebTransport
 
 /// What one hop uses, and has used.
 final class Wire {
-    private(set) var traffic = Traffic()
+    private(set) var traffic = Ending.Traffic()
     private var streams: [ByteStream] = []
     private var transports: [SocketTransport] = []
 
@@ -12,7 +12,7 @@ final class Wire {
 
     func add(_ transport: SocketTransport) { transports.append(transport) }
 
-    func add(_ more: Traffic) {
+    func add(_ more: Ending.Traffic) {
         traffic.sent += more.sent
         traffic.received += more.received
     }
@@ -31,7 +31,7 @@ final class Wire {
 }
 
 /// Dials for one hop: real sockets, the trust store, and events about what happens.
-struct NetworkDialer: Dialer {
+struct NetworkDialer: ProgramDialer {
     let loop: EventLoop
     let options: Fetcher.Options
     /// Of the URL that is fetched.
@@ -109,15 +109,15 @@ struct NetworkDialer: Dialer {
         }
     }
 
-    func runner() -> any ProgramRunner {
+    func programRunner() -> any ProgramRunner {
         let (wire, emit) = (wire, emit)
         return ProgramExchange(
             on: loop, by: deadline,
             .init(connect: channel) { bytes async throws(FetchError) in
-                wire.add(Traffic(sent: bytes.count))
+                wire.add(Ending.Traffic(sent: bytes.count))
                 try await emit(.sent(bytes))
             } onReceived: {
-                wire.add(Traffic(received: $0))
+                wire.add(Ending.Traffic(received: $0))
             })
     }
 
@@ -186,11 +186,11 @@ extension Connection {
 
     /// After the trust check threw `error`.
     fileprivate func refused(_ error: FetchError, by store: TrustStore) -> Connection {
-        let verdict: TrustFacts.Verdict = error.outcome == .trustChanged ? .changed : .refused
+        let verdict: Connection.Trust.Verdict = error.outcome == .trustChanged ? .changed : .refused
         let known = store.policy.usesStore ? try? store.hosts().pins(of: endpoint.description) : []
         var refused = Connection(
             endpoint: endpoint, address: address, port: port, tls: tls,
-            trust: TrustFacts(
+            trust: Connection.Trust(
                 verdict: verdict, firstSeen: known?.last?.first, policy: store.policy.rule),
             moments: moments)
         refused.proxy = proxy

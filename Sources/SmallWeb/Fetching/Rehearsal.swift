@@ -82,7 +82,7 @@ private final class Stage {
     }
 }
 
-private struct RehearsalDialer: Dialer {
+private struct RehearsalDialer: ProgramDialer {
     let stage: Stage
     let network: NetworkDialer
 
@@ -100,7 +100,7 @@ private struct RehearsalDialer: Dialer {
         return RehearsalClient(stage: stage, client: try network.curlClient(for: endpoint))
     }
 
-    func runner() -> any ProgramRunner { RehearsalRunner(stage: stage, network: network) }
+    func programRunner() -> any ProgramRunner { RehearsalRunner(stage: stage, network: network) }
 }
 
 /// Runs a program for what it writes before it waits for a reply.

@@ -27,7 +27,7 @@ package struct IdentityStore: Sendable {
         package let scopes: [String]
         package let isEncrypted: Bool
         /// `nil` when it cannot be read.
-        package let certificate: CertificateFacts?
+        package let certificate: Connection.Certificate?
     }
 
     /// - Throws: `usage` for what could be a path.

@@ -60,7 +60,7 @@ final class Batch {
     /// Most URLs that have been read and not been started.
     private static let waitingMax = 1024
 
-    private let web: SmallWeb
+    private let web: Client
     private let parallel: Int
     private let options: RunOptions
     private let limits: Limits
@@ -218,7 +218,7 @@ final class Batch {
     }
 }
 
-extension SmallWeb {
+extension Client {
     fileprivate func attempt(_ job: Batch.Job) async -> Result<Page, FetchError> {
         job.begin(.now)
         do throws(FetchError) {

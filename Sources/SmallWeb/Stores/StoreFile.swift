@@ -13,14 +13,15 @@ package struct StoreFile: Sendable {
     package let path: String
     /// `trust store`, for messages.
     private let title: String
-    private let remedy: Remedy?
+    private let remedy: FetchError.Remedy?
     private let phase: FetchError.Phase
 
     /// Larger files are refused.
     static let bytesMax = 256 << 20
 
     package init(
-        _ path: String, title: String, remedy: Remedy? = nil, phase: FetchError.Phase = .output
+        _ path: String, title: String, remedy: FetchError.Remedy? = nil,
+        phase: FetchError.Phase = .output
     ) {
         self.path = path
         self.title = title

@@ -289,7 +289,7 @@ extension KnownHosts.Pin {
     }
 
     /// Whether it is `certificate` that was pinned.
-    func matches(_ certificate: CertificateFacts) -> Bool {
+    func matches(_ certificate: Connection.Certificate) -> Bool {
         switch (kind, algorithm) {
         case (.key, .sha256): key == certificate.spkiSHA256.hex
         case (.key, .sha512): false

@@ -6,7 +6,7 @@ internal import SmallWebCore
 struct TrustSnapshot: Sendable {
     /// What a visit comes to under the store's lock.
     struct Decision {
-        let facts: TrustFacts
+        let facts: Connection.Trust
         /// What the file has to become; `nil` when that is done.
         var replacement: KnownHosts?
         /// Whether it is time to wait for the disk.

@@ -7,18 +7,18 @@ public struct TrustStore: Sendable {
     /// The file, which is made when the first key is pinned.
     public let path: String
     /// How keys are judged.
-    public private(set) var policy: TrustPolicy
+    public private(set) var policy: TrustStore.Policy
     /// Whether a scheme that wants authorities gets them, because the policy is the default.
     package var yieldsToScheme = false
-    /// Asks a person, for ``TrustPolicy/ask``: whether to trust a key all the same. It is given
-    /// the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
+    /// Asks a person, for ``TrustStore/Policy/ask``: whether to trust a key all the same. It is
+    /// given the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
     public var asker: (@Sendable (_ error: FetchError) -> Bool)?
 
     /// What the file held when it was read last, for all visits of a run and all their loops.
     private let shared = Locked(TrustSnapshot())
 
     /// A store in the file `path`; nothing is read before it is needed.
-    public init(path: String, policy: TrustPolicy) {
+    public init(path: String, policy: TrustStore.Policy) {
         self.path = path
         self.policy = policy
     }
@@ -37,9 +37,9 @@ public struct TrustStore: Sendable {
     /// - Throws: `untrusted`, `trust-changed`; `write` or `read` when the store cannot be used;
     ///   `timeout` when another process keeps it locked.
     func judge(
-        _ endpoint: Endpoint, _ tls: TLSFacts, now: Int, loop: EventLoop,
+        _ endpoint: Endpoint, _ tls: Connection.TLS, now: Int, loop: EventLoop,
         by deadline: Instant = .never
-    ) async throws(FetchError) -> TrustFacts {
+    ) async throws(FetchError) -> Connection.Trust {
         var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
         let lines = try lines(of: endpoint)
@@ -66,7 +66,7 @@ public struct TrustStore: Sendable {
     @inline(never)
     private func decide(
         _ visit: TrustVisit, _ lock: consuming StoreFile.Lock
-    ) throws(FetchError) -> (TrustFacts, needsSync: Bool) {
+    ) throws(FetchError) -> (Connection.Trust, needsSync: Bool) {
         let decision = try withSnapshot { snapshot throws(FetchError) in
             try snapshot.decide(visit, file, lock)
         }

@@ -1,54 +1,56 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// How a server's key is judged, always before a byte of the request is sent.
-public enum TrustPolicy: Sendable, Hashable {
-    /// Pin the key at the first visit, insist on it afterwards. Dates and names are only noted.
-    case tofu
-    /// A certificate authority vouches for it, for this name and today. Nothing is stored.
-    case ca
-    /// What `ca` wants and what `tofu` wants.
-    case both
-    /// Only keys that the store has. Nothing is stored.
-    case locked
-    /// As `tofu`, but a person decides on every key that is new.
-    case ask
-    /// This key or certificate by its SHA-256, and no other. Nothing is stored.
-    case pin([UInt8])
-    /// No decision at all, and nothing is stored.
-    case skip
+extension TrustStore {
+    /// How a server's key is judged, always before a byte of the request is sent.
+    public enum Policy: Sendable, Hashable {
+        /// Pin the key at the first visit, insist on it afterwards. Dates and names are only noted.
+        case tofu
+        /// A certificate authority vouches for it, for this name and today. Nothing is stored.
+        case ca
+        /// What `ca` wants and what `tofu` wants.
+        case both
+        /// Only keys that the store has. Nothing is stored.
+        case locked
+        /// As `tofu`, but a person decides on every key that is new.
+        case ask
+        /// This key or certificate by its SHA-256, and no other. Nothing is stored.
+        case pin([UInt8])
+        /// No decision at all, and nothing is stored.
+        case skip
 
-    private static let named: [TrustPolicy] = [.tofu, .ca, .both, .locked, .ask]
-    /// Of those without options of their own.
-    package static let names = named.map(\.rule.rawValue)
+        private static let named: [TrustStore.Policy] = [.tofu, .ca, .both, .locked, .ask]
+        /// Of those without options of their own.
+        package static let names = named.map(\.rule.rawValue)
 
-    /// One of ``names``.
-    package init?(name: String) {
-        guard let index = Self.names.firstIndex(of: name) else { return nil }
-        self = Self.named[index]
-    }
-
-    /// For records and traces.
-    package var rule: TrustFacts.Policy {
-        switch self {
-        case .tofu: .tofu
-        case .ca: .ca
-        case .both: .both
-        case .locked: .locked
-        case .ask: .ask
-        case .pin: .pin
-        case .skip: .skip
+        /// One of ``names``.
+        package init?(name: String) {
+            guard let index = Self.names.firstIndex(of: name) else { return nil }
+            self = Self.named[index]
         }
-    }
 
-    /// Whether authorities have to be asked.
-    var asksAuthorities: Bool { self == .ca || self == .both }
+        /// For records and traces.
+        package var rule: Connection.Trust.Policy {
+            switch self {
+            case .tofu: .tofu
+            case .ca: .ca
+            case .both: .both
+            case .locked: .locked
+            case .ask: .ask
+            case .pin: .pin
+            case .skip: .skip
+            }
+        }
 
-    /// Whether what is known of a place counts.
-    var usesStore: Bool {
-        switch self {
-        case .tofu, .both, .locked, .ask: true
-        case .ca, .pin, .skip: false
+        /// Whether authorities have to be asked.
+        var asksAuthorities: Bool { self == .ca || self == .both }
+
+        /// Whether what is known of a place counts.
+        var usesStore: Bool {
+            switch self {
+            case .tofu, .both, .locked, .ask: true
+            case .ca, .pin, .skip: false
+            }
         }
     }
 }
@@ -56,27 +58,29 @@ public enum TrustPolicy: Sendable, Hashable {
 /// One look at one key. Pure.
 struct TrustVisit {
     let endpoint: Endpoint
-    let tls: TLSFacts
+    let tls: Connection.TLS
     let now: Int
-    let policy: TrustPolicy
+    let policy: TrustStore.Policy
     /// The store's file, for messages.
     let path: String
     /// Whether a person said yes.
     var isApproved = false
 
-    private var certificate: CertificateFacts { tls.certificate }
+    private var certificate: Connection.Certificate { tls.certificate }
     private var key: String { "sha256:" + certificate.spkiSHA256.hex }
 
     /// A pin's `last` and `n` are brought up to date at most this often: a store that is rewritten
     /// at every fetch would cost more than the fetch.
     private static let refreshSeconds = 86_400
 
-    private func facts(_ verdict: TrustFacts.Verdict, _ firstSeen: Int? = nil) -> TrustFacts {
-        TrustFacts(verdict: verdict, firstSeen: firstSeen, policy: policy.rule)
+    private func facts(_ verdict: Connection.Trust.Verdict, _ firstSeen: Int? = nil)
+        -> Connection.Trust
+    {
+        Connection.Trust(verdict: verdict, firstSeen: firstSeen, policy: policy.rule)
     }
 
     /// The verdict, where no store is needed for it.
-    func judgeWithoutStore() throws(FetchError) -> TrustFacts? {
+    func judgeWithoutStore() throws(FetchError) -> Connection.Trust? {
         switch policy {
         case .skip: return facts(.skipped)
         case .pin(let digest):
@@ -99,7 +103,7 @@ struct TrustVisit {
     /// - Parameter lines: All that it has about the place.
     func judge(
         _ lines: [(number: Int, pin: KnownHosts.Pin?)]
-    ) throws(FetchError) -> (TrustFacts, KnownHosts.Change?) {
+    ) throws(FetchError) -> (Connection.Trust, KnownHosts.Change?) {
         let pins = lines.compactMap(\.pin)
         if let pin = pins.first(where: { $0.matches(certificate) }) {
             let present = renewed(pin)
@@ -120,7 +124,7 @@ struct TrustVisit {
         let isDue = pins.allSatisfy { ($0.expires ?? .max) < now }
         if isDue && (policy == .tofu || policy == .both) || isApproved {
             let new = newPin(via: isApproved ? "asked" : "renewed", keeping: known.others)
-            let verdict: TrustFacts.Verdict = isDue ? .renewed : .changed
+            let verdict: Connection.Trust.Verdict = isDue ? .renewed : .changed
             return (facts(verdict, known.first), .replace(known, by: new))
         }
         throw refusal(known)
@@ -189,7 +193,7 @@ struct TrustVisit {
 }
 
 extension KnownHosts.Pin {
-    fileprivate mutating func see(_ certificate: CertificateFacts) {
+    fileprivate mutating func see(_ certificate: Connection.Certificate) {
         seenSHA256 = certificate.sha256.hex
         seenSHA512 = certificate.sha512.isEmpty ? nil : certificate.sha512.hex
     }

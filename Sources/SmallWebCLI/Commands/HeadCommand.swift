@@ -58,7 +58,7 @@ struct HeadBlock {
     private(set) var text = ""
 
     /// - Parameter url: As the user gave it.
-    init(_ url: String, _ ending: Ending, redirects: [Redirect], usesColor: Bool) {
+    init(_ url: String, _ ending: Ending, redirects: [Ending.Redirect], usesColor: Bool) {
         let name = TerminalText.escapeLine(URI.display(url))
         text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
         for redirect in redirects {
@@ -88,7 +88,7 @@ struct HeadBlock {
         }
     }
 
-    private static func text(_ fact: Fact) -> String {
+    private static func text(_ fact: Facts.Value) -> String {
         switch fact {
         case .none, .object: ""
         case .text(let text): text

@@ -85,7 +85,7 @@ enum PutCommand {
     /// - Parameter file: A name, or `-` for standard input; `nil` for nothing at all.
     private static func upload(
         _ file: String?, for url: String, to scheme: Scheme
-    ) throws(FetchError) -> Upload {
+    ) throws(FetchError) -> Request.Upload {
         let bytes = try FileHandleBytes(file ?? "/dev/null")
         guard bytes.count > 0 || file == nil || scheme.uploads?.deletesWhenEmpty == false else {
             throw usageError(
@@ -93,7 +93,7 @@ enum PutCommand {
                 hint: "say so with --delete")
         }
         let path = (try? URI(parsing: url).path) ?? ""
-        return Upload(
+        return Request.Upload(
             byteCount: bytes.count,
             mediaType: mediaType(of: file ?? "") ?? mediaType(of: path)
                 ?? scheme.uploads?.mediaType ?? "application/octet-stream"
@@ -105,7 +105,7 @@ enum PutCommand {
     /// - Throws: `usage` for a scheme without uploads.
     static func upload(
         bytes: [UInt8], to scheme: Scheme, isRehearsal: Bool = false
-    ) throws(FetchError) -> Upload {
+    ) throws(FetchError) -> Request.Upload {
         guard let uploads = scheme.uploads else {
             throw usageError("nothing can be uploaded over \(scheme.name)")
         }
@@ -113,7 +113,7 @@ enum PutCommand {
             throw usageError("the upload is empty, which would delete the page")
         }
         let rest = Locked(bytes)
-        return Upload(
+        return Request.Upload(
             byteCount: bytes.count, mediaType: uploads.mediaType
         ) { () throws(FetchError) in
             rest.withLock { rest in
@@ -133,7 +133,7 @@ enum PutCommand {
 
 extension FetchSettings {
     /// Reads the secrets that options name, and asks for the others.
-    func readSecrets(_ asker: Asker, into options: inout RequestOptions) throws(FetchError) {
+    func readSecrets(_ asker: Asker, into options: inout Request.Options) throws(FetchError) {
         for (key, path) in secretFiles {
             options[key] = .secret(
                 InputSource.withoutLineEnd(try InputSource.read("@" + path)))

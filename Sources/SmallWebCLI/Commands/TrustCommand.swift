@@ -116,7 +116,7 @@ struct TrustCommand: Sendable {
         }
     }
 
-    private func store(_ policy: TrustPolicy = .tofu) throws(FetchError) -> TrustStore {
+    private func store(_ policy: TrustStore.Policy = .tofu) throws(FetchError) -> TrustStore {
         TrustStore(path: try settings.connection.knownHosts(), policy: policy)
     }
 

@@ -72,7 +72,7 @@ package struct Option: Sendable {
     let action: Action
     private(set) var values: Values
     /// For an option of a plugin: which requests have a use for it.
-    var purpose: RequestOption.Purpose?
+    var purpose: Request.Option.Purpose?
 
     init(
         _ long: String, short: Character? = nil, _ group: Group, _ summary: String, manual: String,

@@ -27,7 +27,7 @@ extension Option {
         return options
     }()
 
-    private static func made(from option: RequestOption) -> [Option] {
+    private static func made(from option: Request.Option) -> [Option] {
         let key = option.key
         if case .secret = option.kind { return ofSecret(option) }
         let action: Action =
@@ -53,7 +53,7 @@ extension Option {
     }
 
     /// A secret is never an argument, which every user of the machine could read.
-    private static func ofSecret(_ option: RequestOption) -> [Option] {
+    private static func ofSecret(_ option: Request.Option) -> [Option] {
         let key = option.key
         var options = [
             Option(

@@ -17,7 +17,7 @@ extension Option {
             .value("POLICY") { settings, value throws(FetchError) in
                 settings.connection.setTrust(try OptionValue.trust(value, "--trust"))
             }
-        ).offering(.oneOf { TrustPolicy.names }),
+        ).offering(.oneOf { TrustStore.Policy.names }),
         Option(
             "pin", .connection, "the server's key must be sha256:HEX",
             manual: "The SHA-256 of the public key (SPKI) that the server must have, whatever else "
@@ -79,8 +79,8 @@ extension Option {
 extension OptionValue {
     /// The name of a policy.
     static func trust(_ text: String, _ option: String) throws(FetchError) -> String {
-        guard TrustPolicy.names.contains(text) else {
-            throw unknown(text, option, among: TrustPolicy.names)
+        guard TrustStore.Policy.names.contains(text) else {
+            throw unknown(text, option, among: TrustStore.Policy.names)
         }
         return text
     }

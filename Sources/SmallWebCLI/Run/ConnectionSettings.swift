@@ -5,7 +5,7 @@ internal import SmallWebTransport
 
 /// How to connect, whom to trust, and who we are.
 struct ConnectionSettings: Sendable {
-    var family = AddressFamily.any
+    var family = Resolver.Family.any
     var resolverOverrides: [String: [String]] = [:]
     /// For all URLs of a run, whatever else differs between them.
     let hostNames = HostNames(keepSeconds: 0)
@@ -91,13 +91,13 @@ struct ConnectionSettings: Sendable {
     ///
     /// - Throws: `usage` when there is no place for it.
     func trustStore(_ asker: Asker) throws(FetchError) -> TrustStore {
-        let policy: TrustPolicy =
+        let policy: TrustStore.Policy =
             if let pin = http.pin {
                 .pin(pin)
             } else if skipsTrust {
                 .skip
             } else {
-                trust.flatMap(TrustPolicy.init) ?? .tofu
+                trust.flatMap(TrustStore.Policy.init) ?? .tofu
             }
         var store = TrustStore(
             path: policy == .skip ? "" : try knownHosts(), policy: policy)

@@ -304,7 +304,7 @@ final class OneURL: @unchecked Sendable {
         guard let upload = request.upload else { return request }
         var request = request
         meter.upload(of: upload.byteCount)
-        request.upload = Upload(
+        request.upload = Request.Upload(
             byteCount: upload.byteCount, mediaType: upload.mediaType
         ) { () throws(FetchError) in
             let piece = try upload.next()

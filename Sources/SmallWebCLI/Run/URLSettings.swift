@@ -56,15 +56,15 @@ struct FetchSettings: Sendable {
     var input: InputSource.Origin?
     var promptsAllowed = true
     /// What the plugins declare.
-    var options = RequestOptions()
+    var options = Request.Options()
     /// The values of their options that may be repeated, each as it was given: the text itself, or
     /// `@FILE` for the lines of a file.
-    var lists: [(option: RequestOption, value: String)] = []
+    var lists: [(option: Request.Option, value: String)] = []
     /// By their keys: the files of secrets, and those to be asked for.
     var secretFiles: [String: String] = [:]
     var secretsToAsk: Set<String> = []
     /// For `put`.
-    var upload: Upload?
+    var upload: Request.Upload?
     var deletes = false
     /// For `refs`.
     var referencePatterns: [String]?

@@ -3,7 +3,7 @@ internal import SmallWeb
 internal import SmallWebTransport
 
 /// Which option or command helps after a failure: the one place that knows it.
-extension Remedy {
+extension FetchError.Remedy {
     var hint: String {
         switch self {
         case .raise(.openFiles): "use fewer --jobs, or allow more open files with 'ulimit -n'"

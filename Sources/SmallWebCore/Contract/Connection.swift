@@ -12,17 +12,18 @@ public struct Connection: Sendable, Hashable {
     /// `command`.
     public var proxy: String?
     /// `nil` without TLS.
-    public let tls: TLSFacts?
+    public let tls: Connection.TLS?
     /// `nil` where there is no key to judge.
-    public let trust: TrustFacts?
+    public let trust: Connection.Trust?
     /// When each step was done.
-    public let moments: ConnectionMoments
+    public let moments: Connection.Moments
     /// What a person may want to know about the way.
     package var notes: [Note] = []
 
     package init(
-        endpoint: Endpoint, address: String?, port: UInt16, tls: TLSFacts?, trust: TrustFacts?,
-        moments: ConnectionMoments = ConnectionMoments()
+        endpoint: Endpoint, address: String?, port: UInt16, tls: Connection.TLS?,
+        trust: Connection.Trust?,
+        moments: Connection.Moments = Connection.Moments()
     ) {
         self.endpoint = endpoint
         self.address = address
@@ -33,70 +34,75 @@ public struct Connection: Sendable, Hashable {
     }
 }
 
-/// When the steps of connecting were done; `nil` for those that were not needed.
-public struct ConnectionMoments: Sendable, Hashable {
-    /// The host name had its addresses.
-    public var resolved: Instant?
-    /// TCP was connected.
-    public var connected: Instant?
-    /// The proxy had connected to the server.
-    public var proxied: Instant?
-    /// The TLS handshake was done and the server's key judged.
-    public var secured: Instant?
-    /// The request could go out.
-    public var ready: Instant?
+extension Connection {
+    /// When the steps of connecting were done; `nil` for those that were not needed.
+    public struct Moments: Sendable, Hashable {
+        /// The host name had its addresses.
+        package var resolved: Instant?
+        /// TCP was connected.
+        package var connected: Instant?
+        /// The proxy had connected to the server.
+        package var proxied: Instant?
+        /// The TLS handshake was done and the server's key judged.
+        package var secured: Instant?
+        /// The request could go out.
+        package var ready: Instant?
 
-    package init() {}
-}
-
-/// What the handshake agreed on.
-public struct TLSFacts: Sendable, Hashable {
-    /// `TLSv1.3`.
-    public let version: String
-    /// OpenSSL's name of the cipher suite.
-    public let cipher: String
-    /// The name sent in SNI; `nil` for an IP literal.
-    public let serverName: String?
-    /// The server's own.
-    public let certificate: CertificateFacts
-    /// What certificate authorities say about it.
-    public let authority: AuthorityFacts
-    /// The protocol that ALPN has agreed on; `nil` without one.
-    public var applicationProtocol: String?
-    /// Whether the session is that of an earlier connection.
-    public let isResumed: Bool
-    /// How many certificates the server sent when the session began; `nil` when unknown.
-    public var chainLength: Int?
-    /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
-    public var shownIdentity: [UInt8]?
-
-    package init(
-        version: String, cipher: String, serverName: String?, certificate: CertificateFacts,
-        authority: AuthorityFacts = .unchecked, isResumed: Bool = false
-    ) {
-        self.version = version
-        self.cipher = cipher
-        self.serverName = serverName
-        self.certificate = certificate
-        self.authority = authority
-        self.isResumed = isResumed
-    }
-
-    /// Everything that is wrong with the certificate at that moment, in Unix seconds, as far as it
-    /// was checked. What it means is the trust policy's business.
-    package func problems(at now: Int) -> [CertificateProblem] {
-        var problems: [CertificateProblem] = []
-        if let end = certificate.notAfter, end < now { problems.append(.expired) }
-        if let start = certificate.notBefore, start > now { problems.append(.notYetValid) }
-        if !certificate.matchesHost { problems.append(.otherName) }
-        if case .refused = authority { problems.append(.authority) }
-        return problems
+        package init() {}
     }
 }
 
-extension TLSFacts {
+extension Connection {
+    /// What the handshake agreed on.
+    public struct TLS: Sendable, Hashable {
+        /// `TLSv1.3`.
+        public let version: String
+        /// OpenSSL's name of the cipher suite.
+        public let cipher: String
+        /// The name sent in SNI; `nil` for an IP literal.
+        public let serverName: String?
+        /// The server's own.
+        public let certificate: Connection.Certificate
+        /// What certificate authorities say about it.
+        public let authority: Connection.Authority
+        /// The protocol that ALPN has agreed on; `nil` without one.
+        public var applicationProtocol: String?
+        /// Whether the session is that of an earlier connection.
+        public let isResumed: Bool
+        /// How many certificates the server sent when the session began; `nil` when unknown.
+        public var chainLength: Int?
+        /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
+        public var shownIdentity: [UInt8]?
+
+        package init(
+            version: String, cipher: String, serverName: String?,
+            certificate: Connection.Certificate,
+            authority: Connection.Authority = .unchecked, isResumed: Bool = false
+        ) {
+            self.version = version
+            self.cipher = cipher
+            self.serverName = serverName
+            self.certificate = certificate
+            self.authority = authority
+            self.isResumed = isResumed
+        }
+
+        /// Everything that is wrong with the certificate at that moment, in Unix seconds, as far as
+        /// it was checked. What it means is the trust policy's business.
+        package func problems(at now: Int) -> [Connection.Problem] {
+            var problems: [Connection.Problem] = []
+            if let end = certificate.notAfter, end < now { problems.append(.expired) }
+            if let start = certificate.notBefore, start > now { problems.append(.notYetValid) }
+            if !certificate.matchesHost { problems.append(.otherName) }
+            if case .refused = authority { problems.append(.authority) }
+            return problems
+        }
+    }
+}
+
+extension Connection.TLS {
     /// A problem in words, for people.
-    package func describe(_ problem: CertificateProblem) -> String {
+    package func describe(_ problem: Connection.Problem) -> String {
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
         switch problem {
         case .expired: return "the certificate expired on \(day(certificate.notAfter))"
@@ -109,69 +115,75 @@ extension TLSFacts {
     }
 }
 
-/// Whether a certificate authority of the system vouches for a certificate.
-public enum AuthorityFacts: Sendable, Hashable {
-    /// Not asked for: it costs the reading of all authorities.
-    case unchecked
-    case vouched
-    /// OpenSSL's reason.
-    case refused(String)
-}
-
-/// What can be wrong with a certificate, each apart from the others.
-public enum CertificateProblem: String, Sendable, Hashable, CaseIterable {
-    case expired = "cert-expired"
-    case notYetValid = "cert-not-yet-valid"
-    case otherName = "cert-name-mismatch"
-    case authority = "cert-authority"
-}
-
-/// A server's certificate, as far as trust and people need it.
-public struct CertificateFacts: Sendable, Hashable {
-    /// SHA-256 of the DER certificate, 32 bytes.
-    public let sha256: [UInt8]
-    /// SHA-512 of the DER certificate, for stores that pin it; empty when not needed.
-    public var sha512: [UInt8] = []
-    /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what is pinned.
-    public let spkiSHA256: [UInt8]
-    /// Distinguished names, RFC 2253 form.
-    public let subject: String
-    /// Who signed it, as ``subject`` is written.
-    public let issuer: String
-    /// Validity in Unix seconds; `nil` when the certificate's date cannot be read.
-    public let notBefore: Int?
-    /// When it expires, in Unix seconds; `nil` when that cannot be read.
-    public let notAfter: Int?
-    /// Whether the certificate is for the host that was asked for.
-    public let matchesHost: Bool
-    /// Big-endian; `nil` when it cannot be read.
-    public var serial: [UInt8]?
-    /// The names that the certificate is for; `nil` when they cannot be read.
-    public var dnsNames: [String]?
-    /// IP addresses that it is for; `nil` when they were not read.
-    public var ipNames: [String]?
-    /// `ecdsa-p256`, `rsa-2048`, `ed25519` and the like.
-    public var keyName: String?
-    /// A key that is too short, in words; `nil` for one that is not.
-    public var weakKey: String?
-    /// The digest below the signature, when that is a broken one: `SHA-1`.
-    public var weakDigest: String?
-
-    package init(
-        sha256: [UInt8], spkiSHA256: [UInt8], subject: String, issuer: String, notBefore: Int?,
-        notAfter: Int?, matchesHost: Bool
-    ) {
-        self.sha256 = sha256
-        self.spkiSHA256 = spkiSHA256
-        self.subject = subject
-        self.issuer = issuer
-        self.notBefore = notBefore
-        self.notAfter = notAfter
-        self.matchesHost = matchesHost
+extension Connection {
+    /// Whether a certificate authority of the system vouches for a certificate.
+    public enum Authority: Sendable, Hashable {
+        /// Not asked for: it costs the reading of all authorities.
+        case unchecked
+        case vouched
+        /// OpenSSL's reason.
+        case refused(String)
     }
 }
 
-extension CertificateFacts {
+extension Connection {
+    /// What can be wrong with a certificate, each apart from the others.
+    public enum Problem: String, Sendable, Hashable, CaseIterable {
+        case expired = "cert-expired"
+        case notYetValid = "cert-not-yet-valid"
+        case otherName = "cert-name-mismatch"
+        case authority = "cert-authority"
+    }
+}
+
+extension Connection {
+    /// A server's certificate, as far as trust and people need it.
+    public struct Certificate: Sendable, Hashable {
+        /// SHA-256 of the DER certificate, 32 bytes.
+        public let sha256: [UInt8]
+        /// SHA-512 of the DER certificate, for stores that pin it; empty when not needed.
+        public var sha512: [UInt8] = []
+        /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what is pinned.
+        public let spkiSHA256: [UInt8]
+        /// Distinguished names, RFC 2253 form.
+        public let subject: String
+        /// Who signed it, as ``subject`` is written.
+        public let issuer: String
+        /// Validity in Unix seconds; `nil` when the certificate's date cannot be read.
+        public let notBefore: Int?
+        /// When it expires, in Unix seconds; `nil` when that cannot be read.
+        public let notAfter: Int?
+        /// Whether the certificate is for the host that was asked for.
+        public let matchesHost: Bool
+        /// Big-endian; `nil` when it cannot be read.
+        public var serial: [UInt8]?
+        /// The names that the certificate is for; `nil` when they cannot be read.
+        public var dnsNames: [String]?
+        /// IP addresses that it is for; `nil` when they were not read.
+        public var ipNames: [String]?
+        /// `ecdsa-p256`, `rsa-2048`, `ed25519` and the like.
+        public var keyName: String?
+        /// A key that is too short, in words; `nil` for one that is not.
+        public var weakKey: String?
+        /// The digest below the signature, when that is a broken one: `SHA-1`.
+        public var weakDigest: String?
+
+        package init(
+            sha256: [UInt8], spkiSHA256: [UInt8], subject: String, issuer: String, notBefore: Int?,
+            notAfter: Int?, matchesHost: Bool
+        ) {
+            self.sha256 = sha256
+            self.spkiSHA256 = spkiSHA256
+            self.subject = subject
+            self.issuer = issuer
+            self.notBefore = notBefore
+            self.notAfter = notAfter
+            self.matchesHost = matchesHost
+        }
+    }
+}
+
+extension Connection.Certificate {
     /// What makes the certificate easier to forge than it should be. No policy refuses it for that.
     ///
     /// - Parameter place: `HOST:PORT`, of the server.
@@ -187,36 +199,38 @@ extension CertificateFacts {
     }
 }
 
-/// How the server's key was judged.
-public struct TrustFacts: Sendable, Hashable {
-    /// What came of the judgement.
-    public enum Verdict: String, Sendable, Hashable {
-        case firstUse = "first-use"
-        case match, renewed, skipped
-        /// Another key than the one known, and a person accepted it.
-        case changed
-        /// A certificate authority vouches for it, or `--pin` names it.
-        case ca, pinned
-        /// Not accepted, for another reason than a change: the fetch ended there.
-        case refused
-    }
+extension Connection {
+    /// How the server's key was judged.
+    public struct Trust: Sendable, Hashable {
+        /// What came of the judgement.
+        public enum Verdict: String, Sendable, Hashable {
+            case firstUse = "first-use"
+            case match, renewed, skipped
+            /// Another key than the one known, and a person accepted it.
+            case changed
+            /// A certificate authority vouches for it, or `--pin` names it.
+            case ca, pinned
+            /// Not accepted, for another reason than a change: the fetch ended there.
+            case refused
+        }
 
-    /// The rules that there are: `none` accepts every key.
-    public enum Policy: String, Sendable, Hashable {
-        case tofu, ca, both, locked, ask, pin
-        case skip = "none"
-    }
+        /// The rules that there are: `none` accepts every key.
+        public enum Policy: String, Sendable, Hashable {
+            case tofu, ca, both, locked, ask, pin
+            case skip = "none"
+        }
 
-    /// What came of the judgement.
-    public let verdict: Verdict
-    /// Unix seconds of the first visit; `nil` when nothing is stored.
-    public let firstSeen: Int?
-    /// The rule that decided.
-    public let policy: Policy
+        /// What came of the judgement.
+        public let verdict: Verdict
+        /// Unix seconds of the first visit; `nil` when nothing is stored.
+        public let firstSeen: Int?
+        /// The rule that decided.
+        public let policy: Policy
 
-    package init(verdict: Verdict, firstSeen: Int?, policy: Policy) {
-        self.verdict = verdict
-        self.firstSeen = firstSeen
-        self.policy = policy
+        package init(verdict: Verdict, firstSeen: Int?, policy: Policy) {
+            self.verdict = verdict
+            self.firstSeen = firstSeen
+            self.policy = policy
+        }
     }
 }

@@ -13,7 +13,7 @@ public enum Event: Sendable {
     indirect case connected(Connection)
     /// Request bytes as they went out, in one piece; the method where the protocol has methods.
     case sent([UInt8], method: String? = nil)
-    indirect case redirect(Redirect)
+    indirect case redirect(Ending.Redirect)
     indirect case head(Head)
     /// Facts of the reply that were not known when its head came.
     case facts(Facts)
@@ -28,12 +28,14 @@ public enum Event: Sendable {
     case end(Ending)
 }
 
-/// The reply's class, the same words for every protocol.
-public enum ReplyClass: String, CaseIterable, Sendable, Hashable {
-    case success, input, redirect
-    case temporaryFailure = "temporary-failure"
-    case permanentFailure = "permanent-failure"
-    case needsIdentity = "needs-identity"
+extension Head {
+    /// The reply's class, the same words for every protocol.
+    public enum Class: String, CaseIterable, Sendable, Hashable {
+        case success, input, redirect
+        case temporaryFailure = "temporary-failure"
+        case permanentFailure = "permanent-failure"
+        case needsIdentity = "needs-identity"
+    }
 }
 
 /// What the server said before the body.
@@ -41,24 +43,24 @@ public struct Head: Sendable, Hashable {
     /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
     public var status: Int?
     /// What the reply means, in the words of every protocol.
-    public var replyClass: ReplyClass
+    public var replyClass: Head.Class
     /// The protocol's own text: Gemini META. May hold anything a server can send.
     public var meta: String?
     /// What the body is, as far as the protocol says.
     public var mediaType: MediaType?
     /// `nil` where the protocol implies the type, or the header has it.
-    public var mediaTypeSource: MediaTypeSource?
+    public var mediaTypeSource: Head.TypeSource?
     /// The reply header as received, line ends included; empty where the protocol has none.
     public var header: [UInt8] = []
     /// The fields of ``header``, where the protocol has such; `nil` where it has not.
-    public var fields: HeaderFields?
+    public var fields: Head.Fields?
     /// ``meta`` as it came, when that is not UTF-8.
     public var rawMeta: [UInt8]?
-    /// For ``ReplyClass/redirect``: the reference as the server wrote it.
+    /// For ``Head.Class/redirect``: the reference as the server wrote it.
     public var redirectTarget: String?
-    /// For ``ReplyClass/redirect``: the old URL shall not be used again.
+    /// For ``Head.Class/redirect``: the old URL shall not be used again.
     public var isPermanentRedirect = false
-    /// For ``ReplyClass/input``: the answer must not be shown or remembered.
+    /// For ``Head.Class/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput = false
     /// Whether the request asked for no body, so that none follows whatever the header says.
     public var hasNoBody = false
@@ -73,7 +75,7 @@ public struct Head: Sendable, Hashable {
 
     /// A head with what most protocols know; the rest is set afterwards.
     public init(
-        status: Int? = nil, _ replyClass: ReplyClass, meta: String? = nil,
+        status: Int? = nil, _ replyClass: Head.Class, meta: String? = nil,
         mediaType: MediaType? = nil
     ) {
         self.status = status
@@ -83,14 +85,16 @@ public struct Head: Sendable, Hashable {
     }
 }
 
-/// Who says what type a body is of, when no header does.
-public enum MediaTypeSource: String, Sendable, Hashable {
-    /// The type of the menu item that leads there.
-    case itemType = "item-type"
-    /// The end of its name.
-    case name
-    /// Its first bytes.
-    case sniffed
+extension Head {
+    /// Who says what type a body is of, when no header does.
+    public enum TypeSource: String, Sendable, Hashable {
+        /// The type of the menu item that leads there.
+        case itemType = "item-type"
+        /// The end of its name.
+        case name
+        /// Its first bytes.
+        case sniffed
+    }
 }
 
 /// One line of a menu or listing.
@@ -124,25 +128,27 @@ public struct Item: Sendable, Hashable {
     }
 }
 
-/// A redirect that is being followed.
-public struct Redirect: Sendable, Hashable {
-    /// The protocol's own number; `nil` where it has none.
-    public let status: Int?
-    /// The URI that redirects.
-    public let from: URI
-    /// The URI that is fetched instead.
-    public let to: URI
-    /// Whether the old URI shall not be used again.
-    public let isPermanent: Bool
-    /// The header of the reply, as received.
-    public var header: [UInt8] = []
+extension Ending {
+    /// A redirect that is being followed.
+    public struct Redirect: Sendable, Hashable {
+        /// The protocol's own number; `nil` where it has none.
+        public let status: Int?
+        /// The URI that redirects.
+        public let from: URI
+        /// The URI that is fetched instead.
+        public let to: URI
+        /// Whether the old URI shall not be used again.
+        public let isPermanent: Bool
+        /// The header of the reply, as received.
+        public var header: [UInt8] = []
 
-    /// A redirect from one URI to another.
-    public init(status: Int?, from: URI, to: URI, isPermanent: Bool) {
-        self.status = status
-        self.from = from
-        self.to = to
-        self.isPermanent = isPermanent
+        /// A redirect from one URI to another.
+        public init(status: Int?, from: URI, to: URI, isPermanent: Bool) {
+            self.status = status
+            self.from = from
+            self.to = to
+            self.isPermanent = isPermanent
+        }
     }
 }
 
@@ -189,18 +195,18 @@ public final class Ending: @unchecked Sendable {
     /// For people: why the outcome is not `ok`, without the URL.
     public package(set) var message: String?
     /// What would help.
-    public package(set) var remedy: Remedy?
+    public package(set) var remedy: FetchError.Remedy?
     /// The last hop's; `nil` when none was needed.
     public package(set) var connection: Connection?
     /// When each step of the fetch was done.
-    public let timings: Timings
+    public let timings: Ending.Timings
     /// Bytes that went over the wire, of all hops.
-    public package(set) var traffic = Traffic()
+    public package(set) var traffic = Ending.Traffic()
 
     /// An ending with what every fetch knows; the rest is set afterwards.
     public init(
         outcome: Outcome, completeness: Completeness, uri: URI, head: Head?, bodyBytes: Int,
-        message: String? = nil, timings: Timings = Timings()
+        message: String? = nil, timings: Ending.Timings = Ending.Timings()
     ) {
         self.outcome = outcome
         self.completeness = completeness

@@ -10,7 +10,7 @@ public struct Facts: Sendable, Hashable {
         /// The name that the plugin gave it.
         public let name: String
         /// What is known.
-        public var value: Fact
+        public var value: Facts.Value
     }
 
     /// In the order in which they are printed. No two have the same name.
@@ -20,7 +20,7 @@ public struct Facts: Sendable, Hashable {
     public init() {}
 
     /// The value of a name; `nil` removes it.
-    public subscript(name: String) -> Fact? {
+    public subscript(name: String) -> Facts.Value? {
         get { members.first { $0.name == name }?.value }
         set {
             let index = members.firstIndex { $0.name == name }
@@ -50,30 +50,32 @@ public struct Facts: Sendable, Hashable {
     }
 }
 
-/// One value of ``Facts``.
-public enum Fact: Sendable, Hashable {
-    /// A value that is not known.
-    case none
-    case text(String)
-    /// Text that need not be UTF-8.
-    case bytes([UInt8])
-    case number(Int)
-    case flag(Bool)
-    case list([Fact])
-    case object(Facts)
+extension Facts {
+    /// One value of ``Facts``.
+    public enum Value: Sendable, Hashable {
+        /// A value that is not known.
+        case none
+        case text(String)
+        /// Text that need not be UTF-8.
+        case bytes([UInt8])
+        case number(Int)
+        case flag(Bool)
+        case list([Facts.Value])
+        case object(Facts)
+    }
 }
 
 extension Facts: ExpressibleByDictionaryLiteral {
     /// - Precondition: No name occurs twice.
-    public init(dictionaryLiteral elements: (String, Fact)...) { self.init(elements) }
+    public init(dictionaryLiteral elements: (String, Facts.Value)...) { self.init(elements) }
 
     /// - Precondition: No name occurs twice.
-    package init(_ elements: [(String, Fact)]) {
+    package init(_ elements: [(String, Facts.Value)]) {
         members = elements.map { Member(name: $0, value: $1) }
     }
 }
 
-extension Fact {
+extension Facts.Value {
     /// Text, or ``none``.
     public init(_ text: String?) { self = text.map { .text($0) } ?? .none }
 

@@ -14,7 +14,7 @@ public struct FetchError: Error, Sendable, Hashable {
         var message: String
         var errnoName: String?
         var hint: String?
-        var remedy: Remedy?
+        var remedy: FetchError.Remedy?
         var expected: String?
         var actual: String?
         var url: String?
@@ -68,7 +68,7 @@ public struct FetchError: Error, Sendable, Hashable {
         set { change { $0.hint = newValue } }
     }
     /// What would help, where programs have options or commands for it.
-    public var remedy: Remedy? {
+    public var remedy: FetchError.Remedy? {
         get { box.facts.remedy }
         set { change { $0.remedy = newValue } }
     }
@@ -109,7 +109,7 @@ public struct FetchError: Error, Sendable, Hashable {
     /// An error with a remedy, if there is one.
     public init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
-        remedy: Remedy?, expected: String? = nil, actual: String? = nil
+        remedy: FetchError.Remedy?, expected: String? = nil, actual: String? = nil
     ) {
         self.init(
             outcome, phase, message, errnoName: errnoName, expected: expected, actual: actual)

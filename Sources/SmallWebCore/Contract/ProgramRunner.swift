@@ -2,9 +2,9 @@
 
 /// One exchange of a protocol that a program speaks: what the host runs, and what it carries
 /// between the program and the server.
-public struct ProgramRequest: Sendable {
+package struct ProgramRequest: Sendable {
     /// What carries the program's bytes to the server.
-    public enum Transport: Sendable, Hashable {
+    package enum Transport: Sendable, Hashable {
         /// Nothing: it needs no server.
         case none
         /// A connection, encrypted or not.
@@ -14,37 +14,37 @@ public struct ProgramRequest: Sendable {
     }
 
     /// What the program may use.
-    public struct Limits: Sendable, Hashable {
+    package struct Limits: Sendable, Hashable {
         /// Of processor time.
-        public var processorSeconds = 60
+        package var processorSeconds = 60
         /// Of address space.
-        public var memoryBytes = 1 << 30
+        package var memoryBytes = 1 << 30
         /// Open at the same time.
-        public var descriptors = 64
+        package var descriptors = 64
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     /// Where it is started, absolute.
-    public let folder: String
+    package let folder: String
     /// The program and its arguments.
-    public let words: [String]
+    package let words: [String]
     /// Its environment, beside what every program gets.
-    public let environment: [String: String]
+    package let environment: [String: String]
     /// Where its bytes go.
-    public let transport: Transport
+    package let transport: Transport
     /// Whether the server speaks first, so that the connection is made at once.
-    public let isServerFirst: Bool
+    package let isServerFirst: Bool
     /// What it reads from descriptor 5.
-    public var upload: Upload?
+    package var upload: Request.Upload?
     /// What it may use.
-    public var limits = Limits()
+    package var limits = Limits()
     /// Those of the fetch.
-    public var fetchLimits: SmallWebCore.Limits
+    package var fetchLimits: SmallWebCore.Limits
 
     /// A run without an upload, under the default limits.
-    public init(
+    package init(
         folder: String, words: [String], environment: [String: String], transport: Transport,
         isServerFirst: Bool, fetchLimits: SmallWebCore.Limits
     ) {
@@ -59,7 +59,7 @@ public struct ProgramRequest: Sendable {
 
 /// What a program has written, in the order in which it counts: all events that are there come
 /// before the body bytes that are there.
-public enum ProgramOutput: Sendable {
+package enum ProgramOutput: Sendable {
     /// Bytes of descriptor 3.
     case events(ArraySlice<UInt8>)
     /// Bytes of descriptor 4.
@@ -69,9 +69,9 @@ public enum ProgramOutput: Sendable {
 }
 
 /// How a program ended.
-public struct ProgramEnding: Sendable, Hashable {
+package struct ProgramEnding: Sendable, Hashable {
     /// Why the process is gone.
-    public enum Reason: Sendable, Hashable {
+    package enum Reason: Sendable, Hashable {
         case exited(Int32)
         case signalled(Int32)
         /// Nothing more was wanted of it.
@@ -79,19 +79,19 @@ public struct ProgramEnding: Sendable, Hashable {
     }
 
     /// Why the process is gone.
-    public let reason: Reason
+    package let reason: Reason
     /// How the server ended its side; `nil` while it had not, and without a server.
-    public let server: StreamEnding?
+    package let server: ByteStream.Ending?
 
     /// An ending with both.
-    public init(_ reason: Reason, server: StreamEnding?) {
+    package init(_ reason: Reason, server: ByteStream.Ending?) {
         self.reason = reason
         self.server = server
     }
 }
 
 /// Runs programs, contained, with their descriptors connected to servers.
-public protocol ProgramRunner {
+package protocol ProgramRunner {
     /// Runs one program to its end, and ends all that it has started.
     ///
     /// - Parameters:

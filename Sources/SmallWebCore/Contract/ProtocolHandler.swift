@@ -14,7 +14,7 @@ public protocol ProtocolHandler: Sendable {
 
     /// The options that its requests know, none by default. Made when asked for: most runs have no
     /// use for them.
-    var options: [RequestOption] { get }
+    var options: [Request.Option] { get }
 
     /// The version of the program that speaks the protocol; `nil` for what is compiled in.
     var programVersion: String? { get }
@@ -25,7 +25,7 @@ public protocol ProtocolHandler: Sendable {
     /// - Parameter isSameOrigin: Whether scheme, host and port stay.
     func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
-    ) -> CarriedOptions
+    ) -> Request.Carried
 
     /// Request bytes as they may be shown to others: without what is secret in them, by default the
     /// values of header fields such as Authorization.
@@ -46,7 +46,7 @@ public protocol ProtocolHandler: Sendable {
 
 extension ProtocolHandler {
     /// None.
-    public var options: [RequestOption] { [] }
+    public var options: [Request.Option] { [] }
 
     /// Compiled in.
     public var programVersion: String? { nil }
@@ -54,23 +54,25 @@ extension ProtocolHandler {
     /// All options, and no input.
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
-    ) -> CarriedOptions { CarriedOptions(request.options) }
+    ) -> Request.Carried { Request.Carried(request.options) }
 
     /// Without the values of header fields that hold secrets.
     public func redacted(_ sent: [UInt8]) -> [UInt8] { SecretFields.masked(sent) }
 }
 
-/// What of a request follows a redirect.
-public struct CarriedOptions: Sendable {
-    /// The options of the next request.
-    public var options: RequestOptions
-    /// The input of the next request.
-    public var input: [UInt8]?
-    /// What does not, though another place of the same origin would get it: names, for people.
-    public var leftOut: [String] = []
+extension Request {
+    /// What of a request follows a redirect.
+    public struct Carried: Sendable {
+        /// The options of the next request.
+        public var options: Request.Options
+        /// The input of the next request.
+        public var input: [UInt8]?
+        /// What does not, though another place of the same origin would get it: names, for people.
+        public var leftOut: [String] = []
 
-    /// These options, and no input.
-    public init(_ options: RequestOptions) { self.options = options }
+        /// These options, and no input.
+        public init(_ options: Request.Options) { self.options = options }
+    }
 }
 
 /// Hands out connected streams: resolved, encrypted and trusted by the host side.
@@ -85,16 +87,19 @@ public protocol Dialer {
     /// - Parameter endpoint: Where all its requests go.
     /// - Throws: `not-built-in` when libcurl is not installed; what ``dial(_:)`` throws of a proxy.
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient
+}
 
-    /// Runs programs that speak protocols.
-    ///
-    /// - Throws: `plugin` where none can be run.
-    func runner() throws(FetchError) -> any ProgramRunner
+/// One that also runs programs which speak protocols.
+package protocol ProgramDialer: Dialer {
+    func programRunner() -> any ProgramRunner
 }
 
 extension Dialer {
-    /// There are none.
-    public func runner() throws(FetchError) -> any ProgramRunner {
-        throw FetchError(.plugin, .plugin, "no programs can be run here")
+    /// - Throws: `plugin` where no program can be run.
+    package func runner() throws(FetchError) -> any ProgramRunner {
+        guard let dialer = self as? any ProgramDialer else {
+            throw FetchError(.plugin, .plugin, "no programs can be run here")
+        }
+        return dialer.programRunner()
     }
 }

@@ -14,11 +14,11 @@ public struct Request: Sendable {
     /// unless the protocol has been asked for no more.
     public var wantsHeadAlone = false
     /// The values of the options that the plugin declares; others mean nothing to it.
-    public var options = RequestOptions()
+    public var options = Request.Options()
     /// Bytes of the body that are there already: asks for the rest; `nil` for everything.
     public var resumeOffset: Int?
     /// What is sent to be stored.
-    public var upload: Upload?
+    public var upload: Request.Upload?
     /// Patterns of the references to list, none for all; `nil` when it is not references that are
     /// asked for. For a scheme that has references.
     public var referencePatterns: [String]?
@@ -49,23 +49,25 @@ public struct Request: Sendable {
     }
 }
 
-/// A body to be stored. It is read once: a redirect never sends it again.
-public struct Upload: Sendable {
-    /// How long the body is.
-    public let byteCount: Int
-    /// What the body is.
-    public let mediaType: String
-    /// The next piece, at most 64 KiB; empty at the end.
-    public let next: @Sendable () throws(FetchError) -> [UInt8]
+extension Request {
+    /// A body to be stored. It is read once: a redirect never sends it again.
+    public struct Upload: Sendable {
+        /// How long the body is.
+        public let byteCount: Int
+        /// What the body is.
+        public let mediaType: String
+        /// The next piece, at most 64 KiB; empty at the end.
+        public let next: @Sendable () throws(FetchError) -> [UInt8]
 
-    /// A body that is read piece by piece.
-    public init(
-        byteCount: Int, mediaType: String,
-        next: @escaping @Sendable () throws(FetchError) -> [UInt8]
-    ) {
-        self.byteCount = byteCount
-        self.mediaType = mediaType
-        self.next = next
+        /// A body that is read piece by piece.
+        public init(
+            byteCount: Int, mediaType: String,
+            next: @escaping @Sendable () throws(FetchError) -> [UInt8]
+        ) {
+            self.byteCount = byteCount
+            self.mediaType = mediaType
+            self.next = next
+        }
     }
 }
 

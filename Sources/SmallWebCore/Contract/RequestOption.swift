@@ -1,141 +1,145 @@
 // SPDX-License-Identifier: MIT
 
-/// An option of one protocol's requests, as data: the command line's parser, help, manual,
-/// completion and config file treat it like their own, and a request carries its value.
-public struct RequestOption: Sendable {
-    /// What a value may be.
-    public enum Kind: Sendable, Hashable {
-        case flag
-        /// The value's name in help texts.
-        case text(String)
-        /// The same, repeatable: the values are kept in order.
-        case list(String)
-        /// Bytes that are never an argument: they come from a file, or are asked for.
-        case secret
-    }
-
-    /// Which requests have a use for it.
-    public enum Purpose: Sendable, Hashable {
-        case fetches, references, uploads
-    }
-
-    /// The option's long name, under which its value is in ``Request/options``.
-    public let key: String
-    /// The letter after `-`; `nil` for none.
-    public let short: Character?
-    /// What its value may be.
-    public let kind: Kind
-    /// What it is for.
-    public let purpose: Purpose
-    /// The heading of help texts and manual that it stands under.
-    public let group: String
-    /// For help: a few words.
-    public let summary: String
-    /// For the manual: full sentences. For a secret: what it is, in a few words.
-    public let manual: String
-    /// A command line that shows it at work.
-    public let example: String
-    /// What a shell offers.
-    public let values: [String]
-    /// The schemes that know it; `nil` for all of the plugin.
-    public private(set) var schemes: Set<String>?
-    /// Checks one value.
-    ///
-    /// - Throws: `usage`.
-    public let check: @Sendable (String) throws(FetchError) -> Void
-
-    /// An option of all schemes of its plugin.
-    public init(
-        _ key: String, short: Character? = nil, _ kind: Kind, for purpose: Purpose = .fetches,
-        _ texts: Texts, values: [String] = [],
-        check: @escaping @Sendable (String) throws(FetchError) -> Void = { _ in }
-    ) {
-        self.key = key
-        self.short = short
-        self.kind = kind
-        self.purpose = purpose
-        group = texts.group
-        summary = texts.summary
-        manual = texts.manual
-        example = texts.example
-        self.values = values
-        self.check = check
-    }
-
-    /// What people read about an option.
-    public struct Texts: Sendable {
-        /// The heading that it stands under.
-        public let group: String
-        /// One line for `--help`.
-        public let summary: String
-        /// The paragraph of the manual.
-        public let manual: String
-        /// A command line that works.
-        public let example: String
-
-        /// All four texts.
-        public init(_ group: String, _ summary: String, manual: String, example: String) {
-            self.group = group
-            self.summary = summary
-            self.manual = manual
-            self.example = example
+extension Request {
+    /// An option of one protocol's requests, as data: the command line's parser, help, manual,
+    /// completion and config file treat it like their own, and a request carries its value.
+    public struct Option: Sendable {
+        /// What a value may be.
+        public enum Kind: Sendable, Hashable {
+            case flag
+            /// The value's name in help texts.
+            case text(String)
+            /// The same, repeatable: the values are kept in order.
+            case list(String)
+            /// Bytes that are never an argument: they come from a file, or are asked for.
+            case secret
         }
-    }
 
-    /// The same option for these schemes alone.
-    public func limited(to schemes: Set<String>) -> RequestOption {
-        var option = self
-        option.schemes = schemes
-        return option
+        /// Which requests have a use for it.
+        public enum Purpose: Sendable, Hashable {
+            case fetches, references, uploads
+        }
+
+        /// The option's long name, under which its value is in ``Request/options``.
+        public let key: String
+        /// The letter after `-`; `nil` for none.
+        public let short: Character?
+        /// What its value may be.
+        public let kind: Kind
+        /// What it is for.
+        public let purpose: Purpose
+        /// The heading of help texts and manual that it stands under.
+        public let group: String
+        /// For help: a few words.
+        public let summary: String
+        /// For the manual: full sentences. For a secret: what it is, in a few words.
+        public let manual: String
+        /// A command line that shows it at work.
+        public let example: String
+        /// What a shell offers.
+        public let values: [String]
+        /// The schemes that know it; `nil` for all of the plugin.
+        public private(set) var schemes: Set<String>?
+        /// Checks one value.
+        ///
+        /// - Throws: `usage`.
+        public let check: @Sendable (String) throws(FetchError) -> Void
+
+        /// An option of all schemes of its plugin.
+        public init(
+            _ key: String, short: Character? = nil, _ kind: Kind, for purpose: Purpose = .fetches,
+            _ texts: Texts, values: [String] = [],
+            check: @escaping @Sendable (String) throws(FetchError) -> Void = { _ in }
+        ) {
+            self.key = key
+            self.short = short
+            self.kind = kind
+            self.purpose = purpose
+            group = texts.group
+            summary = texts.summary
+            manual = texts.manual
+            example = texts.example
+            self.values = values
+            self.check = check
+        }
+
+        /// What people read about an option.
+        public struct Texts: Sendable {
+            /// The heading that it stands under.
+            public let group: String
+            /// One line for `--help`.
+            public let summary: String
+            /// The paragraph of the manual.
+            public let manual: String
+            /// A command line that works.
+            public let example: String
+
+            /// All four texts.
+            public init(_ group: String, _ summary: String, manual: String, example: String) {
+                self.group = group
+                self.summary = summary
+                self.manual = manual
+                self.example = example
+            }
+        }
+
+        /// The same option for these schemes alone.
+        public func limited(to schemes: Set<String>) -> Request.Option {
+            var option = self
+            option.schemes = schemes
+            return option
+        }
     }
 }
 
-/// The values of a request's options, by their keys.
-public struct RequestOptions: Sendable, Hashable {
-    /// What an option was given.
-    public enum Value: Sendable, Hashable {
-        case flag(Bool)
-        case text(String)
-        case list([String])
-        case secret([UInt8])
-    }
+extension Request {
+    /// The values of a request's options, by their keys.
+    public struct Options: Sendable, Hashable {
+        /// What an option was given.
+        public enum Value: Sendable, Hashable {
+            case flag(Bool)
+            case text(String)
+            case list([String])
+            case secret([UInt8])
+        }
 
-    private var values: [String: Value] = [:]
+        private var values: [String: Value] = [:]
 
-    /// No options.
-    public init() {}
+        /// No options.
+        public init() {}
 
-    /// Whether no option was given.
-    public var isEmpty: Bool { values.isEmpty }
-    /// The options that were given.
-    public var keys: Set<String> { Set(values.keys) }
+        /// Whether no option was given.
+        public var isEmpty: Bool { values.isEmpty }
+        /// The options that were given.
+        public var keys: Set<String> { Set(values.keys) }
 
-    /// The value of an option; `nil` removes it.
-    public subscript(key: String) -> Value? {
-        get { values[key] }
-        set { values[key] = newValue }
-    }
+        /// The value of an option; `nil` removes it.
+        public subscript(key: String) -> Value? {
+            get { values[key] }
+            set { values[key] = newValue }
+        }
 
-    /// False when it was not given.
-    public func flag(_ key: String) -> Bool { values[key] == .flag(true) }
+        /// False when it was not given.
+        public func flag(_ key: String) -> Bool { values[key] == .flag(true) }
 
-    /// The value of an option that has one text.
-    public func text(_ key: String) -> String? {
-        if case .text(let text) = values[key] { text } else { nil }
-    }
+        /// The value of an option that has one text.
+        public func text(_ key: String) -> String? {
+            if case .text(let text) = values[key] { text } else { nil }
+        }
 
-    /// The values of an option that may be repeated; empty when it was not given.
-    public func list(_ key: String) -> [String] {
-        if case .list(let list) = values[key] { list } else { [] }
-    }
+        /// The values of an option that may be repeated; empty when it was not given.
+        public func list(_ key: String) -> [String] {
+            if case .list(let list) = values[key] { list } else { [] }
+        }
 
-    /// The value of an option that must not be shown.
-    public func secret(_ key: String) -> [UInt8]? {
-        if case .secret(let bytes) = values[key] { bytes } else { nil }
-    }
+        /// The value of an option that must not be shown.
+        public func secret(_ key: String) -> [UInt8]? {
+            if case .secret(let bytes) = values[key] { bytes } else { nil }
+        }
 
-    /// Adds one value of an option that may be repeated.
-    public mutating func append(_ value: String, to key: String) {
-        values[key] = .list(list(key) + [value])
+        /// Adds one value of an option that may be repeated.
+        public mutating func append(_ value: String, to key: String) {
+            values[key] = .list(list(key) + [value])
+        }
     }
 }

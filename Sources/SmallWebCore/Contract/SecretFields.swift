@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Header fields whose values are secrets: what is shown or logged has `***` instead.
-public enum SecretFields {
+package enum SecretFields {
     private static let names: Set<String> = [
         "authorization", "cookie", "proxy-authorization", "set-cookie",
     ]
@@ -15,7 +15,7 @@ public enum SecretFields {
     }
 
     /// The same lines with their secrets masked.
-    public static func masked(_ header: [UInt8]) -> [UInt8] {
+    package static func masked(_ header: [UInt8]) -> [UInt8] {
         guard header.contains(ASCII.colon) else { return header }
         let lines = header.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
         let masked = lines.map { line -> ArraySlice<UInt8> in

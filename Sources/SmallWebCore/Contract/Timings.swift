@@ -1,75 +1,79 @@
 // SPDX-License-Identifier: MIT
 
-/// How far a fetch got when, from its start, by curl's names.
-///
-/// `redirect` is when the last redirect was followed; what comes after belongs to the hop that
-/// followed it. `nil` is what has not happened, or was not needed.
-public struct Timings: Sendable, Hashable {
-    /// Unix time of the start, with its fraction.
-    public let startTime: Double
-    /// The last redirect was followed.
-    public private(set) var redirect: Duration?
-    /// The host name had its addresses.
-    public private(set) var nameLookup: Duration?
-    /// TCP was connected.
-    public private(set) var connect: Duration?
-    /// The proxy had connected to the server.
-    public private(set) var proxy: Duration?
-    /// TLS and trust.
-    public private(set) var appConnect: Duration?
-    /// The request could be sent.
-    public private(set) var preTransfer: Duration?
-    /// The reply's head.
-    public private(set) var startTransfer: Duration?
-    /// The fetch was over.
-    public private(set) var total: Duration?
+extension Ending {
+    /// How far a fetch got when, from its start, by curl's names.
+    ///
+    /// `redirect` is when the last redirect was followed; what comes after belongs to the hop that
+    /// followed it. `nil` is what has not happened, or was not needed.
+    public struct Timings: Sendable, Hashable {
+        /// Unix time of the start, with its fraction.
+        public let startTime: Double
+        /// The last redirect was followed.
+        public private(set) var redirect: Duration?
+        /// The host name had its addresses.
+        public private(set) var nameLookup: Duration?
+        /// TCP was connected.
+        public private(set) var connect: Duration?
+        /// The proxy had connected to the server.
+        public private(set) var proxy: Duration?
+        /// TLS and trust.
+        public private(set) var appConnect: Duration?
+        /// The request could be sent.
+        public private(set) var preTransfer: Duration?
+        /// The reply's head.
+        public private(set) var startTransfer: Duration?
+        /// The fetch was over.
+        public private(set) var total: Duration?
 
-    private let start: Instant
+        private let start: Instant
 
-    /// Starts now.
-    public init() {
-        start = .now
-        startTime = Double(wallClockNanoseconds()) / 1e9
-    }
-
-    /// Takes note of an event that happens now.
-    package mutating func note(_ event: Event) {
-        switch event {
-        case .redirect:
-            redirect = time(.now)
-            (nameLookup, connect, proxy) = (nil, nil, nil)
-            (appConnect, preTransfer, startTransfer) = (nil, nil, nil)
-        case .connected(let connection):
-            nameLookup = time(connection.moments.resolved)
-            connect = time(connection.moments.connected)
-            proxy = time(connection.moments.proxied)
-            appConnect = time(connection.moments.secured)
-            preTransfer = time(connection.moments.ready)
-        case .head:
-            if startTransfer == nil { startTransfer = time(.now) }
-        default: break
+        /// Starts now.
+        public init() {
+            start = .now
+            startTime = Double(wallClockNanoseconds()) / 1e9
         }
-    }
 
-    /// The fetch ends now.
-    package mutating func end() { total = time(.now) }
+        /// Takes note of an event that happens now.
+        package mutating func note(_ event: Event) {
+            switch event {
+            case .redirect:
+                redirect = time(.now)
+                (nameLookup, connect, proxy) = (nil, nil, nil)
+                (appConnect, preTransfer, startTransfer) = (nil, nil, nil)
+            case .connected(let connection):
+                nameLookup = time(connection.moments.resolved)
+                connect = time(connection.moments.connected)
+                proxy = time(connection.moments.proxied)
+                appConnect = time(connection.moments.secured)
+                preTransfer = time(connection.moments.ready)
+            case .head:
+                if startTransfer == nil { startTransfer = time(.now) }
+            default: break
+            }
+        }
 
-    /// Never negative: a connection that was made for an earlier fetch was there at the start.
-    private func time(_ moment: Instant?) -> Duration? {
-        moment.map { .nanoseconds($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) }
+        /// The fetch ends now.
+        package mutating func end() { total = time(.now) }
+
+        /// Never negative: a connection that was made for an earlier fetch was there at the start.
+        private func time(_ moment: Instant?) -> Duration? {
+            moment.map { .nanoseconds($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) }
+        }
     }
 }
 
-/// Bytes of protocol, above TCP and TLS, of all hops of a fetch.
-public struct Traffic: Sendable, Hashable {
-    /// Bytes of requests.
-    public var sent = 0
-    /// Bytes of replies.
-    public var received = 0
+extension Ending {
+    /// Bytes of protocol, above TCP and TLS, of all hops of a fetch.
+    public struct Traffic: Sendable, Hashable {
+        /// Bytes of requests.
+        public var sent = 0
+        /// Bytes of replies.
+        public var received = 0
 
-    /// So many bytes each way.
-    public init(sent: Int = 0, received: Int = 0) {
-        self.sent = sent
-        self.received = received
+        /// So many bytes each way.
+        public init(sent: Int = 0, received: Int = 0) {
+            self.sent = sent
+            self.received = received
+        }
     }
 }

@@ -19,7 +19,7 @@ public final class ByteStream {
     /// How far it has come.
     public private(set) var state = State.initialised
     /// How the peer ended its side; `nil` while it has not.
-    public private(set) var ending: StreamEnding?
+    public private(set) var ending: ByteStream.Ending?
     /// Bytes moved so far, above TCP and TLS.
     public private(set) var bytesReceived = 0
     /// Bytes of protocol that the peer's side has taken.
@@ -163,7 +163,7 @@ public final class ByteStream {
     /// - Throws: What ``readSome(upTo:)`` and `body` throw.
     public func readToEnd(
         _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
-    ) async throws(FetchError) -> StreamEnding {
+    ) async throws(FetchError) -> ByteStream.Ending {
         var silence = Silence(seconds: idleSeconds)
         while true {
             if !unread.isEmpty {

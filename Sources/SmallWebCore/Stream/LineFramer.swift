@@ -55,12 +55,10 @@ public struct LineFramer: Sendable {
     ///
     /// - Throws: `bad-url` when the line holds CR, LF or NUL, which would end it early.
     @inlinable public static func frame(
-        _ line: some Collection<UInt8>, end: [UInt8] = ASCII.crlf
+        _ line: some Collection<UInt8>, end: [UInt8] = [0x0D, 0x0A]
     ) throws(FetchError) -> [UInt8] {
         for byte in line {
-            guard
-                byte != ASCII.carriageReturn && byte != ASCII.lineFeed && byte != ASCII.nul
-            else { throw unsafeLine }
+            guard byte != 0x0D && byte != 0x0A && byte != 0 else { throw unsafeLine }
         }
         return Array(line) + end
     }

@@ -35,7 +35,7 @@ package enum TransportRead: Sendable, Hashable {
     /// At least 1.
     case bytes(Int)
     case wouldBlock(Readiness)
-    case ended(StreamEnding)
+    case ended(ByteStream.Ending)
 }
 
 /// What one attempt to send came to.
@@ -45,17 +45,19 @@ package enum TransportWrite: Sendable, Hashable {
     case wouldBlock(Readiness)
 }
 
-/// How the peer ended its side.
-public enum StreamEnding: Sendable, Hashable {
-    /// TLS close_notify: nothing can be missing.
-    case closeNotify
-    /// A FIN and nothing more.
-    case endOfFile
-    /// A reset, after which earlier bytes may have been lost.
-    case reset
+extension ByteStream {
+    /// How the peer ended its side.
+    public enum Ending: Sendable, Hashable {
+        /// TLS close_notify: nothing can be missing.
+        case closeNotify
+        /// A FIN and nothing more.
+        case endOfFile
+        /// A reset, after which earlier bytes may have been lost.
+        case reset
+    }
 }
 
-extension StreamEnding {
+extension ByteStream.Ending {
     /// What this ending proves where the end of the connection is the end of the body.
     public var completenessOfClose: Completeness {
         switch self {

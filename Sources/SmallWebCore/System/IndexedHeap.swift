@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Something that an ``IndexedHeap`` orders.
-public protocol IndexedHeapElement: AnyObject {
+package protocol IndexedHeapElement: AnyObject {
     /// Its place in the heap that holds it; kept by the heap.
     var heapIndex: Int? { get set }
     /// Must not change while the element is in a heap.
@@ -12,24 +12,24 @@ public protocol IndexedHeapElement: AnyObject {
 /// nothing stale is kept. An element is in one heap at a time.
 //
 // Public for speed alone: Swift 6.3 specializes nothing that is `package` for another module.
-public struct IndexedHeap<Element: IndexedHeapElement> {
+package struct IndexedHeap<Element: IndexedHeapElement> {
     @usableFromInline var elements: [Element] = []
 
     /// An empty heap.
-    @inlinable public init() {}
+    @inlinable package init() {}
 
     /// The element that comes before all others.
-    @inlinable public var first: Element? { elements.first }
+    @inlinable package var first: Element? { elements.first }
 
     /// Adds an element that is in no heap.
-    @inlinable public mutating func insert(_ element: Element) {
+    @inlinable package mutating func insert(_ element: Element) {
         element.heapIndex = elements.count
         elements.append(element)
         siftUp(elements.count - 1)
     }
 
     /// Removes an element of this heap; does nothing to one that is in no heap.
-    @inlinable public mutating func remove(_ element: Element) {
+    @inlinable package mutating func remove(_ element: Element) {
         guard let index = element.heapIndex else { return }
         element.heapIndex = nil
         let last = elements.removeLast()

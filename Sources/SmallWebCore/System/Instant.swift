@@ -4,29 +4,29 @@ internal import Synchronization
 
 /// A moment on the clock of this process: the monotonic clock, less the time in which the process
 /// was stopped (``ProcessClock``).
-public struct Instant: Sendable, Hashable, Comparable {
+package struct Instant: Sendable, Hashable, Comparable {
     /// Nanoseconds of that clock.
-    public let nanoseconds: UInt64
+    package let nanoseconds: UInt64
 
     /// A moment by its ``nanoseconds``.
-    public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
+    package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
     /// Later than every other: no deadline.
-    public static let never = Instant(nanoseconds: .max)
+    package static let never = Instant(nanoseconds: .max)
 
     /// The present moment.
-    public static var now: Instant {
+    package static var now: Instant {
         Instant(nanoseconds: ProcessClock.monotonic &- ProcessClock.stoppedNanoseconds)
     }
 
     /// `seconds` from now; never when `seconds` is 0 or less.
-    public static func after(seconds: Double) -> Instant {
+    package static func after(seconds: Double) -> Instant {
         guard seconds > 0 else { return .never }
         let nanoseconds = min(seconds * 1e9, 1e18)
         return Instant(nanoseconds: now.nanoseconds + UInt64(nanoseconds))
     }
 
-    public static func < (left: Instant, right: Instant) -> Bool {
+    package static func < (left: Instant, right: Instant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 }

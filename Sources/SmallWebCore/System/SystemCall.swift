@@ -3,23 +3,23 @@ internal import CSmallWebPOSIX
 internal import Glibc
 
 /// A failed system call's `errno`.
-public struct SystemError: Error, Sendable, Hashable {
+package struct SystemError: Error, Sendable, Hashable {
     /// `errno`.
-    public let number: Int32
+    package let number: Int32
 
     /// An error by its `errno`.
-    public init(number: Int32) { self.number = number }
+    package init(number: Int32) { self.number = number }
 
     /// `ECONNREFUSED` and the like; `errno N` for the rare ones.
-    public var name: String {
+    package var name: String {
         swposix_error_name(number).map { String(cString: $0) } ?? "errno \(number)"
     }
 
     /// What helps when a limit of the process is the reason.
-    package var remedy: Remedy? { number == EMFILE ? .raise(.openFiles) : nil }
+    package var remedy: FetchError.Remedy? { number == EMFILE ? .raise(.openFiles) : nil }
 
     /// The system's sentence, beginning in lower case.
-    public var sentence: String {
+    package var sentence: String {
         let text = String(cString: strerror(number))
         return text.prefix(1).lowercased() + text.dropFirst()
     }
@@ -30,7 +30,7 @@ public struct SystemError: Error, Sendable, Hashable {
 /// Every result of a system call is used. Where a failure changes nothing that was promised, the
 /// code says `_ = call(…)` with the reason above it; only calls that give something up (`close`,
 /// `unlink`, `rmdir`, `kill`) stand by themselves. `TidyTests` holds it.
-public func systemCall<Value: SignedInteger>(_ call: () -> Value) throws(SystemError) -> Value {
+package func systemCall<Value: SignedInteger>(_ call: () -> Value) throws(SystemError) -> Value {
     while true {
         let value = call()
         if value != -1 { return value }
@@ -41,7 +41,7 @@ public func systemCall<Value: SignedInteger>(_ call: () -> Value) throws(SystemE
 }
 
 /// Writes all of `bytes` to a file that blocks.
-public func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemError) {
+package func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemError) {
     var rest = bytes
     while !rest.isEmpty {
         let count = try systemCall {
@@ -54,7 +54,7 @@ public func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemEr
 }
 
 /// Reads a file from where it stands: to its end, or until there are more than `limit` bytes.
-public func readAll(_ file: Int32, limit: Int = .max) throws(SystemError) -> [UInt8] {
+package func readAll(_ file: Int32, limit: Int = .max) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
     var facts = stat()
     if fstat(file, &facts) == 0 { bytes.reserveCapacity(min(limit, max(0, Int(facts.st_size)))) }

@@ -2,55 +2,55 @@
 internal import Glibc
 
 /// Byte values that protocols give a meaning to.
-public enum ASCII {
+package enum ASCII {
     /// NUL
-    public static let nul: UInt8 = 0x00
+    package static let nul: UInt8 = 0x00
     /// HT
-    public static let tab: UInt8 = 0x09
+    package static let tab: UInt8 = 0x09
     /// LF
-    public static let lineFeed: UInt8 = 0x0A
+    package static let lineFeed: UInt8 = 0x0A
     /// CR
-    public static let carriageReturn: UInt8 = 0x0D
+    package static let carriageReturn: UInt8 = 0x0D
     /// A space
-    public static let space: UInt8 = 0x20
+    package static let space: UInt8 = 0x20
     /// `%`
-    public static let percent = UInt8(ascii: "%")
+    package static let percent = UInt8(ascii: "%")
     /// `.`
-    public static let dot = UInt8(ascii: ".")
+    package static let dot = UInt8(ascii: ".")
     /// `/`
-    public static let slash = UInt8(ascii: "/")
+    package static let slash = UInt8(ascii: "/")
     /// `:`
-    public static let colon = UInt8(ascii: ":")
+    package static let colon = UInt8(ascii: ":")
     /// `?`
-    public static let questionMark = UInt8(ascii: "?")
+    package static let questionMark = UInt8(ascii: "?")
     /// CR LF, the end of a line on most wires
-    public static let crlf: [UInt8] = [carriageReturn, lineFeed]
+    package static let crlf: [UInt8] = [carriageReturn, lineFeed]
 
     /// Whether it is one of `0` to `9`.
-    public static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+    package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
     /// Whether it is a letter of either case.
-    public static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+    package static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
     /// A letter in lower case; any other byte as it is.
-    public static func lowercased(_ byte: UInt8) -> UInt8 {
+    package static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
     /// The value of a hexadecimal digit of either case, or `nil`.
-    public static func hexValue(_ byte: UInt8) -> UInt8? {
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
         if isDigit(byte) { return byte &- 0x30 }
         let letter = (byte | 0x20) &- 0x61
         return letter < 6 ? letter + 10 : nil
     }
 
     /// The digit of a value below 16, in lower case.
-    public static func hexDigit(_ value: UInt8) -> UInt8 {
+    package static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x57 + value
     }
 
     /// A decimal number: digits only, no sign or space, at most `max`.
-    @inlinable public static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
+    @inlinable package static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
         var value = 0
         var count = 0
         for digit in digits {
@@ -66,7 +66,7 @@ public enum ASCII {
 extension ArraySlice<UInt8> {
     /// Where the first line feed is, found by libc: most bytes of a text are looked at for nothing
     /// else.
-    public var firstLineFeed: Int? {
+    package var firstLineFeed: Int? {
         withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress,
                 let found = memchr(start, Int32(ASCII.lineFeed), bytes.count)
@@ -77,7 +77,7 @@ extension ArraySlice<UInt8> {
 
     /// For the beginning of a text: without the mark that some editors put there, which is no part
     /// of it.
-    public var withoutByteOrderMark: ArraySlice<UInt8> {
+    package var withoutByteOrderMark: ArraySlice<UInt8> {
         starts(with: [0xEF, 0xBB, 0xBF]) ? dropFirst(3) : self
     }
 }
@@ -99,7 +99,7 @@ extension [UInt8] {
     }
 
     /// Lower-case hexadecimal.
-    public var hex: String {
+    package var hex: String {
         String(unsafeUninitializedCapacity: count * 2) { buffer in
             for (index, byte) in enumerated() {
                 buffer[2 * index] = ASCII.hexDigit(byte >> 4)

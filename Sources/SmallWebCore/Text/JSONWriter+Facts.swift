@@ -12,7 +12,7 @@ extension JSONWriter {
         }
     }
 
-    private mutating func value(_ fact: Fact) {
+    private mutating func value(_ fact: Facts.Value) {
         switch fact {
         case .none: null()
         case .text(let text): value(text)

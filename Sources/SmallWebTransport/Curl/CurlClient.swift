@@ -13,13 +13,13 @@ package struct CurlClient: HTTPClient {
     /// End of the whole fetch.
     let deadline: Instant
     private let emit: Emit
-    private let onEnd: (Traffic) -> Void
+    private let onEnd: (Ending.Traffic) -> Void
 
     /// - Parameter onEnd: Called after each exchange, whatever became of it.
     /// - Throws: `not-built-in` when libcurl is not installed.
     package init(
         loop: EventLoop, settings: HTTPSettings, resolver: Resolver, route: Route,
-        deadline: Instant, emit: @escaping Emit, onEnd: @escaping (Traffic) -> Void
+        deadline: Instant, emit: @escaping Emit, onEnd: @escaping (Ending.Traffic) -> Void
     ) throws(FetchError) {
         self.loop = loop
         self.settings = settings
@@ -43,12 +43,12 @@ package struct CurlClient: HTTPClient {
     ) async throws(FetchError) -> Completeness {
         let endpoint = request.endpoint
         _ = try LineFramer.frame(settings.userAgent.utf8)
-        let (verdict, policy): (TrustFacts.Verdict, TrustFacts.Policy) =
+        let (verdict, policy): (Connection.Trust.Verdict, Connection.Trust.Policy) =
             settings.pin != nil
             ? (.pinned, .pin) : settings.skipsTrust ? (.skipped, .skip) : (.ca, .ca)
         let transfer = try CurlTransfer(
             endpoint: endpoint, upload: request.options.body,
-            trust: TrustFacts(verdict: verdict, firstSeen: nil, policy: policy),
+            trust: Connection.Trust(verdict: verdict, firstSeen: nil, policy: policy),
             multi: multi, loop: loop)
         defer {
             onEnd(transfer.traffic)

@@ -158,7 +158,7 @@ extension FetchError {
         }
     }
 
-    private static func remedy(_ outcome: Outcome) -> Remedy? {
+    private static func remedy(_ outcome: Outcome) -> FetchError.Remedy? {
         switch outcome {
         case .untrusted: .nameAuthority
         case .trustChanged: .correctPin

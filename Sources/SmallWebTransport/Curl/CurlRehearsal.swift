@@ -25,7 +25,7 @@ extension CurlClient {
         let listener = try UnixListener()
         let transfer = try CurlTransfer(
             endpoint: endpoint, upload: request.options.body,
-            trust: TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip), multi: multi,
+            trust: Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip), multi: multi,
             loop: loop)
         configure(transfer, request, endpoint)
         transfer.set(CURLOPT_ABSTRACT_UNIX_SOCKET, listener.name)

@@ -37,7 +37,7 @@ final class CurlTransfer {
     /// Where the way is not direct.
     private(set) var tunnel: CurlTunnel?
     private let endpoint: Endpoint
-    private let trust: TrustFacts
+    private let trust: Connection.Trust
     private let began = Instant.now
     /// Of all headers and trailers so far, as they came: libcurl keeps them until the end.
     private var headerBytes = 0
@@ -52,7 +52,7 @@ final class CurlTransfer {
     private static let headerBytesMax = 262_144
 
     init(
-        endpoint: Endpoint, upload bytes: [UInt8]?, trust: TrustFacts, multi: CurlMulti,
+        endpoint: Endpoint, upload bytes: [UInt8]?, trust: Connection.Trust, multi: CurlMulti,
         loop: EventLoop
     ) throws(FetchError) {
         library = multi.library
@@ -313,7 +313,7 @@ final class CurlTransfer {
         wake()
     }
 
-    private func moments() -> ConnectionMoments {
+    private func moments() -> Connection.Moments {
         func moment(_ info: CURLINFO) -> Instant? {
             let microseconds = count(info)
             guard microseconds > 0 else { return nil }
@@ -321,7 +321,7 @@ final class CurlTransfer {
             return min(
                 .now, Instant(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000))
         }
-        var moments = ConnectionMoments()
+        var moments = Connection.Moments()
         moments.resolved = moment(CURLINFO_NAMELOOKUP_TIME_T)
         moments.connected = moment(CURLINFO_CONNECT_TIME_T)
         moments.secured = moment(CURLINFO_APPCONNECT_TIME_T)
@@ -330,11 +330,11 @@ final class CurlTransfer {
     }
 
     /// What has gone over the connection for this transfer.
-    var traffic: Traffic {
+    var traffic: Ending.Traffic {
         var (request, header) = (0, 0)
         _ = swcurl_get_long(library.functions, easy, CURLINFO_REQUEST_SIZE, &request)
         _ = swcurl_get_long(library.functions, easy, CURLINFO_HEADER_SIZE, &header)
-        var traffic = Traffic()
+        var traffic = Ending.Traffic()
         traffic.sent = request + count(CURLINFO_SIZE_UPLOAD_T)
         traffic.received = header + count(CURLINFO_SIZE_DOWNLOAD_T)
         return traffic
@@ -346,7 +346,7 @@ final class CurlTransfer {
         return Int(count)
     }
 
-    private func tlsFacts() -> TLSFacts? {
+    private func tlsFacts() -> Connection.TLS? {
         guard library.usesOurOpenSSL, let openSSL = try? TLSLibrary.shared() else { return nil }
         var info: UnsafeMutablePointer<curl_tlssessioninfo>?
         _ = swcurl_get_tls(library.functions, easy, &info)

@@ -64,7 +64,7 @@ final class CurlGate: @unchecked Sendable {
             } catch {
                 throw FetchError(.connect, .connect, error.sentence, errnoName: error.name)
             }
-            var moments = ConnectionMoments()
+            var moments = Connection.Moments()
             let connected = try await RouteConnector(
                 loop: loop, resolver: tunnel.resolver, route: route, deadline: tunnel.deadline
             ).connect(to: tunnel.endpoint, isForwarded: isForwarded, &moments)
@@ -101,7 +101,7 @@ final class CurlTunnel: @unchecked Sendable {
     var task: Task<Void, Never>?
     /// Of the connection that was made for the transfer; `nil` before, and for one that libcurl had
     /// kept.
-    private(set) var moments: ConnectionMoments?
+    private(set) var moments: Connection.Moments?
     private(set) var notes: [Note] = []
 
     init(
@@ -118,7 +118,7 @@ final class CurlTunnel: @unchecked Sendable {
     /// Whether it is being made.
     var isPending: Bool { task != nil && moments == nil }
 
-    func open(_ moments: ConnectionMoments, _ notes: [Note]) {
+    func open(_ moments: Connection.Moments, _ notes: [Note]) {
         self.moments = moments
         self.notes = notes
         transfer?.noteTunnel()
@@ -132,7 +132,7 @@ final class CurlTunnel: @unchecked Sendable {
 
     /// `libcurl`'s view of the connection, with what is beyond the gate.
     func completed(_ connection: Connection) -> Connection {
-        var steps = moments ?? ConnectionMoments()
+        var steps = moments ?? Connection.Moments()
         // libcurl's clock began a little later.
         steps.secured = connection.moments.secured.map { max($0, steps.proxied ?? $0) }
         steps.ready = connection.moments.ready.map { max($0, steps.proxied ?? $0) }

@@ -11,7 +11,7 @@ public struct HTTPSettings: Sendable {
     /// Whether any certificate is accepted.
     public var skipsTrust = false
     /// A trust policy that was chosen and that libcurl cannot follow: every request is refused.
-    package var refusedPolicy: TrustFacts.Policy?
+    package var refusedPolicy: Connection.Trust.Policy?
     /// SHA-256 of the public key that the server must have, 32 bytes.
     public var pin: [UInt8]?
     /// Certificate authorities, as PEM: a file, a directory; `nil` for the system's.

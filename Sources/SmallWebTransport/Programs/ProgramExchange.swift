@@ -116,7 +116,7 @@ private final class ProgramTurns {
     private let body: ProgramPipe
     private var upload: ProgramPipe?
     var channel: (any ProgramChannel)?
-    private(set) var serverEnding: StreamEnding?
+    private(set) var serverEnding: ByteStream.Ending?
 
     /// Bytes on their way, if there are any. A datagram goes as it came, and may be empty.
     private var toServer: [UInt8]?

@@ -6,7 +6,7 @@ internal import SmallWebCore
 protocol Carrier: AnyObject {
     /// How the other side ended, once ``receive(into:)`` has seen it. Never `closeNotify`: that
     /// would be the proxy's, and says nothing about the target.
-    var ending: StreamEnding? { get }
+    var ending: ByteStream.Ending? { get }
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite
     /// - Throws: `timeout`, `interrupted`.
@@ -25,7 +25,7 @@ extension Carrier {
 final class SecureCarrier: Carrier {
     private let session: TLSSession
     private let carrier: any Carrier
-    private(set) var ending: StreamEnding?
+    private(set) var ending: ByteStream.Ending?
 
     init(_ session: TLSSession, over carrier: any Carrier) {
         self.session = session

@@ -16,7 +16,7 @@ final class CommandCarrier: Carrier {
     /// As `waitpid` has it; `nil` while it runs.
     private var status: Int32?
     private var hasReceived = false
-    private(set) var ending: StreamEnding?
+    private(set) var ending: ByteStream.Ending?
 
     /// Not one of `waitpid`.
     private static let unknown: Int32 = -1
@@ -151,7 +151,7 @@ final class CommandCarrier: Carrier {
     /// The command has closed its side, and is about to say with which status.
     ///
     /// - Throws: `proxy` when it died before anything had come.
-    private func conclude() throws(FetchError) -> StreamEnding {
+    private func conclude() throws(FetchError) -> ByteStream.Ending {
         if !reaped() { awaitEnd() }
         if status == Self.unknown && !hasReceived {
             throw .proxy("the proxy command ended without a reply")

@@ -112,7 +112,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// How a connection gets to where it goes.
-public enum Route: Sendable, Hashable {
+package enum Route: Sendable, Hashable {
     /// To the host itself.
     case direct
     case proxy(Proxy)

@@ -27,7 +27,7 @@ struct RouteConnector {
     /// - Throws: `resolve`, `connect`, `timeout`, `interrupted`, `send`; with a proxy
     ///   `proxy-resolve`, `proxy`, and `untrusted` for its certificate.
     func connect(
-        to endpoint: Endpoint, isForwarded: Bool = false, _ moments: inout ConnectionMoments,
+        to endpoint: Endpoint, isForwarded: Bool = false, _ moments: inout Connection.Moments,
         meanwhile: () throws(FetchError) -> Void = {}
     ) async throws(FetchError) -> Connected {
         switch route {
@@ -66,7 +66,7 @@ struct RouteConnector {
 
     private func connect(
         to endpoint: Endpoint, isForwarded: Bool, through proxy: Proxy,
-        _ moments: inout ConnectionMoments, meanwhile: () throws(FetchError) -> Void
+        _ moments: inout Connection.Moments, meanwhile: () throws(FetchError) -> Void
     ) async throws(FetchError) -> Connected {
         let isForwarded = isForwarded && !proxy.isSOCKS
         let targets = isForwarded ? [] : try await targets(endpoint, of: proxy)

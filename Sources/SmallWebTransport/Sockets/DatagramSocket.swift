@@ -120,7 +120,7 @@ extension DatagramSocket {
     package static func connect(
         to endpoint: Endpoint, _ resolver: Resolver, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> (DatagramSocket, Connection) {
-        var moments = ConnectionMoments()
+        var moments = Connection.Moments()
         let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
         moments.resolved = .now
         var failure: SystemError?

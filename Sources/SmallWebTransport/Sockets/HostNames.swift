@@ -16,11 +16,11 @@ package final class HostNames: Sendable {
     }
 
     /// Asks the system; blocks. The ports of the addresses do not count.
-    typealias LookUp = @Sendable (_ host: String, _ family: AddressFamily) -> Answer
+    typealias LookUp = @Sendable (_ host: String, _ family: Resolver.Family) -> Answer
 
     fileprivate struct Name: Hashable {
         let host: String
-        let family: AddressFamily
+        let family: Resolver.Family
     }
 
     /// One look-up, and who waits for it.
@@ -75,7 +75,7 @@ package final class HostNames: Sendable {
     ///
     /// - Throws: `resolve`, `timeout`, `interrupted`.
     func addresses(
-        of host: String, _ family: AddressFamily, on loop: EventLoop, by deadline: Instant
+        of host: String, _ family: Resolver.Family, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
         let name = Name(host: host.lowercased(), family: family)
         let waiter = Waiter(deadline: deadline)

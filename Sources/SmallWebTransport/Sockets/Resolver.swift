@@ -8,11 +8,11 @@ package import SmallWebCore
 public struct Resolver: Sendable {
     /// Fixed answers by `host:port`, as with curl's `--resolve`: IP literals.
     public var overrides: [String: [String]]
-    public var family: AddressFamily
+    public var family: Resolver.Family
     /// What has been looked up, by all copies of this value.
     package var names = HostNames()
 
-    public init(overrides: [String: [String]] = [:], family: AddressFamily = .any) {
+    public init(overrides: [String: [String]] = [:], family: Resolver.Family = .any) {
         self.overrides = overrides
         self.family = family
     }

@@ -95,15 +95,17 @@ struct SocketAddress: Sendable, Hashable {
     }
 }
 
-/// Which address families may be used.
-public enum AddressFamily: Sendable, Hashable {
-    case any, v4, v6
+extension Resolver {
+    /// Which address families may be used.
+    public enum Family: Sendable, Hashable {
+        case any, v4, v6
 
-    var number: Int32 {
-        switch self {
-        case .any: AF_UNSPEC
-        case .v4: AF_INET
-        case .v6: AF_INET6
+        var number: Int32 {
+            switch self {
+            case .any: AF_UNSPEC
+            case .v4: AF_INET
+            case .v6: AF_INET6
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ package import SmallWebCore
 package final class SocketTransport: StreamTransport, ProgramChannel {
     /// Judges a server's key once the handshake is done and before anything is sent.
     package typealias TrustCheck =
-        (_ endpoint: Endpoint, _ facts: TLSFacts) async throws(FetchError) -> TrustFacts
+        (_ endpoint: Endpoint, _ facts: Connection.TLS) async throws(FetchError) -> Connection.Trust
 
     /// How a connection becomes a secure one.
     package struct Handshake {
@@ -66,7 +66,7 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
         resolver = Resolver()
         route = .direct
         handshake = Handshake { _, _ in
-            TrustFacts(verdict: .skipped, firstSeen: nil, policy: .skip)
+            Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip)
         }
         onAttempt = { _ in }
         do throws(SystemError) {
@@ -79,14 +79,14 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
     }
 
     package func start(by deadline: Instant) async throws(FetchError) {
-        var moments = ConnectionMoments()
+        var moments = Connection.Moments()
         if connected == nil {
             connected = try await connect(by: deadline, &moments)
         } else {
             moments.connected = .now
         }
-        var facts: TLSFacts?
-        var verdict: TrustFacts?
+        var facts: Connection.TLS?
+        var verdict: Connection.Trust?
         if endpoint.security == .tls {
             let tls = try await secure(by: deadline, &moments)
             self.tls = tls
@@ -102,7 +102,7 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
     }
 
     private func connection(
-        _ tls: TLSFacts?, _ trust: TrustFacts?, _ moments: ConnectionMoments
+        _ tls: Connection.TLS?, _ trust: Connection.Trust?, _ moments: Connection.Moments
     ) -> Connection {
         var connection = Connection(
             endpoint: endpoint, address: connected?.address, port: endpoint.port, tls: tls,
@@ -155,7 +155,7 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
     }
 
     private func connect(
-        by deadline: Instant, _ moments: inout ConnectionMoments
+        by deadline: Instant, _ moments: inout Connection.Moments
     ) async throws(FetchError) -> RouteConnector.Connected {
         let needsTLS = endpoint.security == .tls
         return try await RouteConnector(
@@ -170,7 +170,7 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
     /// sight of a session that it has offered itself: some ask for client certificates and forgot
     /// to name the context of their sessions, which OpenSSL then takes for a fault.
     private func secure(
-        by deadline: Instant, _ moments: inout ConnectionMoments
+        by deadline: Instant, _ moments: inout Connection.Moments
     ) async throws(FetchError) -> TLSSession {
         let place = TLSSessionCache.Place(
             endpoint: endpoint, identity: handshake.identity?.facts.sha256, route: route)

@@ -9,7 +9,7 @@ enum SystemNames {
     /// two for itself.
     private static let absences = [EAI_NONAME, -5, -9]
 
-    static func lookUp(_ host: String, _ family: AddressFamily) -> HostNames.Answer {
+    static func lookUp(_ host: String, _ family: Resolver.Family) -> HostNames.Answer {
         var hints = addrinfo()
         hints.ai_family = family.number
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

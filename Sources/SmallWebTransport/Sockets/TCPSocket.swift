@@ -9,7 +9,7 @@ final class TCPSocket: Carrier {
     let loop: EventLoop
     let address: SocketAddress
     /// How the peer ended, once ``receive(into:)`` has seen it.
-    private(set) var ending: StreamEnding?
+    private(set) var ending: ByteStream.Ending?
     private var bytesReceived = 0
     /// Bytes moved since the last wait.
     private var turnBytes = 0

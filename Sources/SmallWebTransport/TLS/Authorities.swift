@@ -30,7 +30,7 @@ final class Authorities: @unchecked Sendable {
 
     /// Whether one of them vouches for the certificate behind a finished handshake, dates included;
     /// the name is not looked at.
-    func judge(_ ssl: OpaquePointer) -> AuthorityFacts {
+    func judge(_ ssl: OpaquePointer) -> Connection.Authority {
         let functions = library.functions
         guard let certificate = functions.SSL_get1_peer_certificate(ssl),
             let context = functions.X509_STORE_CTX_new()

@@ -10,9 +10,9 @@ struct CertificateReader {
 
     private var functions: swtls_functions { library.functions }
 
-    func facts(host: String) throws(FetchError) -> CertificateFacts {
+    func facts(host: String) throws(FetchError) -> Connection.Certificate {
         let key = functions.X509_get_X509_PUBKEY(certificate)
-        var facts = CertificateFacts(
+        var facts = Connection.Certificate(
             sha256: try digest { functions.i2d_X509(certificate, $0) },
             spkiSHA256: try digest { functions.i2d_X509_PUBKEY(key, $0) },
             subject: name(functions.X509_get_subject_name(certificate)),

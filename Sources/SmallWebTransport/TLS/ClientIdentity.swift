@@ -7,7 +7,7 @@ public import SmallWebCore
 //
 // @unchecked: the objects do not change after `init`; OpenSSL counts references to them.
 public final class ClientIdentity: @unchecked Sendable {
-    public let facts: CertificateFacts
+    public let facts: Connection.Certificate
     private let certificate: OpaquePointer
     /// The authorities that lead from it to one that the server knows.
     private let chain: [OpaquePointer]
@@ -104,7 +104,8 @@ public final class ClientIdentity: @unchecked Sendable {
     }
 
     /// The first certificate in `pem`, whose key need not be opened for that.
-    public static func certificateFacts(_ pem: [UInt8]) throws(FetchError) -> CertificateFacts {
+    public static func certificateFacts(_ pem: [UInt8]) throws(FetchError) -> Connection.Certificate
+    {
         let library = try TLSContext.shared().library
         defer { library.functions.ERR_clear_error() }
         let certificate = reading(pem, library) {

@@ -101,7 +101,7 @@ final class SocketBIOState {
     /// Where sessions go that the server offers; `nil` for nowhere.
     var sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)?
     /// What is known of the server's certificate.
-    var certificate: CertificateFacts?
+    var certificate: Connection.Certificate?
 
     init() {}
 }

@@ -142,10 +142,10 @@ final class TLSSession {
     /// - Parameter host: The name or IP literal that the certificate should be for.
     /// - Parameter asksAuthorities: Whether to find out if one of them vouches for it.
     /// - Throws: `tls` when the server sent no certificate that can be read.
-    func facts(host: String, asksAuthorities: Bool) throws(FetchError) -> TLSFacts {
+    func facts(host: String, asksAuthorities: Bool) throws(FetchError) -> Connection.TLS {
         let authority =
             asksAuthorities
-            ? try Authorities.shared().judge(ssl) : AuthorityFacts.unchecked
+            ? try Authorities.shared().judge(ssl) : Connection.Authority.unchecked
         let facts = try Self.facts(
             ssl, library: library, host: host, serverName: serverName, authority: authority,
             known: bioState.certificate)
@@ -159,18 +159,18 @@ final class TLSSession {
     /// - Parameter known: What is known of the certificate if the session is an earlier one.
     static func facts(
         _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?,
-        authority: AuthorityFacts = .unchecked, known: CertificateFacts? = nil
-    ) throws(FetchError) -> TLSFacts {
+        authority: Connection.Authority = .unchecked, known: Connection.Certificate? = nil
+    ) throws(FetchError) -> Connection.TLS {
         let functions = library.functions
         let isResumed = functions.SSL_session_reused(ssl) == 1
-        let certificate: CertificateFacts
+        let certificate: Connection.Certificate
         if isResumed, let known {
             certificate = known
         } else {
             certificate = try Self.certificate(of: ssl, library, host: host)
         }
         let cipher = functions.SSL_CIPHER_get_name(functions.SSL_get_current_cipher(ssl))
-        var facts = TLSFacts(
+        var facts = Connection.TLS(
             version: functions.SSL_get_version(ssl).map { String(cString: $0) } ?? "",
             cipher: cipher.map { String(cString: $0) } ?? "",
             serverName: serverName,
@@ -189,7 +189,7 @@ final class TLSSession {
 
     private static func certificate(
         of ssl: OpaquePointer, _ library: TLSLibrary, host: String
-    ) throws(FetchError) -> CertificateFacts {
+    ) throws(FetchError) -> Connection.Certificate {
         guard let certificate = library.functions.SSL_get1_peer_certificate(ssl) else {
             throw FetchError(.tls, .tls, "the server sent no certificate")
         }

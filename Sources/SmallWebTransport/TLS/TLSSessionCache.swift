@@ -23,7 +23,7 @@ package final class TLSSessionCache: @unchecked Sendable {
         /// The entry owns one reference.
         let session: OpaquePointer
         /// Read from the certificate that the session began with; `nil` when not read yet.
-        let certificate: CertificateFacts?
+        let certificate: Connection.Certificate?
         let hasShownIdentity: Bool
     }
 

@@ -5,7 +5,7 @@ import SmallWeb
 let arguments = CommandLine.arguments.dropFirst()
 let url = arguments.first ?? "gemini://geminiprotocol.net/"
 
-let web = try SmallWeb()
+let web = try Client()
 do {
     let page = try await web.fetch(url)
     print("\(page.status, default: "no status"), \(page.mediaType, default: "no type")")

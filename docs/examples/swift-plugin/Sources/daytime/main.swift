@@ -2,7 +2,7 @@
 // Fetches all URLs of the command line, 64 at a time, with a protocol of its own among the others.
 import SmallWeb
 
-let web = try SmallWeb(plugins: .builtIn.adding(DaytimePlugin()))
+let web = try Client(plugins: .builtIn.adding(DaytimePlugin()))
 let urls = Array(CommandLine.arguments.dropFirst())
 
 for try await result in web.run(urls, parallel: 64, options: RunOptions(retries: 2)) {

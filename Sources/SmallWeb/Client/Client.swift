@@ -11,8 +11,8 @@ public import SmallWebTransport
 /// and at the same time; cancelling the task ends the fetch and closes its connection.
 ///
 /// A value has a thread of its own, which ends with its last copy and the last fetch.
-public struct SmallWeb: Sendable {
-    /// What applies to all fetches of one ``SmallWeb``.
+public struct Client: Sendable {
+    /// What applies to all fetches of one ``Client``.
     public struct Options: Sendable {
         /// Where servers' keys are kept, and how they are judged; `nil` for the user's own
         /// store, which the command line shares, and trust on first use, or authorities where a
