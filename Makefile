@@ -20,6 +20,8 @@ DESTDIR ?=
 SECONDS ?=
 # What bench measures: files of Tests/Benchmark/cases; all of them by default.
 CASES ?=
+# Which fuzzers fuzz runs, safe or fast; both by default.
+FUZZERS ?=
 # How long fuzz-night takes, and how many fuzzers run at a time.
 HOURS ?= 8
 JOBS ?= 2
@@ -159,7 +161,7 @@ bench: test-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
 
 fuzz: deps
-	Tests/Fuzz/run.py fuzz --seconds $(or $(SECONDS),120) --jobs $(JOBS)
+	Tests/Fuzz/run.py fuzz --seconds $(or $(SECONDS),120) --jobs $(JOBS) $(addprefix --build ,$(FUZZERS))
 
 fuzz-night: deps
 	Tests/Fuzz/run.py night --hours $(HOURS) --jobs $(JOBS)

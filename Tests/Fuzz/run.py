@@ -4,7 +4,7 @@
 
     Tests/Fuzz/run.py fuzz --seconds 120 [TARGET...]   all targets for as long in all
     Tests/Fuzz/run.py night --hours 8 [TARGET...]      the optimised ones in turns; finds are kept
-    Tests/Fuzz/run.py merge [TARGET...]                the corpus anew: what is found, minimised
+    Tests/Fuzz/run.py merge [TARGET...]                the corpus again: what is found, minimised
     Tests/Fuzz/run.py coverage [TARGET...]             lines of each parser that the corpus reaches
 
 Everything is made in .build/fuzz (--work DIR for another place). A crash, a leak or a broken promise
@@ -184,7 +184,8 @@ def all_targets(work):
 
 def fuzz(work, options):
     """With the same inputs each time, as far as the seconds go: a test is not to fail by chance."""
-    results = [Result(target, build) for build in BUILDS for target in options.targets]
+    results = [Result(target, build) for build in options.build or BUILDS
+               for target in options.targets]
     share = options.seconds * options.jobs / len(results)
     in_parallel(options.jobs, results,
                 lambda result: turn(work, work.program(result.build), result, share,
@@ -307,12 +308,14 @@ def main():
     parser.add_argument('--seconds', type=float, default=120)
     parser.add_argument('--hours', type=float, default=8)
     parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('--build', action='append', choices=list(BUILDS),
+                        help='fuzz: with this build alone')
     parser.add_argument('--work', default=os.path.join(ROOT, '.build/fuzz'))
     parser.add_argument('--no-build', action='store_true', help='what is built already')
     parser.add_argument('--keep-corpus', action='store_true', help='night: do not merge')
     options = parser.parse_intermixed_args()
     work = Work(options.work)
-    builds = {'fuzz': ['fast', 'safe'], 'coverage': ['fast', 'safe']}.get(options.mode, ['fast'])
+    builds = {'fuzz': options.build or list(BUILDS), 'coverage': ['fast', 'safe']}.get(options.mode, ['fast'])
     for build in builds if not options.no_build else []:
         work.build(build)
     options.targets = options.targets or all_targets(work)
