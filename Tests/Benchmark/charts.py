@@ -154,7 +154,7 @@ def files(data):
                          "brackets as a multiple of smallweb's.")
         footer += wrapped(against + ". " + circumstances(data, used))
         add("overview", "smallweb beside others, servers on the same machine", groups, footer)
-        listing.append(picture("overview", "smallweb beside curl, git and the least in C"))
+        listing.append(picture("overview", "smallweb compared with curl, git and the least in C"))
     for name, case in sorted(cases.items()):
         groups = [(result["title"], rows(result, {})) for result in case["results"]]
         add(name, "make bench: " + name, groups, wrapped(circumstances(data, [case])))

@@ -175,9 +175,9 @@ def table(results):
     return 1 if findings else 0
 
 
-def all_targets(work):
+def all_targets(work, build):
     """As the program lists them when it is asked for none."""
-    text = subprocess.run([work.program('fast')], env=environment(''), text=True,
+    text = subprocess.run([work.program(build)], env=environment(''), text=True,
                           capture_output=True, errors='replace').stderr
     return re.findall(r'"([a-z0-9-]+)"', text.split('is one of')[1].splitlines()[0])
 
@@ -318,7 +318,7 @@ def main():
     builds = {'fuzz': options.build or list(BUILDS), 'coverage': ['fast', 'safe']}.get(options.mode, ['fast'])
     for build in builds if not options.no_build else []:
         work.build(build)
-    options.targets = options.targets or all_targets(work)
+    options.targets = options.targets or all_targets(work, builds[0])
     modes = {'fuzz': fuzz, 'night': night, 'merge': merge, 'coverage': coverage}
     sys.exit(modes[options.mode](work, options))
 
