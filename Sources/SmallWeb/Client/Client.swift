@@ -73,13 +73,18 @@ public struct Client: Sendable {
     public func request(
         _ url: String, input: String? = nil, limits: Limits = .page
     ) throws(FetchError) -> Request {
-        var request = try fetcher.request(url)
-        request.limits = limits
-        guard let input else { return request }
-        guard request.scheme.input != nil else {
-            throw FetchError(.usage, .input, "the scheme \(request.scheme.name) takes no input")
+        try request(RunRequest(url, input: input, limits: limits))
+    }
+
+    func request(_ asked: RunRequest) throws(FetchError) -> Request {
+        var request = try fetcher.request(asked.url)
+        guard asked.input == nil || request.scheme.input != nil else {
+            throw usageError("the scheme \(request.scheme.name) takes no input")
         }
-        request.input = Array(input.utf8)
+        request.input = asked.input
+        request.upload = asked.upload
+        request.options = asked.options
+        request.limits = asked.limits
         return request
     }
 
@@ -135,9 +140,7 @@ public struct Client: Sendable {
         let ending = try await fetcher.run(request) { event throws(FetchError) in
             collected.withLock { $0.take(event) }
         }
-        guard ending.outcome != .truncated else {
-            throw FetchError(.truncated, .body, ending.message ?? "the reply was cut off")
-        }
+        try Page.check(ending)
         return Page(ending, collected.withLock { $0 }, plugins)
     }
 }

@@ -20,8 +20,14 @@ public struct RunOptions: Sendable {
     public var pauseMax: Duration = .seconds(600)
     /// Whether results come in the order of the URLs, or as they are there.
     public var keepsOrder: Bool
+    /// From the start of the run to the last start of a fetch; `nil` for no end. What is left then
+    /// ends as `interrupted`.
+    public var deadline: Duration?
+    /// Threads that fetch, 1 or more: a host always has the same one.
+    public var loops = 1
 
-    /// The defaults are those of the command line; ``pauseMax`` is set afterwards.
+    /// The defaults are those of the command line; ``pauseMax``, ``deadline`` and ``loops``
+    /// are set afterwards.
     public init(
         perHost: Int = 2, startInterval: Duration = .zero, hostInterval: Duration = .zero,
         retries: Int = 0, retryDelay: Duration? = nil, retryTotal: Duration? = nil,
@@ -37,16 +43,38 @@ public struct RunOptions: Sendable {
     }
 }
 
-/// What came of one of many URLs.
+extension RunOptions {
+    fileprivate func policy(_ parallel: Int) -> RunPolicy {
+        var policy = RunPolicy()
+        policy.jobs = max(1, parallel)
+        policy.jobsPerHost = max(1, perHost)
+        policy.loops = max(1, loops)
+        policy.startSeconds = startInterval.inSeconds
+        policy.hostSeconds = hostInterval.inSeconds
+        policy.pauseSecondsMax = pauseMax.inSeconds
+        policy.retry.retries = retries
+        policy.retry.delaySeconds = retryDelay?.inSeconds
+        policy.retry.totalSeconds = retryTotal?.inSeconds
+        policy.deadlineSeconds = deadline?.inSeconds
+        policy.keepsOrder = keepsOrder
+        policy.heldMax = 4 * policy.jobs
+        return policy
+    }
+}
+
+/// What came of one of many requests.
 public struct FetchResult: Sendable {
-    /// Its place among the URLs, from 0.
+    /// Its place among the requests, from 0.
     public let index: Int
     /// As it was given.
-    public let url: String
-    /// Attempts that were made; 0 for a URL that could not be tried.
+    public let request: RunRequest
+    /// Attempts that were made; 0 for a request that could not be tried.
     public let attempts: Int
     /// The page, also when it is a refusal, or why there is none.
     public let result: Result<Page, FetchError>
+
+    /// As it was given.
+    public var url: String { request.url }
 
     /// The page.
     ///
@@ -69,31 +97,62 @@ extension Client {
         _ urls: some Sequence<String> & Sendable, parallel: Int = 1,
         options: RunOptions = RunOptions(), limits: Limits = .page
     ) -> FetchResults {
-        FetchResults(web: self, parallel: parallel, options: options, limits: limits) {
-            var iterator = urls.makeIterator()
-            return { iterator.next() }
+        run(urls.lazy.map { RunRequest($0, limits: limits) }, parallel: parallel, options: options)
+    }
+
+    /// Fetches many requests at the same time, each with input, options and limits of its own.
+    ///
+    /// As ``run(_:parallel:options:limits:)``.
+    public func run(
+        _ requests: some Sequence<RunRequest> & Sendable, parallel: Int = 1,
+        options: RunOptions = RunOptions()
+    ) -> FetchResults {
+        results(parallel, options) { jobs in
+            var iterator = requests.makeIterator()
+            return ListSource(jobs) { iterator.next() }
         }
     }
 
     /// Fetches URLs that come one after the other, as the lines of a file do.
     ///
-    /// As ``run(_:parallel:options:limits:)``; when `urls` fails, so does the
-    /// sequence, after the results of those that came before.
+    /// As ``run(_:parallel:options:limits:)``; when `urls` fails, so does the sequence, after the
+    /// results of those that came before.
     public func run<URLs: AsyncSequence & Sendable>(
         _ urls: URLs, parallel: Int = 1, options: RunOptions = RunOptions(),
         limits: Limits = .page
     ) -> FetchResults where URLs.Element == String {
-        FetchResults(web: self, parallel: parallel, options: options, limits: limits) {
+        results(parallel, options) { jobs in
             var iterator = urls.makeAsyncIterator()
-            return { () async throws(FetchError) in
+            return ReaderSource(jobs) { () async throws(FetchError) in
                 do {
                     return try await iterator.next(isolation: nil)
+                        .map { RunRequest($0, limits: limits) }
                 } catch {
                     throw (error as? FetchError)
                         ?? FetchError(.read, .input, "the list of URLs failed: \(error)")
                 }
             }
         }
+    }
+
+    /// Fetches what is pushed into `queue`, before the run and while it goes on.
+    ///
+    /// As ``run(_:parallel:options:limits:)``. The run ends when its consumer asks for a result
+    /// after everything that was pushed has become one; a queue that is held open ends with
+    /// ``RunQueue/end()``.
+    ///
+    /// - Parameter queue: For this run alone.
+    public func run(
+        _ queue: RunQueue, parallel: Int = 1, options: RunOptions = RunOptions()
+    ) -> FetchResults {
+        results(parallel, options) { QueueSource(queue, $0) }
+    }
+
+    private func results(
+        _ parallel: Int, _ options: RunOptions,
+        _ source: @escaping @Sendable (PageJobs) -> any Source
+    ) -> FetchResults {
+        FetchResults(web: self, policy: options.policy(parallel), source: source)
     }
 }
 
@@ -103,28 +162,23 @@ public struct FetchResults: AsyncSequence, Sendable {
     public typealias Failure = FetchError
 
     let web: Client
-    let parallel: Int
-    let options: RunOptions
-    let limits: Limits
-    let open: @Sendable () -> URLReader.Next
-
-    init(
-        web: Client, parallel: Int, options: RunOptions, limits: Limits,
-        open: @escaping @Sendable () -> URLReader.Next
-    ) {
-        self.web = web
-        self.parallel = parallel
-        self.options = options
-        self.limits = limits
-        self.open = open
-    }
+    let policy: RunPolicy
+    let source: @Sendable (PageJobs) -> any Source
 
     /// Begins another run, which starts with its first `next()`.
     public func makeAsyncIterator() -> Iterator {
-        let run = self
+        let (web, policy, source) = (web, policy, source)
         return Iterator(
             Producer { handoff async throws(FetchError) in
-                try await Batch(run, handoff).run()
+                let loop = web.fetcher.loop
+                try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
+                    // See ``Fetcher/run(_:emit:)``.
+                    precondition(loop.isCurrent)
+                    let engine = Engine(source(PageJobs(web, handoff)), policy, web.fetcher)
+                    await engine.run()
+                    if Task.isCancelled { throw .cancelled }
+                    if let failure = engine.failure { throw failure }
+                }
             })
     }
 

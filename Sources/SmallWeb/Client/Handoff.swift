@@ -44,12 +44,15 @@ final class Producer<Element: Sendable>: Sendable {
 /// Passes elements from one task to another, one at a time.
 final class Handoff<Element: Sendable>: Sendable {
     private typealias Taken = Result<Element?, FetchError>
+    private typealias Watcher = CheckedContinuation<Void, Never>
 
     private struct State {
         var element: Element?
         var end: Taken?
         var taker: CheckedContinuation<Taken, Never>?
         var putter: CheckedContinuation<Bool, Never>?
+        /// Of ``untilWanted()``.
+        var watcher: Watcher?
         var isCancelled = false
     }
 
@@ -98,19 +101,41 @@ final class Handoff<Element: Sendable>: Sendable {
 
     func take() async -> Result<Element?, FetchError> {
         await withCheckedContinuation { (continuation: CheckedContinuation<Taken, Never>) in
-            let (result, putter) = state.withLock {
-                state -> (Taken?, CheckedContinuation<Bool, Never>?) in
+            let (result, putter, watcher) = state.withLock {
+                state -> (Taken?, CheckedContinuation<Bool, Never>?, Watcher?) in
                 if let element = state.element {
                     state.element = nil
                     defer { state.putter = nil }
-                    return (.success(element), state.putter)
+                    return (.success(element), state.putter, nil)
                 }
-                if let end = state.end { return (end, nil) }
+                if let end = state.end { return (end, nil, nil) }
                 state.taker = continuation
-                return (nil, nil)
+                defer { state.watcher = nil }
+                return (nil, nil, state.watcher)
             }
             putter?.resume(returning: true)
+            watcher?.resume()
             if let result { continuation.resume(returning: result) }
+        }
+    }
+
+    /// Returns when the taker waits and there is nothing for it, or the task is cancelled.
+    func untilWanted() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: Watcher) in
+                let isWanted = state.withLock { state in
+                    if state.taker != nil || state.isCancelled || Task.isCancelled { return true }
+                    state.watcher = continuation
+                    return false
+                }
+                if isWanted { continuation.resume() }
+            }
+        } onCancel: {
+            let watcher = state.withLock { state in
+                defer { state.watcher = nil }
+                return state.watcher
+            }
+            watcher?.resume()
         }
     }
 }

@@ -56,6 +56,12 @@ public struct Page: Sendable {
         return links.filter { $0.isLink && $0.kind != .reference && $0.uri != nil }
     }
 
+    /// - Throws: `truncated`: half of a page is none.
+    static func check(_ ending: Ending) throws(FetchError) {
+        guard ending.outcome == .truncated else { return }
+        throw FetchError(.truncated, .body, ending.message ?? "the reply was cut off")
+    }
+
     /// What has come so far.
     struct Parts: Sendable {
         var body: [UInt8] = []

@@ -93,9 +93,9 @@ struct ExplainCommand: Sendable {
     private func explain(
         _ order: Order, _ context: RunContext
     ) async throws(FetchError) -> (Explanation, FetchError?) {
-        let one = OneURL(order, context)
-        let (settings, fetcher) = (one.settings, one.fetcher)
-        let request = try request(of: one)
+        var plan = RequestPlan(order, context)
+        let (settings, fetcher) = (plan.settings, plan.fetcher)
+        let request = try Self.request(of: &plan, context)
         let rehearsal = try await fetcher.rehearse(request)
         guard let entry = fetcher.registry[request.scheme.name] else {
             preconditionFailure("a request is made from a registry entry")
@@ -108,7 +108,7 @@ struct ExplainCommand: Sendable {
         explanation.requestBytes = rehearsal.requestBytes
         explanation.endpoint = rehearsal.endpoint
         explanation.redirects = fetcher.options.redirects
-        explanation.output = Self.output(one.destination, rehearsal.head, request.uri, settings)
+        explanation.output = Self.output(plan.destination, rehearsal.head, request.uri, settings)
         guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }
         if request.scheme.dialsForItself {
             explanation.note(settings.connection.http)
@@ -129,14 +129,17 @@ struct ExplainCommand: Sendable {
     }
 
     /// With the upload of `put`, for a scheme that has no other use.
-    private func request(of one: OneURL) throws(FetchError) -> Request {
-        guard let scheme = one.request?.scheme else { return try one.makeRequest() }
-        guard scheme.uploads?.isOnlyUse ?? false else { return try one.makeRequest() }
-        let settings = one.settings.fetch
-        var request = try one.makeRequest(sendsInput: false)
+    private static func request(
+        of plan: inout RequestPlan, _ context: RunContext
+    ) throws(FetchError) -> Request {
+        guard let scheme = plan.request?.scheme, scheme.uploads?.isOnlyUse ?? false else {
+            return try plan.makeRequest()
+        }
+        let settings = plan.settings.fetch
+        var request = try plan.makeRequest(sendsInput: false)
         request.upload = try PutCommand.upload(
             bytes: settings.input?.read() ?? [], to: scheme, isRehearsal: true)
-        let asker = Asker(isAllowed: false, settings: one.context.settings.messages)
+        let asker = Asker(isAllowed: false, settings: context.settings.messages)
         try settings.readSecrets(asker, into: &request.options)
         return request
     }

@@ -21,7 +21,8 @@ struct GetCommand: Sendable {
             settings.records.fields?.formUnion(["outcome", "time", "url"])
         }
         // A prompt would not say which URL it is for.
-        if settings.records.areWanted || settings.run.jobs > 1 || Self.hasList(self.operands) {
+        if settings.records.areWanted || settings.run.policy.jobs > 1 || Self.hasList(self.operands)
+        {
             settings.fetch.promptsAllowed = false
         }
         self.settings = settings
@@ -141,19 +142,19 @@ struct GetCommand: Sendable {
         var status: Int32 = 0
         do throws(FetchError) {
             var settings = settings
-            if settings.run.jobs > 1 { settings.run.jobs = min(settings.run.jobs, Self.jobsMax()) }
+            let jobs = settings.run.policy.jobs
+            if jobs > 1 { settings.run.policy.jobs = min(jobs, Self.jobsMax()) }
             let headers = try settings.output.headerFile.map { name throws(FetchError) in
                 try HeaderFile(name, Patience(seconds: settings.fetch.totalSeconds))
             }
             let context = RunContext(
                 settings, fetcher, headers: headers,
                 ledger: try settings.run.ledger.map { path throws(FetchError) in try Ledger(path) },
-                loops: operands.count > 1 || Self.hasList(operands)
-                    ? RunContext.loops(settings.run) : 1)
+                isBulk: operands.count > 1 || Self.hasList(operands))
             let own = try settings.run.shard.map { shard throws(FetchError) in
                 OwnShard(shard, try Places(fetcher.registry))
             }
-            status = try await Run(OrderSource(operands, own), context).run()
+            status = try await context.run(OrderSource(operands, own))
             try headers?.commit()
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }

@@ -44,7 +44,7 @@ extension Command {
         }
         // An answer to a prompt, or another attempt, would need the body once more.
         settings.fetch.promptsAllowed = false
-        settings.run.retry.retries = 0
+        settings.run.policy.retry.retries = 0
         return try GetCommand(settings, [url]).run()
     }.featuring(["mime", "token-file", "delete", "identity"]).using { $0.uploads != nil }
 }

@@ -76,20 +76,22 @@ extension Option {
             manual: "Fetches several URLs at a time, eight unless --jobs says otherwise. Standard "
                 + "output gets the bodies whole and in the order of the URLs, as without it.",
             example: "smallweb get -Z gemini://example.org/a gopher://example.net/0/b",
-            .flag { settings, isOn in settings.run.jobs = isOn ? max(settings.run.jobs, 8) : 1 }),
+            .flag { settings, isOn in
+                settings.run.policy.jobs = isOn ? max(settings.run.policy.jobs, 8) : 1
+            }),
         Option(
             "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
             manual: "How many URLs are fetched at a time.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
             .value("N") { settings, value throws(FetchError) in
-                settings.run.jobs = max(1, try OptionValue.count(value, "--jobs"))
+                settings.run.policy.jobs = max(1, try OptionValue.count(value, "--jobs"))
             }),
         Option(
             "per-host", .bulk, "with -j, at most N of them from one host (2)",
             manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
             .value("N") { settings, value throws(FetchError) in
-                settings.run.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
+                settings.run.policy.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
             }),
         Option(
             "loops", .bulk, "with -j, fetch in N threads (one per core)",
@@ -101,21 +103,21 @@ extension Option {
                 + "number.",
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
             .value("N") { settings, value throws(FetchError) in
-                settings.run.loops = max(1, try OptionValue.count(value, "--loops"))
+                settings.run.policy.loops = max(1, try OptionValue.count(value, "--loops"))
             }),
         Option(
             "rate", .bulk, "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
             example: "smallweb get --rate 30/m - < urls.txt",
             .value("N") { settings, value throws(FetchError) in
-                settings.run.startSeconds = try OptionValue.interval(value, "--rate")
+                settings.run.policy.startSeconds = try OptionValue.interval(value, "--rate")
             }),
         Option(
             "per-host-delay", .bulk, "seconds between two requests to one host",
             manual: "The least time between the starts of two requests to one host.",
             example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.run.hostSeconds = try OptionValue.seconds(value, "--per-host-delay")
+                settings.run.policy.hostSeconds = try OptionValue.seconds(value, "--per-host-delay")
             }),
         Option(
             "retry", .bulk, "try up to N times more when that may help (0)",
@@ -124,14 +126,15 @@ extension Option {
                 + "long. A server that names the wait is obeyed, for all requests to its host.",
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
             .value("N") { settings, value throws(FetchError) in
-                settings.run.retry.retries = try OptionValue.count(value, "--retry")
+                settings.run.policy.retry.retries = try OptionValue.count(value, "--retry")
             }),
         Option(
             "retry-delay", .bulk, "wait so many seconds before each retry",
             manual: "The wait before each retry, instead of one that grows.",
             example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
-                settings.run.retry.delaySeconds = try OptionValue.seconds(value, "--retry-delay")
+                settings.run.policy.retry.delaySeconds = try OptionValue.seconds(
+                    value, "--retry-delay")
             }),
         Option(
             "retry-max-time", .bulk, "no retry later than so many seconds",
@@ -141,14 +144,14 @@ extension Option {
             example: "smallweb get --retry 9 --retry-max-time 60 gemini://geminiprotocol.net/",
             .value("SEC") { settings, value throws(FetchError) in
                 let seconds = try OptionValue.seconds(value, "--retry-max-time")
-                settings.run.retry.totalSeconds = seconds > 0 ? seconds : nil
+                settings.run.policy.retry.totalSeconds = seconds > 0 ? seconds : nil
             }),
         Option(
             "fail-early", .bulk, "stop after the first URL that fails",
             manual: "Stops after the first URL that fails, retries included. Those under way are "
                 + "given up.",
             example: "smallweb get --fail-early gemini://example.org/a gemini://example.org/b",
-            .flag { settings, isOn in settings.run.failsEarly = isOn }),
+            .flag { settings, isOn in settings.run.policy.failsEarly = isOn }),
         Option(
             "ledger", .bulk, "note results in FILE, and skip what is done",
             manual: "Adds the record of each URL to FILE when it is done. URLs whose last record "
@@ -186,7 +189,7 @@ extension Option {
                 + "does not count it as done. The exit status is 130, or 0 with --exit-status run.",
             example: "smallweb get --json --deadline 15m --exit-status run - < urls.txt",
             .value("TIME") { settings, value throws(FetchError) in
-                settings.run.deadlineSeconds = try OptionValue.duration(value, "--deadline")
+                settings.run.policy.deadlineSeconds = try OptionValue.duration(value, "--deadline")
             }),
         Option(
             "exit-status", .bulk, "what it says: first (failure), or run",

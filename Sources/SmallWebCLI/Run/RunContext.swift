@@ -7,7 +7,7 @@ internal import SmallWebTransport
 
 /// What the URLs of a run share.
 //
-// @unchecked: `headers`, `ledger` and the threads are used on the event loop of the run alone, all
+// @unchecked: `headers`, `ledger` and `isClosed` are used on the event loop of the run alone, all
 // else does not change.
 final class RunContext: @unchecked Sendable {
     let settings: Settings
@@ -15,9 +15,7 @@ final class RunContext: @unchecked Sendable {
     let messages: Messages
     let headers: HeaderFile?
     let ledger: Ledger?
-    /// Whether standard output must have the order of the input.
-    let keepsOrder: Bool
-    /// Whether what belongs there waits for its turn.
+    /// Whether what belongs on standard output waits for its turn.
     let holdsOutput: Bool
     /// For URLs of which nothing in particular is said.
     let common: URLSettings
@@ -25,18 +23,15 @@ final class RunContext: @unchecked Sendable {
     let progress: MessageSettings.Progress
     /// Where several URLs at a time share one line.
     let meter: RunMeter?
-    /// Those that fetch, each with the fetcher of URLs of which nothing in particular is said.
-    private var threads: [(loop: LoopThread, fetcher: Fetcher)] = []
-    /// How many are still to be made, when they are needed first.
-    private var missingThreads: Int
-    /// Where the run's own loop fetches, among others: a run over one host needs no thread.
-    private var home: String?
-    private let hasHome: Bool
+    /// How the engine goes about it.
+    let policy: RunPolicy
+    /// Whether standard output has got all that it shall get.
+    var isClosed = false
 
-    /// - Parameter loops: The most that fetch at the same time.
+    /// - Parameter isBulk: Whether there may be more than one URL.
     init(
         _ settings: Settings, _ fetcher: Fetcher, headers: HeaderFile? = nil,
-        ledger: Ledger? = nil, loops: Int = 1
+        ledger: Ledger? = nil, isBulk: Bool = false
     ) {
         self.settings = settings
         self.fetcher = fetcher
@@ -46,29 +41,33 @@ final class RunContext: @unchecked Sendable {
         common = URLSettings(settings)
         progress = messages.progress(writesRecords: settings.records.areWanted)
         let (output, records) = (settings.output, settings.records)
+        var policy = settings.run.policy
         let savesAll =
             output.usesRemoteName || records.bodyForm == .file || records.bodyForm == .none
         let writesBodies =
             !savesAll || output.showsHeader || output.files.contains("-")
             || output.writeOut != nil
             || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
-        keepsOrder = records.areWanted ? records.keepsInputOrder : writesBodies
+        // Whether standard output must have the order of the input.
+        policy.keepsOrder = records.areWanted ? records.keepsInputOrder : writesBodies
         let showsBodies = Environment.isTerminal(1) && (records.areWanted || writesBodies)
         meter =
-            progress == .bar && settings.run.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
+            progress == .bar && policy.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
         // A second attempt must find nothing of the first one there.
         holdsOutput =
-            keepsOrder
-            && (records.areWanted || settings.run.jobs > 1 || settings.run.retry.retries > 0
+            policy.keepsOrder
+            && (records.areWanted || policy.jobs > 1 || policy.retry.retries > 0
                 || output.isReading)
+        // Without a place to hold output, one URL after the other has standard output.
+        policy.heldMax = holdsOutput ? max(4 * policy.jobs, 64) : 1
         // What an attempt writes to standard output or into one file for all, it writes here.
         let writesMeanwhile =
             headers != nil
             || !holdsOutput && records.areWanted
                 && (records.includesEvents || records.streamsBodies)
-        if settings.run.jobs > 1 { Self.keepFreedMemory() }
-        missingThreads = loops == 1 || writesMeanwhile ? 0 : loops
-        hasHome = settings.run.loops == nil
+        if !isBulk || writesMeanwhile { policy.loops = 1 }
+        self.policy = policy
+        if policy.jobs > 1 { Self.keepFreedMemory() }
     }
 
     /// What one page has freed, the next one takes: to give it back to the system and get it again
@@ -80,42 +79,46 @@ final class RunContext: @unchecked Sendable {
         mallopt(M_MMAP_THRESHOLD, bytes)
     }
 
-    /// Those of a run with so many URLs at a time.
-    static func loops(_ settings: RunSettings) -> Int {
-        settings.jobs > 1 ? min(settings.jobs, settings.loops ?? processorCount()) : 1
-    }
-
-    /// `fetcher`, on the loop that has this place.
-    func spread(_ fetcher: Fetcher, _ place: String) -> Fetcher {
-        if hasHome {
-            home = home ?? place
-            if place == home { return fetcher }
+    /// Fetches what `orders` has.
+    ///
+    /// - Returns: The exit status: the first failing URL's, in the order given.
+    /// - Throws: `write` when standard output or the ledger fails; `interrupted`.
+    func run(_ orders: OrderSource) async throws(FetchError) -> Int32 {
+        // Where others fetch.
+        if policy.jobs > 1 && policy.loops != 1 { Prompt.ask(on: loop) }
+        let engine = Engine(JobSource(orders, self), policy, fetcher) {
+            swposix_pending_signal() != 0
         }
-        if missingThreads > 0 { startThreads() }
-        guard !threads.isEmpty else { return fetcher }
-        // FNV-1a: any would do that spreads names that differ in one byte.
-        let hash = place.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+        meter?.start(on: loop) { engine.progress }
+        await engine.run()
+        meter?.stop()
+        let tally = engine.tally
+        if tally.postponed > 0 {
+            messages.warning(
+                "\(tally.postponed) URL\(tally.postponed == 1 ? "" : "s") not fetched: "
+                    + "the run's deadline passed")
         }
-        let there = threads[Int((hash >> 32) % UInt64(threads.count))]
-        return fetcher === self.fetcher ? there.fetcher : fetcher.moved(to: there.loop.loop)
-    }
-
-    /// With fewer than were wanted the run takes longer, and with none this loop fetches.
-    private func startThreads() {
-        while missingThreads > 0, let thread = try? LoopThread() {
-            threads.append((thread, fetcher.moved(to: thread.loop)))
-            missingThreads -= 1
+        let signal = swposix_pending_signal()
+        // What --fail-early leaves undone has no records.
+        let status =
+            signal != 0
+            ? 128 + signal
+            : engine.failure?.outcome.exitStatus
+                ?? tally.exitStatus(engine.isStopping ? .first : settings.run.status)
+        var failure = engine.failure
+        if settings.records.areWanted
+            && (settings.records.wantsSummary || tally.requests + tally.skipped > 1)
+        {
+            do throws(FetchError) {
+                try StandardStream.output.write(
+                    JSONWriter.line { $0.members(of: tally, exit: status) }[...], isWhole: true)
+            } catch {
+                failure = failure ?? error
+            }
         }
-        missingThreads = 0
-        if !threads.isEmpty { Prompt.ask(on: loop) }
+        if let failure { throw failure }
+        return status
     }
-
-    /// Makes what blocks a loop return, to see that it shall stop.
-    func interrupt() { for thread in threads { thread.loop.interrupt() } }
-
-    /// No URL is under way any more.
-    func end() { for thread in threads { thread.loop.end() } }
 
     /// What holds for one URL, and the fetcher that keeps it.
     ///
@@ -148,6 +151,58 @@ final class RunContext: @unchecked Sendable {
             }
         }
         return (URLSettings(settings), try settings.fetcher(loop, afterRedirect: rules))
+    }
+}
+
+/// Makes jobs of the orders of a run.
+private final class JobSource: Source {
+    private let orders: OrderSource
+    private let context: RunContext
+
+    init(_ orders: OrderSource, _ context: RunContext) {
+        (self.orders, self.context) = (orders, context)
+    }
+
+    func take(isLast: Bool) -> Taken {
+        switch orders.take() {
+        case .order(let order): return taken(order)
+        case .foreign: return .foreign
+        case .nothing(let descriptor):
+            let loop = context.loop
+            return .later { await loop.untilReadable(descriptor, by: .never) }
+        case .end: return .end(nil)
+        }
+    }
+
+    private func taken(_ order: Order) -> Taken {
+        let plan = RequestPlan(order, context)
+        return isDone(plan) ? .done : .job(job(plan))
+    }
+
+    private func job(_ plan: RequestPlan) -> Job {
+        Job(
+            n: plan.order.subject.n, place: plan.place, problem: plan.problem,
+            isUnreadList: plan.order.isUnreadList, plan.fetcher, URLOutput(plan, context))
+    }
+
+    /// As the ledger says.
+    private func isDone(_ plan: RequestPlan) -> Bool {
+        guard let ledger = context.ledger,
+            let url = plan.request?.uri.display ?? plan.order.url.map(URI.display)
+        else { return false }
+        let last = ledger.outcome(url)
+        if let wanted = context.settings.run.ledgerOutcomes {
+            return !(last.map(wanted.contains) ?? false)
+        }
+        return last == .ok
+    }
+
+    func rest() -> [Job] {
+        orders.rest().map { order in
+            var order = order
+            order.problem = .cancelled
+            return job(RequestPlan(order, context))
+        }
     }
 }
 

@@ -127,7 +127,7 @@ struct FetchSettings: Sendable {
     }
 }
 
-/// How many URLs are fetched together: when each starts, and what follows a failure.
+/// Which URLs of a run are fetched, and how.
 struct RunSettings: Sendable {
     /// Lists, as operands.
     var lists: [String] = []
@@ -135,22 +135,10 @@ struct RunSettings: Sendable {
     var shard: Shard?
     /// For `shard`: whether lines get their `host:port`.
     var showsAuthority = false
-    /// URLs at the same time, and of them at the same host.
-    var jobs = 1
-    var jobsPerHost = 2
-    /// Event loops that fetch; `nil` for as many as there are processors.
-    var loops: Int?
-    /// Least seconds between the starts of two requests: of all, and of those to one host.
-    var startSeconds = 0.0
-    var hostSeconds = 0.0
-    var failsEarly = false
-    /// From the start to the last start of a request; `nil` for no end.
-    var deadlineSeconds: Double?
+    var policy = RunPolicy()
 
     /// What the exit status says.
     var status = Tally.Status.first
-
-    var retry = RetryPolicy()
 
     var ledger: String?
     /// The outcomes that are fetched again; `nil` for all but `ok`.

@@ -10,6 +10,8 @@ extension FetchError.Remedy {
         case .raise(.threads): "use fewer --jobs, or allow more processes with 'ulimit -u'"
         case .raise(.bodyBytes): "allow more with --max-filesize"
         case .raise(.redirects): "allow more with --max-redirs"
+        case .raise(.pause):
+            "fetch it again later, or allow longer waits with --retry-max-time"
         case .raise: "allow more time with \(timeOption ?? "")"
         case .useKnownScheme: "'smallweb schemes' lists those that work"
         case .allowScheme: "allow it with --proto"

@@ -6,7 +6,7 @@ extension FetchError {
     public enum Remedy: Sendable, Hashable {
         /// What a fetch may use.
         public enum Limit: Sendable, Hashable {
-            case connectTime, silence, totalTime, bodyBytes, redirects, openFiles, threads
+            case connectTime, silence, totalTime, bodyBytes, redirects, openFiles, threads, pause
         }
 
         /// A higher limit than the one that ended the fetch.

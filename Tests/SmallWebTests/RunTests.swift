@@ -6,7 +6,7 @@ import Testing
 
 /// Many URLs through the front door.
 @Suite(.timeLimit(.minutes(5)))
-struct BatchTests {
+struct RunTests {
     private let bench: Bench
     private let web: Client
 
@@ -109,7 +109,8 @@ struct BatchTests {
         }
         #expect(error.outcome == .temporaryFailure)
         #expect(
-            error.description == "\(server.url("/b")): the host asked for a pause of 7200 seconds")
+            error.description
+                == "\(server.url("/b")): the host asked to be left alone for 7200 seconds")
     }
 
     @Test func startsKeepTheirDistance() async throws {

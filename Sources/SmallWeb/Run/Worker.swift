@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
+internal import SmallWebCore
 internal import SmallWebTransport
 
 /// A task that makes attempts, one after the other. What the calls of an attempt need is the
@@ -7,7 +7,7 @@ internal import SmallWebTransport
 //
 // @unchecked: `rest` is used on the worker's loop alone.
 final class Worker: @unchecked Sendable {
-    typealias Entry = StartQueue<OneURL>.Entry
+    typealias Entry = StartQueue<Job>.Entry
 
     let loop: EventLoop
     private let reports: Reports
@@ -55,8 +55,10 @@ final class Worker: @unchecked Sendable {
 final class Reports: @unchecked Sendable {
     enum Report: Sendable {
         case attempted(Worker, Worker.Entry, Attempt)
-        /// There may be more to read.
+        /// There may be more to take.
         case readable
+        /// The source needs no more.
+        case idle
         /// Another URL may start now.
         case due
     }

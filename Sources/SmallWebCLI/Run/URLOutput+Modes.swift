@@ -2,9 +2,11 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-extension OneURL {
+extension URLOutput {
     /// What becomes of a reply that is delivered.
-    func outputs(to sink: BodySink, log: FetchLog) -> [any EventOutput] {
+    func outputs(
+        to sink: BodySink, log: FetchLog, _ registry: Registry
+    ) -> [any EventOutput] {
         let output = settings.output
         let records = settings.records.areWanted ? recorder : nil
         let color = context.settings.messages.color
@@ -22,7 +24,7 @@ extension OneURL {
         case .links:
             outputs.append(
                 LinkList(
-                    to: sink, log: log, registry: fetcher.registry, records: records?.links, style,
+                    to: sink, log: log, registry: registry, records: records?.links, style,
                     all: output.listsAll))
         case .refs where isPage:
             outputs.append(
@@ -30,7 +32,7 @@ extension OneURL {
         case nil where isPage:
             outputs.append(
                 TerminalBody(
-                    to: sink.target, log: log, registry: fetcher.registry, style: style,
+                    to: sink.target, log: log, registry: registry, style: style,
                     isLaidOut: !settings.fetch.wantsRawBody, page: output.page))
         default: outputs.append(BodyOutput(sink: sink, log: log))
         }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+
+/// One of many requests: see ``Client/run(_:parallel:options:)``.
+public struct RunRequest: Sendable {
+    /// In full, with its scheme; an international host becomes its A-labels.
+    public var url: String
+    /// What a server asked for, or is sent: search words, an answer, a body.
+    public var input: [UInt8]?
+    /// What is sent to be stored. Such a request is not tried again.
+    public var upload: Request.Upload?
+    /// The values of options that the plugin of the scheme declares.
+    public var options = Request.Options()
+    /// Those of each attempt.
+    public var limits: Limits
+    /// Whatever the result shall be known by.
+    public var tag: String?
+
+    /// A request for what is at `url`; ``upload`` and ``options`` are set afterwards.
+    public init(
+        _ url: String, input: String? = nil, limits: Limits = .page, tag: String? = nil
+    ) {
+        self.url = url
+        self.input = input.map { Array($0.utf8) }
+        self.limits = limits
+        self.tag = tag
+    }
+}
+
+/// Requests that are added while they are fetched, as a crawler finds them: see
+/// ``Client/run(_:parallel:options:)``.
+public final class RunQueue: Sendable {
+    private struct State {
+        var requests: [RunRequest] = []
+        /// The first that has not been taken.
+        var next = 0
+        var isEnded = false
+        var waiter: UnsafeContinuation<Void, Never>?
+    }
+
+    private let state = Locked(State())
+    let holdsOpen: Bool
+
+    /// An empty queue.
+    ///
+    /// - Parameter holdsOpen: Whether the run waits for more until ``end()``: for requests that come
+    ///   from elsewhere than from the one that reads the results.
+    public init(holdsOpen: Bool = false) { self.holdsOpen = holdsOpen }
+
+    /// Adds a request. Never waits.
+    ///
+    /// - Throws: `usage` when the queue has ended.
+    public func push(_ request: RunRequest) throws(FetchError) {
+        let isEnded = state.withLock { state in
+            if !state.isEnded { state.requests.append(request) }
+            return state.isEnded
+        }
+        if isEnded { throw usageError("the run has ended: \(URI.display(request.url))") }
+        wake()
+    }
+
+    /// No request follows.
+    public func end() {
+        state.withLock { $0.isEnded = true }
+        wake()
+    }
+
+    private func wake() {
+        let waiter = state.withLock { state in
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// - Parameter isLast: Whether the queue ends when nothing is in it.
+    /// - Returns: The next request, and whether there is an end.
+    func take(isLast: Bool) -> (request: RunRequest?, isEnded: Bool) {
+        state.withLock { state in
+            guard state.next < state.requests.count else {
+                (state.requests, state.next) = ([], 0)
+                state.isEnded = state.isEnded || isLast
+                return (nil, state.isEnded)
+            }
+            defer { state.next += 1 }
+            return (state.requests[state.next], false)
+        }
+    }
+
+    /// Returns when there is something to take, or the task is cancelled.
+    func more() async {
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let isThere = state.withLock { state in
+                    if state.next < state.requests.count || state.isEnded || Task.isCancelled {
+                        return true
+                    }
+                    state.waiter = continuation
+                    return false
+                }
+                if isThere { continuation.resume() }
+            }
+        } onCancel: {
+            wake()
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+/// The event loops that fetch the requests of a run: its own, and threads with others, which start
+/// when they are needed first. Lives on the run's own.
+final class FetchLoops {
+    /// Of requests of which nothing in particular is said.
+    private let common: Fetcher
+    /// Each with ``common`` on its loop.
+    private var threads: [(loop: LoopThread, fetcher: Fetcher)] = []
+    /// How many are still to be made.
+    private var missing: Int
+    /// The place that the run's own loop fetches from, among others: a run over one host needs no
+    /// thread.
+    private var home: String?
+    private let hasHome: Bool
+
+    init(_ common: Fetcher, _ policy: RunPolicy) {
+        self.common = common
+        let count = policy.jobs > 1 ? min(policy.jobs, policy.loops ?? processorCount()) : 1
+        missing = count > 1 ? count : 0
+        hasHome = policy.loops == nil
+    }
+
+    /// `fetcher`, on the loop that has this place.
+    func spread(_ fetcher: Fetcher, _ place: String) -> Fetcher {
+        if hasHome {
+            home = home ?? place
+            if place == home { return fetcher }
+        }
+        if missing > 0 { startThreads() }
+        guard !threads.isEmpty else { return fetcher }
+        // FNV-1a: any would do that spreads names that differ in one byte.
+        let hash = place.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
+        }
+        let there = threads[Int((hash >> 32) % UInt64(threads.count))]
+        return fetcher === common ? there.fetcher : fetcher.moved(to: there.loop.loop)
+    }
+
+    /// With fewer than were wanted the run takes longer, and with none its own loop fetches.
+    private func startThreads() {
+        while missing > 0, let thread = try? LoopThread() {
+            threads.append((thread, common.moved(to: thread.loop)))
+            missing -= 1
+        }
+        missing = 0
+    }
+
+    /// Makes what blocks a loop return, to see that it shall stop.
+    func interrupt() { for thread in threads { thread.loop.interrupt() } }
+
+    /// No request is under way any more.
+    func end() { for thread in threads { thread.loop.end() } }
+}

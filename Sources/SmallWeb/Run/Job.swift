@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+
+/// What came of one attempt.
+package enum Attempt: Sendable {
+    case ended(Ending)
+    case failed(FetchError)
+
+    package var ending: Ending? { if case .ended(let ending) = self { ending } else { nil } }
+    package var error: FetchError? { if case .failed(let error) = self { error } else { nil } }
+    package var outcome: Outcome {
+        switch self {
+        case .ended(let ending): ending.outcome
+        case .failed(let error): error.outcome
+        }
+    }
+}
+
+/// One request of a run, with its attempts.
+//
+// @unchecked: an attempt has it for itself, on the loop of its fetcher; before and after, it lives
+// on the loop of the run.
+package final class Job: @unchecked Sendable {
+    /// Its position among all requests, other workers' included.
+    package let n: Int
+    /// `host:port`; `nil` where there is nothing to wait for.
+    package let place: String?
+    /// Why it cannot be tried at all.
+    package let problem: FetchError?
+    /// Whether it stands for a list that cannot be read: what else was asked for is not known.
+    let isUnreadList: Bool
+    package internal(set) var fetcher: Fetcher
+    package let output: any Output
+    /// Those that have begun.
+    package private(set) var attempts = 0
+    private let arrived = Instant.now
+    /// When the first attempt began.
+    private(set) var started: Instant?
+    /// Its position among those of this worker.
+    var turn = 0
+
+    package init(
+        n: Int, place: String?, problem: FetchError? = nil, isUnreadList: Bool = false,
+        _ fetcher: Fetcher, _ output: any Output
+    ) {
+        (self.n, self.place, self.problem) = (n, place, problem)
+        (self.isUnreadList, self.fetcher, self.output) = (isUnreadList, fetcher, output)
+    }
+
+    /// How long it has waited for its first attempt.
+    package var queueSeconds: Double { (started ?? .now).seconds(since: arrived) }
+
+    /// Fetches and delivers. On the loop of the fetcher.
+    func attempt() async -> Attempt {
+        attempts += 1
+        started = started ?? .now
+        do throws(FetchError) {
+            var step = try output.begin(self)
+            while true {
+                switch step {
+                case .fetch(let request, let log):
+                    step = try output.step(after: await exchange(request, log), fetcher)
+                case .end(let ending): return .ended(ending)
+                }
+            }
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    private func exchange(
+        _ request: Request, _ log: FetchLog
+    ) async throws(FetchError) -> Ending {
+        let (output, pace) = (output, output.pace)
+        do throws(FetchError) {
+            let ending = try await fetcher.runHere(request, log: log) {
+                event async throws(FetchError) in
+                guard let pace, case .body(var bytes) = event else { return try output.take(event) }
+                while !bytes.isEmpty {
+                    let piece = bytes.prefix(pace.pieceBytes)
+                    try output.take(.body(piece))
+                    bytes = bytes.dropFirst(piece.count)
+                    try await pace.pass(piece.count)
+                }
+            }
+            try output.finish(ending)
+            return ending
+        } catch {
+            output.fail(error)
+            throw error
+        }
+    }
+}
+
+/// What an attempt does next.
+package enum Step {
+    /// The log knows of each event before the output gets it.
+    case fetch(Request, FetchLog)
+    case end(Ending)
+}

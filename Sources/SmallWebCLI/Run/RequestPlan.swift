@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebRecords
+
+/// What is asked for: the request of one order, with what holds for its URL.
+struct RequestPlan {
+    let order: Order
+    let settings: URLSettings
+    let fetcher: Fetcher
+    /// `nil` for an order that makes no sense.
+    let request: Request?
+    /// Why it cannot be tried at all.
+    let problem: FetchError?
+    /// `host:port`; `nil` where there is nothing to wait for.
+    let place: String?
+    private(set) var destination: BodySink.Destination
+
+    init(_ order: Order, _ context: RunContext) {
+        self.order = order
+        var settings = context.common
+        var fetcher = context.fetcher
+        var request: Request?
+        var problem = order.problem
+        var place: String?
+        if problem == nil {
+            do throws(FetchError) {
+                (settings, fetcher) = try context.settings(for: order)
+                request = try fetcher.request(order.url ?? "")
+                place = try request?.endpoint.place
+            } catch {
+                problem = error
+            }
+        }
+        (self.settings, self.fetcher) = (settings, fetcher)
+        (self.request, self.problem, self.place) = (request, problem, place)
+        destination = BodySink.Destination(order, settings)
+    }
+
+    /// What an attempt asks for.
+    ///
+    /// - Parameter sendsInput: Whether the data of the settings answers a prompt.
+    mutating func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
+        guard var request else { throw problem ?? .cancelled }
+        try refuseForeignOptions(of: request.scheme)
+        if settings.connection.identityName != nil || settings.connection.certificateFile != nil,
+            request.scheme.identityScheme == nil
+        {
+            throw usageError(
+                "no identity can be shown over \(request.scheme.name)",
+                hint: Identities.hint(fetcher.registry))
+        }
+        if settings.fetch.referencePatterns != nil && !request.scheme.hasReferences {
+            let names = fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
+            throw usageError(
+                "\(request.scheme.name) has no references",
+                hint: "they are for \(names.joined(separator: ", ")), and the https:// URL of a "
+                    + "repository")
+        }
+        try configure(&request)
+        if let upload = order.upload {
+            request.upload = try PutCommand.upload(bytes: upload.read(), to: request.scheme)
+        }
+        if sendsInput, let input = try settings.fetch.input?.read() {
+            switch request.scheme.input {
+            case .line: request.input = InputSource.withoutLineEnd(input)
+            case .body: request.input = input
+            case nil:
+                throw usageError("the scheme \(request.scheme.name) has no use for --data")
+            }
+        }
+        return request
+    }
+
+    /// Options that were given for this URL and that its protocol does not know.
+    private func refuseForeignOptions(of scheme: Scheme) throws(FetchError) {
+        var name: String?
+        if !settings.fetch.options.isEmpty {
+            let known = (fetcher.registry[scheme.name]?.handler.options ?? []).filter {
+                $0.schemes?.contains(scheme.name) ?? true
+            }
+            let foreign = settings.fetch.options.keys.subtracting(known.map(\.key))
+            name = settings.given.first { foreign.contains($0) }
+        }
+        if settings.fetch.resume != .fromStart && !scheme.canResume {
+            name = settings.given.contains("continue") ? "continue" : "continue-at"
+        }
+        // A key that must be the server's must not be passed over.
+        if settings.given.contains("pin"), (try? request?.endpoint.security) != .tls {
+            name = "pin"
+        }
+        if !scheme.dialsForItself && settings.connection.http.isSpecial {
+            name = settings.given.first { option in Option.engine.contains { $0.long == option } }
+        }
+        guard let name else { return }
+        throw usageError("the scheme \(scheme.name) has no use for --\(name)")
+    }
+
+    mutating func configure(_ request: inout Request) throws(FetchError) {
+        request.wantsRawBody = settings.fetch.wantsRawBody
+        request.options = settings.fetch.options
+        request.referencePatterns = settings.fetch.referencePatterns
+        request.upload = settings.fetch.upload
+        request.wantsItems =
+            settings.output.listing == .links
+            || settings.records.areWanted && settings.output.listing != nil
+            || !destination.isFile && settings.output.laysPagesOut
+        request.wantsHeadAlone = settings.fetch.wantsHeadAlone
+        request.limits.connectSeconds = settings.fetch.connectSeconds
+        request.limits.idleSeconds = settings.fetch.readSeconds
+        request.limits.totalSeconds = settings.fetch.totalSeconds
+        switch settings.fetch.bodyBytesMax {
+        case 0?: request.limits.bodyBytesMax = nil
+        case let size?: request.limits.bodyBytesMax = size
+        case nil: if destination.isFile { request.limits.bodyBytesMax = nil }
+        }
+        switch settings.fetch.resume {
+        case .fromStart: break
+        case .from(let offset):
+            request.resumeOffset = offset
+        case .fromFile:
+            // The name must be known before the request is sent.
+            if case .remoteName(let directory) = destination {
+                let name = FileName.name(for: request.uri, head: nil)
+                destination = .file(directory.map { "\($0)/\(name)" } ?? name)
+            }
+            guard case .file(let path) = destination else {
+                throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
+            }
+            let offset = try FileOutput.resumableBytes(path)
+            request.resumeOffset = offset > 0 ? offset : nil
+        }
+    }
+}
