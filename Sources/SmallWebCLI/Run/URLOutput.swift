@@ -36,7 +36,8 @@ final class URLOutput: Output {
         let request: Request
         let hidesInput: Bool
         let sink: BodySink
-        let meter: ProgressMeter
+        /// Where there is something to draw on.
+        let meter: ProgressMeter?
         let delivery: Delivery
         let pace: Pace?
     }
@@ -99,15 +100,22 @@ final class URLOutput: Output {
         let sink = BodySink(plan.destination, target: target, uri: log.origin, settings: settings)
         let goesToTerminal =
             !plan.destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
-        let meter = ProgressMeter(
-            order: order, messages: messages, drawsTransfer: !goesToTerminal,
-            run: context.meter)
-        let trace = Trace(
-            url: url, messages: messages, isVerbose: context.settings.messages.isVerbose,
-            hidesInput: hidesInput)
-        var watchers: [any EventOutput] = [trace]
+        var watchers: [any EventOutput] = []
+        if context.settings.messages.showsTrace {
+            watchers.append(
+                Trace(
+                    url: url, messages: messages, isVerbose: context.settings.messages.isVerbose,
+                    hidesInput: hidesInput))
+        }
         if let recorder { watchers += recorder.outputs(hidesInput: hidesInput) }
-        watchers.append(meter)
+        var meter: ProgressMeter?
+        if context.progress != .none || context.meter != nil {
+            let drawn = ProgressMeter(
+                order: order, messages: messages, drawsTransfer: !goesToTerminal,
+                run: context.meter)
+            watchers.append(drawn)
+            meter = drawn
+        }
         if let headers = context.headers { watchers.append(headers) }
         exchange = Exchange(
             request: request, hidesInput: hidesInput, sink: sink, meter: meter,
@@ -117,8 +125,8 @@ final class URLOutput: Output {
             pace: Pace(
                 bytesPerSecond: settings.fetch.bytesPerSecond,
                 totalSeconds: settings.fetch.totalSeconds, fetcher.loop))
-        meter.start(context.progress, on: fetcher.loop)
-        return .fetch(request.upload == nil ? request : Self.measured(request, by: meter), log)
+        meter?.start(context.progress, on: fetcher.loop)
+        return .fetch(meter.map { Self.measured(request, by: $0) } ?? request, log)
     }
 
     /// The request, whose upload the meter sees pass.
@@ -142,7 +150,7 @@ final class URLOutput: Output {
 
     func finish(_ ending: Ending) throws(FetchError) {
         guard let exchange else { return }
-        exchange.meter.stop()
+        exchange.meter?.stop()
         try exchange.delivery.finish(ending)
         path = exchange.sink.path
         close(exchange, keepsPart: ending.outcome == .truncated)
@@ -155,7 +163,7 @@ final class URLOutput: Output {
     }
 
     private func close(_ exchange: Exchange, keepsPart: Bool) {
-        exchange.meter.stop()
+        exchange.meter?.stop()
         exchange.sink.discard(keepsPart: keepsPart && exchange.request.scheme.canResume)
         leftover = exchange.sink.leftover
     }

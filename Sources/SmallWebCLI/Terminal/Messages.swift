@@ -18,6 +18,8 @@ struct MessageSettings: Sendable {
 
     var showsErrors: Bool { !isSilent || showsErrorsWhenSilent }
     var showsNotes: Bool { !isQuiet && !isSilent }
+    /// Whether anything is said of a fetch while it goes on.
+    var showsTrace: Bool { isVerbose || showsNotes }
 }
 
 /// What smallweb says on standard error. Text from servers is neutralised here, once for all.

@@ -1,76 +1,79 @@
 // SPDX-License-Identifier: MIT
 
-/// Something that an ``IndexedHeap`` orders.
-package protocol IndexedHeapElement: AnyObject {
-    /// Its place in the heap that holds it; kept by the heap.
-    var heapIndex: Int? { get set }
-    /// Must not change while the element is in a heap.
-    func comes(before other: Self) -> Bool
-}
+package typealias IndexedHeap = Inlined.IndexedHeap
+package typealias IndexedHeapElement = Inlined.HeapElement
 
-/// Elements of which the first is wanted. Each knows its place, so leaving early costs O(log n) and
-/// nothing stale is kept. An element is in one heap at a time.
-//
-// Public for speed alone: Swift 6.3 specializes nothing that is `package` for another module.
-package struct IndexedHeap<Element: IndexedHeapElement> {
-    @usableFromInline var elements: [Element] = []
-
-    /// An empty heap.
-    @inlinable package init() {}
-
-    /// The element that comes before all others.
-    @inlinable package var first: Element? { elements.first }
-
-    /// Adds an element that is in no heap.
-    @inlinable package mutating func insert(_ element: Element) {
-        element.heapIndex = elements.count
-        elements.append(element)
-        siftUp(elements.count - 1)
+extension Inlined {
+    /// Something that an ``IndexedHeap`` orders.
+    public protocol HeapElement: AnyObject {
+        /// Its place in the heap that holds it; kept by the heap.
+        var heapIndex: Int? { get set }
+        /// Must not change while the element is in a heap.
+        func comes(before other: Self) -> Bool
     }
 
-    /// Removes an element of this heap; does nothing to one that is in no heap.
-    @inlinable package mutating func remove(_ element: Element) {
-        guard let index = element.heapIndex else { return }
-        element.heapIndex = nil
-        let last = elements.removeLast()
-        guard last !== element else { return }
-        place(last, at: index)
-        siftUp(index)
-        siftDown(last.heapIndex ?? index)
-    }
+    /// Elements of which the first is wanted. Each knows its place, so leaving early costs O(log n) and
+    /// nothing stale is kept. An element is in one heap at a time.
+    public struct IndexedHeap<Element: HeapElement> {
+        @usableFromInline var elements: [Element] = []
 
-    @inlinable mutating func place(_ element: Element, at index: Int) {
-        elements[index] = element
-        element.heapIndex = index
-    }
+        /// An empty heap.
+        @inlinable package init() {}
 
-    @inlinable mutating func siftUp(_ start: Int) {
-        var index = start
-        while index > 0 {
-            let parent = (index - 1) / 2
-            guard elements[index].comes(before: elements[parent]) else { return }
-            swap(index, parent)
-            index = parent
+        /// The element that comes before all others.
+        @inlinable package var first: Element? { elements.first }
+
+        /// Adds an element that is in no heap.
+        @inlinable package mutating func insert(_ element: Element) {
+            element.heapIndex = elements.count
+            elements.append(element)
+            siftUp(elements.count - 1)
         }
-    }
 
-    @inlinable mutating func siftDown(_ start: Int) {
-        var index = start
-        while true {
-            var least = index
-            for child in [2 * index + 1, 2 * index + 2]
-            where child < elements.count && elements[child].comes(before: elements[least]) {
-                least = child
+        /// Removes an element of this heap; does nothing to one that is in no heap.
+        @inlinable package mutating func remove(_ element: Element) {
+            guard let index = element.heapIndex else { return }
+            element.heapIndex = nil
+            let last = elements.removeLast()
+            guard last !== element else { return }
+            place(last, at: index)
+            siftUp(index)
+            siftDown(last.heapIndex ?? index)
+        }
+
+        @inlinable mutating func place(_ element: Element, at index: Int) {
+            elements[index] = element
+            element.heapIndex = index
+        }
+
+        @inlinable mutating func siftUp(_ start: Int) {
+            var index = start
+            while index > 0 {
+                let parent = (index - 1) / 2
+                guard elements[index].comes(before: elements[parent]) else { return }
+                swap(index, parent)
+                index = parent
             }
-            guard least != index else { return }
-            swap(index, least)
-            index = least
         }
-    }
 
-    @inlinable mutating func swap(_ left: Int, _ right: Int) {
-        let element = elements[left]
-        place(elements[right], at: left)
-        place(element, at: right)
+        @inlinable mutating func siftDown(_ start: Int) {
+            var index = start
+            while true {
+                var least = index
+                for child in [2 * index + 1, 2 * index + 2]
+                where child < elements.count && elements[child].comes(before: elements[least]) {
+                    least = child
+                }
+                guard least != index else { return }
+                swap(index, least)
+                index = least
+            }
+        }
+
+        @inlinable mutating func swap(_ left: Int, _ right: Int) {
+            let element = elements[left]
+            place(elements[right], at: left)
+            place(element, at: right)
+        }
     }
 }

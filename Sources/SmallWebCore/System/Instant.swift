@@ -2,32 +2,36 @@
 internal import Glibc
 internal import Synchronization
 
-/// A moment on the clock of this process: the monotonic clock, less the time in which the process
-/// was stopped (``ProcessClock``).
-package struct Instant: Sendable, Hashable, Comparable {
-    /// Nanoseconds of that clock.
-    package let nanoseconds: UInt64
+package typealias Instant = Inlined.Instant
 
-    /// A moment by its ``nanoseconds``.
-    package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
+extension Inlined {
+    /// A moment on the clock of this process: the monotonic clock, less the time in which the process
+    /// was stopped (``ProcessClock``).
+    public struct Instant: Sendable, Hashable, Comparable {
+        /// Nanoseconds of that clock.
+        @usableFromInline package let nanoseconds: UInt64
 
-    /// Later than every other: no deadline.
-    package static let never = Instant(nanoseconds: .max)
+        /// A moment by its ``nanoseconds``.
+        @inlinable package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
-    /// The present moment.
-    package static var now: Instant {
-        Instant(nanoseconds: ProcessClock.monotonic &- ProcessClock.stoppedNanoseconds)
-    }
+        /// Later than every other: no deadline.
+        @inlinable package static var never: Instant { Instant(nanoseconds: .max) }
 
-    /// `seconds` from now; never when `seconds` is 0 or less.
-    package static func after(seconds: Double) -> Instant {
-        guard seconds > 0 else { return .never }
-        let nanoseconds = min(seconds * 1e9, 1e18)
-        return Instant(nanoseconds: now.nanoseconds + UInt64(nanoseconds))
-    }
+        /// The present moment.
+        package static var now: Instant {
+            Instant(nanoseconds: ProcessClock.monotonic &- ProcessClock.stoppedNanoseconds)
+        }
 
-    package static func < (left: Instant, right: Instant) -> Bool {
-        left.nanoseconds < right.nanoseconds
+        /// `seconds` from now; never when `seconds` is 0 or less.
+        package static func after(seconds: Double) -> Instant {
+            guard seconds > 0 else { return .never }
+            let nanoseconds = min(seconds * 1e9, 1e18)
+            return Instant(nanoseconds: now.nanoseconds + UInt64(nanoseconds))
+        }
+
+        @inlinable public static func < (left: Instant, right: Instant) -> Bool {
+            left.nanoseconds < right.nanoseconds
+        }
     }
 }
 

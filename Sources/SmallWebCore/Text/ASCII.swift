@@ -1,65 +1,71 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// Byte values that protocols give a meaning to.
-package enum ASCII {
-    /// NUL
-    package static let nul: UInt8 = 0x00
-    /// HT
-    package static let tab: UInt8 = 0x09
-    /// LF
-    package static let lineFeed: UInt8 = 0x0A
-    /// CR
-    package static let carriageReturn: UInt8 = 0x0D
-    /// A space
-    package static let space: UInt8 = 0x20
-    /// `%`
-    package static let percent = UInt8(ascii: "%")
-    /// `.`
-    package static let dot = UInt8(ascii: ".")
-    /// `/`
-    package static let slash = UInt8(ascii: "/")
-    /// `:`
-    package static let colon = UInt8(ascii: ":")
-    /// `?`
-    package static let questionMark = UInt8(ascii: "?")
-    /// CR LF, the end of a line on most wires
-    package static let crlf: [UInt8] = [carriageReturn, lineFeed]
+package typealias ASCII = Inlined.ASCII
 
-    /// Whether it is one of `0` to `9`.
-    package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+extension Inlined {
+    /// Byte values that protocols give a meaning to.
+    public enum ASCII {
+        /// NUL
+        @inlinable package static var nul: UInt8 { 0x00 }
+        /// HT
+        @inlinable package static var tab: UInt8 { 0x09 }
+        /// LF
+        @inlinable package static var lineFeed: UInt8 { 0x0A }
+        /// CR
+        @inlinable package static var carriageReturn: UInt8 { 0x0D }
+        /// A space
+        @inlinable package static var space: UInt8 { 0x20 }
+        /// `%`
+        @inlinable package static var percent: UInt8 { UInt8(ascii: "%") }
+        /// `.`
+        @inlinable package static var dot: UInt8 { UInt8(ascii: ".") }
+        /// `/`
+        @inlinable package static var slash: UInt8 { UInt8(ascii: "/") }
+        /// `:`
+        @inlinable package static var colon: UInt8 { UInt8(ascii: ":") }
+        /// `?`
+        @inlinable package static var questionMark: UInt8 { UInt8(ascii: "?") }
+        /// CR LF, the end of a line on most wires
+        package static let crlf: [UInt8] = [carriageReturn, lineFeed]
 
-    /// Whether it is a letter of either case.
-    package static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+        /// Whether it is one of `0` to `9`.
+        @inlinable package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-    /// A letter in lower case; any other byte as it is.
-    package static func lowercased(_ byte: UInt8) -> UInt8 {
-        byte &- 0x41 < 26 ? byte | 0x20 : byte
-    }
-
-    /// The value of a hexadecimal digit of either case, or `nil`.
-    package static func hexValue(_ byte: UInt8) -> UInt8? {
-        if isDigit(byte) { return byte &- 0x30 }
-        let letter = (byte | 0x20) &- 0x61
-        return letter < 6 ? letter + 10 : nil
-    }
-
-    /// The digit of a value below 16, in lower case.
-    package static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? 0x30 + value : 0x57 + value
-    }
-
-    /// A decimal number: digits only, no sign or space, at most `max`.
-    @inlinable package static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
-        var value = 0
-        var count = 0
-        for digit in digits {
-            guard isDigit(digit) else { return nil }
-            value = value * 10 + Int(digit &- 0x30)
-            guard value <= max else { return nil }
-            count += 1
+        /// Whether it is a letter of either case.
+        @inlinable package static func isLetter(_ byte: UInt8) -> Bool {
+            (byte | 0x20) &- 0x61 < 26
         }
-        return count > 0 ? value : nil
+
+        /// A letter in lower case; any other byte as it is.
+        @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 {
+            byte &- 0x41 < 26 ? byte | 0x20 : byte
+        }
+
+        /// The value of a hexadecimal digit of either case, or `nil`.
+        @inlinable package static func hexValue(_ byte: UInt8) -> UInt8? {
+            if isDigit(byte) { return byte &- 0x30 }
+            let letter = (byte | 0x20) &- 0x61
+            return letter < 6 ? letter + 10 : nil
+        }
+
+        /// The digit of a value below 16, in lower case.
+        @inlinable package static func hexDigit(_ value: UInt8) -> UInt8 {
+            value < 10 ? 0x30 + value : 0x57 + value
+        }
+
+        /// A decimal number: digits only, no sign or space, at most `max`.
+        @inlinable package static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
+            var value = 0
+            var count = 0
+            for digit in digits {
+                guard isDigit(digit) else { return nil }
+                value = value * 10 + Int(digit &- 0x30)
+                guard value <= max else { return nil }
+                count += 1
+            }
+            return count > 0 ? value : nil
+        }
     }
 }
 

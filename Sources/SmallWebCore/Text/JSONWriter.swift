@@ -1,227 +1,235 @@
 // SPDX-License-Identifier: MIT
 
-/// Builds one line of JSON. Keys come out in the order in which they are written, and nothing in
-/// the line can drive a terminal: what ``TerminalText`` calls dangerous is escaped.
-package struct JSONWriter: ~Copyable {
-    private var bytes = ByteBuilder()
-    private var needsComma = false
-    private var depth = 0
-    /// Of the outermost object, the members that are wanted; `nil` for all.
-    private let wanted: Set<String>?
+package typealias JSONWriter = Inlined.JSONWriter
 
-    private init(wanted: Set<String>?) {
-        self.wanted = wanted
-    }
+extension Inlined {
+    /// Builds one line of JSON. Keys come out in the order in which they are written, and nothing
+    /// in the line can drive a terminal: what ``TerminalText`` calls dangerous is escaped.
+    public struct JSONWriter: ~Copyable {
+        private var bytes = ByteBuilder()
+        private var needsComma = false
+        private var depth = 0
+        /// Of the outermost object, the members that are wanted; `nil` for all.
+        private let wanted: Set<String>?
 
-    /// One object, with the end of its line.
-    ///
-    /// - Parameter wanted: Of its members; `nil` for all.
-    package static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void)
-        -> [UInt8]
-    {
-        var writer = JSONWriter(wanted: wanted)
-        writer.object(body)
-        writer.bytes.append(ASCII.lineFeed)
-        return writer.bytes.array
-    }
-
-    // MARK: Structure
-
-    package mutating func object(_ body: (inout JSONWriter) -> Void) {
-        nest(UInt8(ascii: "{"), UInt8(ascii: "}"), body)
-    }
-
-    package mutating func array<Element>(
-        _ elements: some Sequence<Element>, _ body: (inout JSONWriter, Element) -> Void
-    ) {
-        nest(UInt8(ascii: "["), UInt8(ascii: "]")) { writer in
-            for element in elements { body(&writer, element) }
+        private init(wanted: Set<String>?) {
+            self.wanted = wanted
         }
-    }
 
-    /// A member of the present object; `body` writes its value.
-    package mutating func member(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
-        guard depth > 1 || wanted?.contains(name.description) ?? true else { return }
-        separate()
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(name)
-        bytes.append(UInt8(ascii: "\""))
-        give(body)
-    }
-
-    /// The same for a name that is not known before, which is escaped.
-    package mutating func member(named name: String, _ body: (inout JSONWriter) -> Void) {
-        guard depth > 1 || wanted?.contains(name) ?? true else { return }
-        value(name)
-        give(body)
-    }
-
-    package mutating func member(_ name: StaticString, _ value: String?) {
-        member(name) { $0.value(value) }
-    }
-    package mutating func member(_ name: StaticString, _ value: Int?) {
-        member(name) { $0.value(value) }
-    }
-    package mutating func member(_ name: StaticString, _ value: Bool?) {
-        member(name) { $0.value(value) }
-    }
-    package mutating func member(_ name: StaticString, seconds: Double?) {
-        member(name) { $0.value(seconds: seconds) }
-    }
-
-    package mutating func member(_ name: StaticString, seconds duration: Duration?) {
-        member(name, seconds: duration?.inSeconds)
-    }
-
-    /// An object about `value`; null when there is none.
-    package mutating func member<Value>(
-        _ name: StaticString, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
-    ) {
-        member(name) { writer in
-            guard let value else { return writer.null() }
-            writer.object { body(&$0, value) }
+        /// One object, with the end of its line.
+        ///
+        /// - Parameter wanted: Of its members; `nil` for all.
+        package static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void)
+            -> [UInt8]
+        {
+            var writer = JSONWriter(wanted: wanted)
+            writer.object(body)
+            writer.bytes.append(ASCII.lineFeed)
+            return writer.bytes.array
         }
-    }
 
-    /// An array; null when there is none.
-    package mutating func member<Element>(
-        _ name: StaticString, array elements: (some Sequence<Element>)?,
-        _ body: (inout JSONWriter, Element) -> Void
-    ) {
-        member(name) { writer in
-            guard let elements else { return writer.null() }
-            writer.array(elements, body)
+        // MARK: Structure
+
+        @usableFromInline package mutating func object(_ body: (inout JSONWriter) -> Void) {
+            nest(UInt8(ascii: "{"), UInt8(ascii: "}"), body)
         }
-    }
 
-    // MARK: Values
-
-    package mutating func value(_ text: String?) {
-        guard var text else { return null() }
-        separate()
-        _ = text.withUTF8 { quoted($0) }
-    }
-
-    /// Beyond 2^53 a string, since readers keep numbers as doubles.
-    package mutating func value(_ number: Int?) {
-        guard let number else { return null() }
-        if number.magnitude >= 1 << 53 { return value(String(number)) }
-        separate()
-        if number < 0 { bytes.append(UInt8(ascii: "-")) }
-        append(digits: number.magnitude)
-    }
-
-    package mutating func value(_ flag: Bool?) { raw(flag.map { $0 ? "true" : "false" } ?? "null") }
-
-    /// With six decimals.
-    package mutating func value(seconds: Double?) {
-        guard let seconds else { return null() }
-        let micros = UInt(max(0, (seconds * 1e6).rounded()))
-        separate()
-        append(digits: micros / 1_000_000)
-        bytes.append(ASCII.dot)
-        append(digits: micros % 1_000_000, atLeast: 6)
-    }
-
-    package mutating func value(base64 bytes: some Sequence<UInt8>) {
-        value(Base64.encode(Array(bytes)))
-    }
-
-    package mutating func null() { raw("null") }
-
-    /// JSON text that is valid and harmless already.
-    package mutating func raw(_ text: ArraySlice<UInt8>) {
-        separate()
-        text.withUnsafeBufferPointer { bytes.append($0) }
-    }
-
-    package mutating func raw(_ text: StaticString) {
-        separate()
-        bytes.append(text)
-    }
-
-    /// The text of `bytes`, if they are UTF-8.
-    ///
-    /// - Returns: Whether they are; otherwise nothing is written.
-    package mutating func value(utf8 text: ArraySlice<UInt8>, allowsNUL: Bool = true) -> Bool {
-        let (count, hadComma) = (bytes.count, needsComma)
-        separate()
-        if text.withUnsafeBufferPointer({ quoted($0, allowsNUL: allowsNUL) }) { return true }
-        bytes.truncate(to: count)
-        needsComma = hadComma
-        return false
-    }
-
-    /// `name` with the text of `bytes`; what is not UTF-8 is also there as it came.
-    package mutating func member(named name: String, bytes: [UInt8]) {
-        var isText = true
-        member(named: name) { writer in
-            isText = writer.value(utf8: bytes[...])
-            if !isText { writer.value(String(decoding: bytes, as: UTF8.self)) }
+        @inlinable package mutating func array<Element>(
+            _ elements: some Sequence<Element>, _ body: (inout JSONWriter, Element) -> Void
+        ) {
+            nest(UInt8(ascii: "["), UInt8(ascii: "]")) { writer in
+                for element in elements { body(&writer, element) }
+            }
         }
-        if !isText { member(named: name + "_base64") { $0.value(base64: bytes) } }
-    }
 
-    /// `text` if it is UTF-8, otherwise `base64`.
-    package mutating func member(text: ArraySlice<UInt8>, allowsNUL: Bool) {
-        let (count, hadComma) = (bytes.count, needsComma)
-        var isText = false
-        member("text") { isText = $0.value(utf8: text, allowsNUL: allowsNUL) }
-        if isText { return }
-        bytes.truncate(to: count)
-        needsComma = hadComma
-        member("base64") { $0.value(base64: text) }
-    }
-
-    // MARK: Text
-
-    /// The value of the member whose name has been written.
-    private mutating func give(_ body: (inout JSONWriter) -> Void) {
-        bytes.append(ASCII.colon)
-        needsComma = false
-        body(&self)
-        needsComma = true
-    }
-
-    private mutating func nest(
-        _ open: UInt8, _ close: UInt8, _ body: (inout JSONWriter) -> Void
-    ) {
-        separate()
-        bytes.append(open)
-        needsComma = false
-        depth += 1
-        body(&self)
-        depth -= 1
-        bytes.append(close)
-        needsComma = true
-    }
-
-    /// - Parameter count: With zeros in front up to so many.
-    private mutating func append(digits number: UInt, atLeast count: Int = 1) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
-            var (start, rest) = (20, number)
-            repeat {
-                start -= 1
-                digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
-                rest /= 10
-            } while rest > 0 || 20 - start < count
-            bytes.append(UnsafeBufferPointer(rebasing: digits[start...]))
+        /// A member of the present object; `body` writes its value.
+        @usableFromInline package mutating func member(
+            _ name: StaticString, _ body: (inout JSONWriter) -> Void
+        ) {
+            guard depth > 1 || wanted?.contains(name.description) ?? true else { return }
+            separate()
+            bytes.append(UInt8(ascii: "\""))
+            bytes.append(name)
+            bytes.append(UInt8(ascii: "\""))
+            give(body)
         }
-    }
 
-    private mutating func separate() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
-        needsComma = depth > 0
-    }
+        /// The same for a name that is not known before, which is escaped.
+        package mutating func member(named name: String, _ body: (inout JSONWriter) -> Void) {
+            guard depth > 1 || wanted?.contains(name) ?? true else { return }
+            value(name)
+            give(body)
+        }
 
-    /// Writes a string, unless it cannot be one: then what has been written is of no use.
-    @discardableResult
-    private mutating func quoted(
-        _ text: UnsafeBufferPointer<UInt8>, allowsNUL: Bool = true
-    ) -> Bool {
-        bytes.append(UInt8(ascii: "\""))
-        let isValid = JSONText.escape(text, into: &bytes, allowsNUL: allowsNUL)
-        bytes.append(UInt8(ascii: "\""))
-        return isValid
+        package mutating func member(_ name: StaticString, _ value: String?) {
+            member(name) { $0.value(value) }
+        }
+        package mutating func member(_ name: StaticString, _ value: Int?) {
+            member(name) { $0.value(value) }
+        }
+        package mutating func member(_ name: StaticString, _ value: Bool?) {
+            member(name) { $0.value(value) }
+        }
+        package mutating func member(_ name: StaticString, seconds: Double?) {
+            member(name) { $0.value(seconds: seconds) }
+        }
+
+        package mutating func member(_ name: StaticString, seconds duration: Duration?) {
+            member(name, seconds: duration?.inSeconds)
+        }
+
+        /// An object about `value`; null when there is none.
+        @inlinable package mutating func member<Value>(
+            _ name: StaticString, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
+        ) {
+            member(name) { writer in
+                guard let value else { return writer.null() }
+                writer.object { body(&$0, value) }
+            }
+        }
+
+        /// An array; null when there is none.
+        @inlinable package mutating func member<Element>(
+            _ name: StaticString, array elements: (some Sequence<Element>)?,
+            _ body: (inout JSONWriter, Element) -> Void
+        ) {
+            member(name) { writer in
+                guard let elements else { return writer.null() }
+                writer.array(elements, body)
+            }
+        }
+
+        // MARK: Values
+
+        package mutating func value(_ text: String?) {
+            guard var text else { return null() }
+            separate()
+            _ = text.withUTF8 { quoted($0) }
+        }
+
+        /// Beyond 2^53 a string, since readers keep numbers as doubles.
+        package mutating func value(_ number: Int?) {
+            guard let number else { return null() }
+            if number.magnitude >= 1 << 53 { return value(String(number)) }
+            separate()
+            if number < 0 { bytes.append(UInt8(ascii: "-")) }
+            append(digits: number.magnitude)
+        }
+
+        package mutating func value(_ flag: Bool?) {
+            raw(flag.map { $0 ? "true" : "false" } ?? "null")
+        }
+
+        /// With six decimals.
+        package mutating func value(seconds: Double?) {
+            guard let seconds else { return null() }
+            let micros = UInt(max(0, (seconds * 1e6).rounded()))
+            separate()
+            append(digits: micros / 1_000_000)
+            bytes.append(ASCII.dot)
+            append(digits: micros % 1_000_000, atLeast: 6)
+        }
+
+        package mutating func value(base64 bytes: some Sequence<UInt8>) {
+            value(Base64.encode(Array(bytes)))
+        }
+
+        @usableFromInline package mutating func null() { raw("null") }
+
+        /// JSON text that is valid and harmless already.
+        package mutating func raw(_ text: ArraySlice<UInt8>) {
+            separate()
+            text.withUnsafeBufferPointer { bytes.append($0) }
+        }
+
+        package mutating func raw(_ text: StaticString) {
+            separate()
+            bytes.append(text)
+        }
+
+        /// The text of `bytes`, if they are UTF-8.
+        ///
+        /// - Returns: Whether they are; otherwise nothing is written.
+        package mutating func value(utf8 text: ArraySlice<UInt8>, allowsNUL: Bool = true) -> Bool {
+            let (count, hadComma) = (bytes.count, needsComma)
+            separate()
+            if text.withUnsafeBufferPointer({ quoted($0, allowsNUL: allowsNUL) }) { return true }
+            bytes.truncate(to: count)
+            needsComma = hadComma
+            return false
+        }
+
+        /// `name` with the text of `bytes`; what is not UTF-8 is also there as it came.
+        package mutating func member(named name: String, bytes: [UInt8]) {
+            var isText = true
+            member(named: name) { writer in
+                isText = writer.value(utf8: bytes[...])
+                if !isText { writer.value(String(decoding: bytes, as: UTF8.self)) }
+            }
+            if !isText { member(named: name + "_base64") { $0.value(base64: bytes) } }
+        }
+
+        /// `text` if it is UTF-8, otherwise `base64`.
+        package mutating func member(text: ArraySlice<UInt8>, allowsNUL: Bool) {
+            let (count, hadComma) = (bytes.count, needsComma)
+            var isText = false
+            member("text") { isText = $0.value(utf8: text, allowsNUL: allowsNUL) }
+            if isText { return }
+            bytes.truncate(to: count)
+            needsComma = hadComma
+            member("base64") { $0.value(base64: text) }
+        }
+
+        // MARK: Text
+
+        /// The value of the member whose name has been written.
+        private mutating func give(_ body: (inout JSONWriter) -> Void) {
+            bytes.append(ASCII.colon)
+            needsComma = false
+            body(&self)
+            needsComma = true
+        }
+
+        @usableFromInline mutating func nest(
+            _ open: UInt8, _ close: UInt8, _ body: (inout JSONWriter) -> Void
+        ) {
+            separate()
+            bytes.append(open)
+            needsComma = false
+            depth += 1
+            body(&self)
+            depth -= 1
+            bytes.append(close)
+            needsComma = true
+        }
+
+        /// - Parameter count: With zeros in front up to so many.
+        private mutating func append(digits number: UInt, atLeast count: Int = 1) {
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+                var (start, rest) = (20, number)
+                repeat {
+                    start -= 1
+                    digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
+                    rest /= 10
+                } while rest > 0 || 20 - start < count
+                bytes.append(UnsafeBufferPointer(rebasing: digits[start...]))
+            }
+        }
+
+        private mutating func separate() {
+            if needsComma { bytes.append(UInt8(ascii: ",")) }
+            needsComma = depth > 0
+        }
+
+        /// Writes a string, unless it cannot be one: then what has been written is of no use.
+        @discardableResult
+        private mutating func quoted(
+            _ text: UnsafeBufferPointer<UInt8>, allowsNUL: Bool = true
+        ) -> Bool {
+            bytes.append(UInt8(ascii: "\""))
+            let isValid = JSONText.escape(text, into: &bytes, allowsNUL: allowsNUL)
+            bytes.append(UInt8(ascii: "\""))
+            return isValid
+        }
     }
 }
