@@ -74,32 +74,3 @@ private func isObject(_ value: JSONValue) -> Bool {
     check(DisplayWidth.of(short) <= columns, "\(short) is too long")
     check(DisplayWidth.of(text) > columns || short == text, "\(text) is cut for nothing")
 }
-
-/// Archives with sums that are right: names lead nowhere else, each is there once and behind its
-/// directory, and no byte of a file is invented.
-@Sendable func tar(_ input: [UInt8]) {
-    var bytes = input
-    // No fuzzer finds a sum.
-    for start in stride(from: 0, to: max(0, bytes.count - 511), by: 512) {
-        let field = (start + 148)..<(start + 156)
-        bytes.replaceSubrange(field, with: repeatElement(32, count: 8))
-        let sum = bytes[start..<(start + 512)].reduce(0) { $0 + Int($1) }
-        let digits = Array(String(sum, radix: 8).utf8)
-        if sum > 8 * 32 { bytes.replaceSubrange(field.prefix(digits.count), with: digits) }
-    }
-    bytes += [UInt8](repeating: 0, count: 1024)
-    guard let archive = try? TarArchive(bytes, entriesMax: 6) else { return }
-    var directories: Set<Substring> = []
-    var names: Set<String> = []
-    check(archive.entries.count <= 6, "\(archive.entries.count) files")
-    check(archive.entries.reduce(0) { $0 + ($1.bytes?.count ?? 0) } <= input.count, "bytes")
-    for entry in archive.entries {
-        let parts = entry.path.split(separator: "/", omittingEmptySubsequences: false)
-        check(!parts.contains { ["", ".", ".."].contains($0) }, entry.path)
-        check(names.insert(entry.path).inserted, "\(entry.path) twice")
-        check(!entry.path.unicodeScalars.contains(where: TerminalText.isDangerous), entry.path)
-        let parent = parts.dropLast().joined(separator: "/")
-        check(parent.isEmpty || directories.contains(parent[...]), "\(entry.path) before \(parent)")
-        if entry.bytes == nil { directories.insert(entry.path[...]) }
-    }
-}

@@ -56,7 +56,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "pack-deltas": packDeltas, "pkt-line": pktLine, "program-events": programEvents,
     "proxy": proxy, "proxy-settings": proxySettings, "ref-pattern": refPattern,
     "reference": reference, "shard": shard, "spartan-header": spartanHeader,
-    "spartan-request": spartanRequest, "store-file": storeFile, "tar": tar,
+    "spartan-request": spartanRequest, "store-file": storeFile,
     "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
     "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
 ]

@@ -27,8 +27,6 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 CORPUS = os.path.join(ROOT, 'Tests/Fuzz/corpus')
 # Of a target in the tree, escaped; the smallest inputs come first.
 CORPUS_BYTES_MAX = 50_000
-# Archives have blocks of 512 bytes.
-CORPUS_BYTES_MAX_OF = {'tar': 150_000}
 INPUT_BYTES_MAX = 4096
 LINES_MIN = 90.0
 
@@ -88,7 +86,7 @@ def read_corpus(target):
 
 def write_corpus(target, folder):
     """One input a line, with escapes, so that changes can be read."""
-    lines, total, most = [], 0, CORPUS_BYTES_MAX_OF.get(target, CORPUS_BYTES_MAX)
+    lines, total, most = [], 0, CORPUS_BYTES_MAX
     names = os.listdir(folder)
     for name in sorted(names, key=lambda name: os.path.getsize(os.path.join(folder, name))):
         with open(os.path.join(folder, name), 'rb') as file:

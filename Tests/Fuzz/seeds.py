@@ -2,11 +2,9 @@
 """What the fuzzers begin with: the fixtures of all plugins, and inputs made by hand."""
 import functools
 import glob
-import io
 import os
 import re
 import subprocess
-import tarfile
 import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
@@ -29,7 +27,7 @@ Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
 Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
 Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
-Sources/SmallWeb/Trust/TrustFormat.swift Sources/SmallWebCLI/Kit/TarArchive.swift
+Sources/SmallWeb/Trust/TrustFormat.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
 Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOut.swift
 Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
@@ -132,7 +130,7 @@ def of_fixtures(target):
     """What is made of fixtures and documents for one target."""
     makers = {
         'wire-case': wire_cases, 'exchange': exchanges, 'git-conversation': git_conversations,
-        'manifest': manifests, 'program-events': events, 'tar': archives, 'order': orders,
+        'manifest': manifests, 'program-events': events, 'order': orders,
         'arguments': arguments, 'configuration': configurations, 'certificate': certificates,
         'http-reply': http_replies,
     }
@@ -179,43 +177,6 @@ def events():
         found.append(b''.join(line + b'\n' for line in text.split(b'\n')
                               if line.startswith(b'{"type":') and b'"body"' not in line))
     return [data for data in found if data]
-
-
-def archives():
-    """As POSIX, GNU and their long names have it."""
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, 'a')
-        with open(path, 'w', encoding='ascii') as file:
-            file.write('a')
-        for form in ('ustar', 'gnu', 'pax'):
-            name = '0' * 90 if form == 'ustar' else 'd/' + '0' * 119 + '1'
-            found.append(subprocess.run(
-                ['tar', f'--format={form}', '--mtime=@0', '--owner=0', '--group=0',
-                 f'--transform=s,.*,{name},', '-b1', '-cf', '-', '-C', folder, 'a'],
-                stdout=subprocess.PIPE, check=True).stdout)
-    return found + hostile_archives()
-
-
-def hostile_archives():
-    kinds = [('../a', tarfile.REGTYPE, {}), ('a', tarfile.SYMTYPE, {}), ('a', tarfile.FIFOTYPE, {}),
-             ('a/b', tarfile.REGTYPE, {}), ('a', tarfile.DIRTYPE, {}), ('a', tarfile.REGTYPE, {}),
-             ('b' * 60 + '/' + 'c' * 90, tarfile.REGTYPE, {}), ('g', b'g', {}),
-             ('x', tarfile.REGTYPE, {'path': 'd/e'}), ('x', tarfile.REGTYPE, {'size': '9x'})]
-    groups = [[kind] for kind in kinds] + [[kinds[4], kinds[4]], [kinds[5], kinds[5]],
-                                           [kinds[4], kinds[3], kinds[4]], [kinds[5], kinds[3]]]
-    groups.append([(str(number), tarfile.REGTYPE, {}) for number in range(8)])
-    found = []
-    for group in groups:
-        for form in (tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT):
-            file = io.BytesIO()
-            with tarfile.open(fileobj=file, mode='w', format=form) as archive:
-                for name, kind, headers in group:
-                    info = tarfile.TarInfo(name)
-                    info.type, info.pax_headers = kind, headers
-                    archive.addfile(info)
-            found.append(file.getvalue()[:512 * 8].rstrip(b'\0') + b'\0')
-    return [data + bytes(-len(data) % 512) for data in found]
 
 
 def orders():

@@ -25,7 +25,8 @@ extension PluginCommand {
                 + "it may do, and copies it to where your plugins are: smallweb/plugins below "
                 + "XDG_DATA_HOME, which is ~/.local/share by default. One of that name which is "
                 + "there already is replaced only after a question, or with --force. An archive "
-                + "holds files and directories alone, the plugin's folder or what is in it.",
+                + "holds files and directories alone, the plugin's folder or what is in it, and "
+                + "may be compressed. GNU tar reads it.",
             examples: [
                 ("smallweb plugin add ./dict", "A folder"),
                 ("smallweb plugin add dict.tar", "An archive"),

@@ -71,7 +71,8 @@ enum PluginTree {
         var facts = stat()
         try call("cannot remove", path) { lstat(path, &facts) }
         guard facts.st_mode & S_IFMT == S_IFDIR else {
-            return try call("cannot remove", path) { unlink(path) }
+            try call("cannot remove", path) { unlink(path) }
+            return
         }
         for name in try DirectoryListing.names(in: path, withHidden: true) {
             try remove("\(path)/\(name)")
@@ -79,17 +80,18 @@ enum PluginTree {
         try call("cannot remove", path) { rmdir(path.systemName) }
     }
 
+    @discardableResult
     static func call(
         _ what: String, _ path: String, _ outcome: Outcome = .write, _ body: () -> Int32
-    ) throws(FetchError) {
+    ) throws(FetchError) -> Int32 {
         do throws(SystemError) {
-            _ = try systemCall(body)
+            return try systemCall(body)
         } catch {
             throw failure(what, path, error, outcome)
         }
     }
 
-    private static func failure(
+    static func failure(
         _ what: String, _ path: String, _ error: SystemError, _ outcome: Outcome = .write
     ) -> FetchError {
         FetchError(

@@ -23,7 +23,8 @@ package final class ContainedProcess {
     ///   - folder: Absolute; where it is started.
     ///   - words: The program and its arguments. What begins with `./` is below `folder`, what is
     ///     absolute is there, all else is looked for in PATH.
-    ///   - environment: Beside PATH, LANG, LC_*, TZ and TMPDIR. Holds no NUL.
+    ///   - environment: Beside PATH and TMPDIR, and LANG, LC_* and TZ where it has none of these.
+    ///     Holds no NUL.
     ///   - descriptors: Six, its 0 to 5; -1 is /dev/null. They block, and stay the caller's to
     ///     close, at once: else the other ends of pipes see no end.
     ///   - executables: What the program is run by, and can see therefore; see ``Provenance``.
@@ -162,7 +163,7 @@ package final class ContainedProcess {
         _ given: [String: String], search: [String], temporary: String
     ) -> [String] {
         var all = given
-        for (name, value) in inherited { all[name] = value }
+        for (name, value) in inherited where all[name] == nil { all[name] = value }
         all["PATH"] = search.joined(separator: ":")
         all["TMPDIR"] = temporary
         return all.map { $0 + "=" + $1 }
