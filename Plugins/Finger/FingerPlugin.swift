@@ -9,7 +9,7 @@ public struct FingerPlugin: ProtocolHandler {
     public let schemes = [
         Scheme(
             "finger", plugin: "finger", port: 79, transport: .tcp,
-            summary: "Who is behind a name (RFC 1288)"
+            summary: "Finger (RFC 1288)"
         ) {
             $0.pathForm = .opaque
             $0.isUserPartOfAddress = true

@@ -8,7 +8,8 @@ public struct GopherPlugin: ProtocolHandler {
 
     public let schemes = [
         Scheme(
-            "gopher", plugin: "gopher", port: 70, transport: .tcp, summary: "Gopher (RFC 1436)"
+            "gopher", plugin: "gopher", port: 70, transport: .tcp,
+            summary: "Gopher (RFC 1436, RFC 4266)"
         ) {
             Self.shared(&$0)
             $0.secureForm = "gophers"

@@ -40,7 +40,7 @@ enum Manual {
     }
 
     private static func overview(_ docs: String) throws -> String {
-        var text = opening("smallweb", 1, "fetch from Gemini, Gopher, Finger, Nex, Git and HTTP")
+        var text = opening("smallweb", 1, "fetch from " + protocols)
         text += """
             .Sh SYNOPSIS
             .Nm
@@ -243,10 +243,19 @@ enum Manual {
 
     private static let standards = """
         .Sh STANDARDS
-        RFC 1288 (Finger), RFC 1436 and RFC 4266 (Gopher), RFC 3986 (URI), the
-        Gemini specification 0.24.1.
+        RFC 3986 (URI), and those that the list of schemes names.
 
         """
+
+    /// Of each built-in plugin, the name of its protocol, with which its first summary begins.
+    private static var protocols: String {
+        var names: [String] = []
+        for name in Registry.builtIn.schemes.map({ $0.summary.prefix(while: \.isLetter) })
+        where !names.contains(String(name)) {
+            names.append(String(name))
+        }
+        return names.dropLast().joined(separator: ", ") + " and " + names.suffix(1).joined()
+    }
 
     static func opening(_ name: String, _ section: Int, _ summary: String) -> String {
         """

@@ -3,7 +3,7 @@ public import SmallWebCore
 public import SmallWebPlugins
 public import SmallWebTransport
 
-/// Fetches from the small web: Gemini, Gopher, Finger, Nex, Git and HTTP, and what plugins add.
+/// Fetches from the small web: the schemes of ``Registry/builtIn``, and what plugins add.
 ///
 /// Three ways in, all with the same rules for redirects, trust and limits:
 /// ``fetch(_:input:limits:)`` collects a page, ``events(_:input:limits:)`` is the fetch as it

@@ -71,7 +71,7 @@ public struct Scheme: Sendable, Hashable {
     public let defaultPort: UInt16
     /// What carries its bytes.
     public let transport: Transport
-    /// One sentence without a full stop, with the specification's name.
+    /// One sentence without a full stop, with the specification's name; the protocol's comes first.
     public let summary: String
 
     /// How a server's key is judged unless the user says otherwise.
