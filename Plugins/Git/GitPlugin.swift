@@ -91,6 +91,25 @@ public struct GitPlugin: ProtocolHandler {
         return .complete
     }
 
+    private static func listHead(_ server: Advertisement) -> Head {
+        var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
+        head.suggestedName = "refs"
+        head.facts = server.facts
+        return head
+    }
+
+    private func give(
+        _ refs: [Ref], _ lines: [UInt8], _ emit: Emit
+    ) async throws(FetchError) {
+        for ref in refs {
+            if ref.name == "HEAD", let branch = ref.symref {
+                try await emit(.facts(["git": .object(["head": .text(branch)])]))
+            }
+            try await emit(.item(ref.item))
+        }
+        try await emit(.body(lines[...]))
+    }
+
     private func read(
         _ address: GitAddress, _ request: Request, _ query: RefQuery,
         _ conversation: any GitConversation, _ emit: Emit
@@ -104,21 +123,12 @@ public struct GitPlugin: ProtocolHandler {
         func deliver() async throws(FetchError) {
             guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
             overhead = self.overhead
-            for ref in refs {
-                if ref.name == "HEAD", let branch = ref.symref {
-                    try await emit(.facts(["git": .object(["head": .text(branch)])]))
-                }
-                try await emit(.item(ref.item))
-            }
-            try await emit(.body(lines[...]))
+            try await give(refs, lines, emit)
         }
         func begin() async throws(FetchError) {
             guard address.path == nil && list == nil else { return }
             list = RefList(query, wantsRefs: request.wantsItems, server)
-            var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
-            head.suggestedName = "refs"
-            head.facts = server.facts
-            try await emit(.head(head))
+            try await emit(.head(Self.listHead(server)))
         }
         // A list of everything is there sooner the old way: it comes with the greeting, but for
         // what the names stand for.

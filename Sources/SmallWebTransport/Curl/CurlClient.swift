@@ -42,14 +42,7 @@ package struct CurlClient: HTTPClient {
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
         let endpoint = request.endpoint
-        _ = try LineFramer.frame(settings.userAgent.utf8)
-        let (verdict, policy): (Connection.Trust.Verdict, Connection.Trust.Policy) =
-            settings.pin != nil
-            ? (.pinned, .pin) : settings.skipsTrust ? (.skipped, .skip) : (.ca, .ca)
-        let transfer = try CurlTransfer(
-            endpoint: endpoint, upload: request.options.body,
-            trust: Connection.Trust(verdict: verdict, firstSeen: nil, policy: policy),
-            multi: multi, loop: loop)
+        let transfer = try makeTransfer(request)
         defer {
             onEnd(transfer.traffic)
             multi.remove(transfer)
@@ -68,15 +61,7 @@ package struct CurlClient: HTTPClient {
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
-                if let connection = transfer.connection {
-                    try await emit(.connected(connection))
-                    for note in connection.notes { try await emit(.note(note)) }
-                }
-                if !transfer.sent.isEmpty {
-                    let method = transfer.sent.prefix { $0 != ASCII.space }
-                    try await emit(
-                        .sent(transfer.sent, method: String(decoding: method, as: UTF8.self)))
-                }
+                try await announce(transfer)
                 try checkAnswer(transfer.reply, request)
                 if request.decodesBody { decoder = ContentDecoder(transfer.reply) }
                 try await onReply(transfer.reply)
@@ -120,6 +105,29 @@ package struct CurlClient: HTTPClient {
         }
         if decoder.isCutOff { return .truncated }
         return Self.completeness(transfer.reply, request)
+    }
+
+    private func makeTransfer(_ request: HTTPRequest) throws(FetchError) -> CurlTransfer {
+        _ = try LineFramer.frame(settings.userAgent.utf8)
+        let (verdict, policy): (Connection.Trust.Verdict, Connection.Trust.Policy) =
+            settings.pin != nil
+            ? (.pinned, .pin) : settings.skipsTrust ? (.skipped, .skip) : (.ca, .ca)
+        return try CurlTransfer(
+            endpoint: request.endpoint, upload: request.options.body,
+            trust: Connection.Trust(verdict: verdict, firstSeen: nil, policy: policy),
+            multi: multi, loop: loop)
+    }
+
+    /// Says which connection there is, and what was sent over it.
+    private func announce(_ transfer: CurlTransfer) async throws(FetchError) {
+        if let connection = transfer.connection {
+            try await emit(.connected(connection))
+            for note in connection.notes { try await emit(.note(note)) }
+        }
+        if !transfer.sent.isEmpty {
+            let method = transfer.sent.prefix { $0 != ASCII.space }
+            try await emit(.sent(transfer.sent, method: String(decoding: method, as: UTF8.self)))
+        }
     }
 
     /// Hands on a part of the body, as long as there is time for it.

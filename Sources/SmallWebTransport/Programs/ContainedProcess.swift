@@ -46,9 +46,11 @@ package final class ContainedProcess {
             let all = Self.variables(
                 environment, search: Confinement.visible(search, places),
                 temporary: temporary.path)
-            supervisor = try Self.start(
-                path, words, all, folder: folder, places: places, temporary: temporary.path,
-                limits: limits, descriptors: descriptors, without: confinement.without)
+            let plan = Plan(
+                path: path, words: words, environment: all, folder: folder, places: places,
+                temporary: temporary.path, limits: limits, descriptors: descriptors,
+                without: confinement.without)
+            supervisor = try plan.start()
         } catch {
             throw Self.failure(name, error)
         }
@@ -107,9 +109,8 @@ package final class ContainedProcess {
     static func trial(_ confinement: Confinement) throws(FetchError) -> Containment {
         do throws(SystemError) {
             let temporary = try TemporaryDirectory()
-            var supervisor = try start(
-                nil, [], [], folder: "/", places: [], temporary: temporary.path, limits: .init(),
-                descriptors: [-1, -1, -1, -1, -1, -1], without: confinement.without)
+            let plan = Plan(temporary: temporary.path, without: confinement.without)
+            var supervisor = try plan.start()
             var event = pollfd(fd: supervisor.report, events: Int16(POLLIN), revents: 0)
             _ = try systemCall { poll(&event, 1, -1) }
             var report = swprogram_report()
@@ -186,36 +187,45 @@ package final class ContainedProcess {
         return found
     }
 
-    private static func start(
-        _ path: String?, _ words: [String], _ environment: [String], folder: String,
-        places: [String], temporary: String, limits: ProgramRequest.Limits,
-        descriptors: [Int32], without: Containment.Means
-    ) throws(SystemError) -> swprogram_supervisor {
-        let arguments = CStrings(words)
-        let variables = CStrings(environment)
-        let places = CStrings(places)
-        let paths = CStrings([folder, temporary] + (path.map { [$0] } ?? []))
-        defer { withExtendedLifetime((arguments, variables, places, paths)) {} }
-        guard let folder = paths.list[0], let temporary = paths.list[1] else {
-            throw SystemError(number: ENOMEM)
+    /// What a supervisor is started with; without a path it starts nothing, and only reports.
+    private struct Plan {
+        var path: String?
+        var words: [String] = []
+        var environment: [String] = []
+        var folder = "/"
+        var places: [String] = []
+        let temporary: String
+        var limits = ProgramRequest.Limits()
+        var descriptors: [Int32] = [-1, -1, -1, -1, -1, -1]
+        let without: Containment.Means
+
+        func start() throws(SystemError) -> swprogram_supervisor {
+            let arguments = CStrings(words)
+            let variables = CStrings(environment)
+            let places = CStrings(places)
+            let paths = CStrings([folder, temporary] + (path.map { [$0] } ?? []))
+            defer { withExtendedLifetime((arguments, variables, places, paths)) {} }
+            guard let folder = paths.list[0], let temporary = paths.list[1] else {
+                throw SystemError(number: ENOMEM)
+            }
+            var program = swprogram(
+                path: paths.list[2], arguments: arguments.list, environment: variables.list,
+                places: places.list, folder: folder, temporary: temporary,
+                descriptors: (
+                    descriptors[0], descriptors[1], descriptors[2], descriptors[3], descriptors[4],
+                    descriptors[5]
+                ), processor_seconds: UInt64(limits.processorSeconds),
+                memory_bytes: UInt64(limits.memoryBytes),
+                descriptors_max: UInt64(limits.descriptors), without: without.rawValue)
+            var supervisor = swprogram_supervisor()
+            swprogram_guard(1)
+            let status = swprogram_start(&program, &supervisor)
+            guard status == 0 else {
+                swprogram_guard(0)
+                throw SystemError(number: status)
+            }
+            return supervisor
         }
-        var program = swprogram(
-            path: paths.list[2], arguments: arguments.list, environment: variables.list,
-            places: places.list, folder: folder, temporary: temporary,
-            descriptors: (
-                descriptors[0], descriptors[1], descriptors[2], descriptors[3], descriptors[4],
-                descriptors[5]
-            ), processor_seconds: UInt64(limits.processorSeconds),
-            memory_bytes: UInt64(limits.memoryBytes), descriptors_max: UInt64(limits.descriptors),
-            without: without.rawValue)
-        var supervisor = swprogram_supervisor()
-        swprogram_guard(1)
-        let status = swprogram_start(&program, &supervisor)
-        guard status == 0 else {
-            swprogram_guard(0)
-            throw SystemError(number: status)
-        }
-        return supervisor
     }
 
     // MARK: Messages
