@@ -3,6 +3,7 @@
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="small git" runs these alone
+# make counts     instructions and allocations, held against docs/bench/counts.json
 # make fuzz-night HOURS=8 JOBS=2: the optimised fuzzers in turns; what they find goes into the corpus
 # make fuzz-coverage  lines of each parser that the corpus reaches
 # make faults     every system call fails once; SECONDS= for a sample
@@ -20,6 +21,8 @@ DESTDIR ?=
 SECONDS ?=
 # What bench measures: files of Tests/Benchmark/cases; all of them by default.
 CASES ?=
+# Why counts are changed: writes them.
+WHY ?=
 # Which fuzzers fuzz runs, safe or fast; both by default.
 FUZZERS ?=
 # How long fuzz-night takes, and how many fuzzers run at a time.
@@ -39,7 +42,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS) \
 	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench fuzz fuzz-night fuzz-coverage faults \
+.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts fuzz fuzz-night fuzz-coverage faults \
 	crawl soak loopback pictures web sanitize format lint clean
 
 all: build
@@ -159,6 +162,9 @@ demo: build loopback
 
 bench: test-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
+
+counts: build loopback
+	Tests/Benchmark/counts.py $(if $(WHY),--update '$(WHY)') $(BIN) $(LOOPBACK)
 
 fuzz: deps
 	Tests/Fuzz/run.py fuzz --seconds $(or $(SECONDS),120) --jobs $(JOBS) $(addprefix --build ,$(FUZZERS))

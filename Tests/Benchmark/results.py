@@ -82,4 +82,5 @@ def main():
     os.replace(path + ".part", path)
 
 
-main()
+if __name__ == "__main__":
+    main()
