@@ -43,8 +43,8 @@ public final class RunQueue: Sendable {
 
     /// An empty queue.
     ///
-    /// - Parameter holdsOpen: Whether the run waits for more until ``end()``: for requests that come
-    ///   from elsewhere than from the one that reads the results.
+    /// - Parameter holdsOpen: Whether the run waits for more until ``end()``: for requests that
+    ///   come from elsewhere than from the one that reads the results.
     public init(holdsOpen: Bool = false) { self.holdsOpen = holdsOpen }
 
     /// Adds a request. Never waits.

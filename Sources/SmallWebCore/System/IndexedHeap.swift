@@ -12,8 +12,8 @@ extension Inlined {
         func comes(before other: Self) -> Bool
     }
 
-    /// Elements of which the first is wanted. Each knows its place, so leaving early costs O(log n) and
-    /// nothing stale is kept. An element is in one heap at a time.
+    /// Elements of which the first is wanted. Each knows its place, so leaving early costs O(log n)
+    /// and nothing stale is kept. An element is in one heap at a time.
     public struct IndexedHeap<Element: HeapElement> {
         @usableFromInline var elements: [Element] = []
 
