@@ -81,17 +81,11 @@ package struct PluginFolder: Sendable {
 
 /// Where plugins are found that are programs.
 package enum PluginFolders {
-    private static let named = Locked<[String]>([])
-
-    /// Folders that come before all others, for the rest of the process.
-    package static func put(first paths: [String]) { named.withLock { $0 = paths } }
-
     /// In the order in which the first of a name wins; never the working directory.
     package static func all() -> [PluginFolder] {
-        named.withLock { $0 }.map { PluginFolder($0) }
-            + parents().flatMap { parent in
-                subfolders(of: parent).map { PluginFolder("\(parent)/\($0)") }
-            }
+        parents().flatMap { parent in
+            subfolders(of: parent).map { PluginFolder("\(parent)/\($0)") }
+        }
     }
 
     /// The first of that name.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 import Foundation
+import SmallWebPlugins
 import SmallWebRecords
 import SmallWebTestSupport
 import Testing
 
 @testable import SmallWebCLI
-import SmallWebPlugins
 
 /// Help, completion, history and bookmarks, from outside.
 @Suite struct DailyTests {
@@ -168,7 +168,7 @@ import SmallWebPlugins
         }
         let json = try Smallweb().run(["help", "json"]).text
         let words = Set(json.split(whereSeparator: \.isWhitespace).map(String.init))
-        #expect(words.isSuperset(of: RecordFields.all(Settings.plugins)))
+        #expect(words.isSuperset(of: RecordFields.all(.builtIn)))
     }
 
     /// A page's name, or what is about plugins in the plural.

@@ -77,6 +77,45 @@ struct ProgramRulesTests {
         #expect(try smallweb.run(["get", "gemini://127.0.0.1:1/"]).status == 2)
     }
 
+    /// The options of a plugin are there wherever the plugin is named, and nowhere else.
+    @Test func optionsBelongToThePluginsThatAreNamed() throws {
+        var smallweb = smallweb
+        let folder = try smallweb.plugin(
+            "#!/bin/sh\nenv | grep SMALLWEB_OPT | sort >&4",
+            more: #""options": [{"name": "trial-word", "value": "WORD"}, {"name": "trial-all"}],"#)
+        let url = "trial://h/"
+        // Before the plugin is named, behind it, and with a value that looks like an option.
+        for words in [
+            ["--trial-word", "--json", "--trial-all", "--plugin", folder, url],
+            ["--plugin=" + folder, "--trial-all", url, "--trial-word=--json"],
+            ["get", "--trial-word", "--json", url, "--no-json", "--plugin", folder, "--trial-all"],
+        ] {
+            let result = try smallweb.run(words)
+            let said = "SMALLWEB_OPT_TRIAL_ALL=1\nSMALLWEB_OPT_TRIAL_WORD=--json\n"
+            #expect(result.text == said, "\(words): \(result.errors)")
+        }
+        // What is the value of another option names no plugin.
+        for words in [["--data", "--plugin=" + folder], ["--", "--plugin", folder], []] {
+            let result = try smallweb.run(["get", "--trial-all", url] + words)
+            #expect(result.status == 2, "\(words)")
+            #expect(result.errors.contains("unknown option --trial-all"), "\(result.errors)")
+        }
+        // The first problem is the one that is told.
+        #expect(
+            try smallweb.run(["get", "--max-time", "x", "--trial-all", url]).errors
+                .contains("--max-time"))
+        let config = smallweb.home.file("config")
+        try smallweb.write(
+            "plugin = \(folder)\ntrial-word = file\n", to: config, mode: 0o600)
+        let configured = try smallweb.run(["get", "--config", config, "--trial-all", url])
+        #expect(configured.text.hasSuffix("TRIAL_WORD=file\n"), "\(configured.errors)")
+        #expect(try smallweb.run(["head", "--trial-all", url, "--no-config"]).status == 2)
+        smallweb.environment["SMALLWEB_CONFIG"] = config
+        #expect(try smallweb.run(["__complete", "get", "--trial-"]).text.contains("--trial-word"))
+        #expect(try smallweb.run(["__complete", "get", "tria"]).text.contains("trial://"))
+        #expect(try smallweb.run(["config", "trial-word"]).text == "trial-word = file\n")
+    }
+
     // MARK: Words of the host
 
     @Test(arguments: [

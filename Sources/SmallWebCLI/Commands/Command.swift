@@ -198,13 +198,10 @@ package struct Command: Sendable {
     /// The options that it takes, in the order of the table.
     package var options: [Option] { Option.all.filter(takes) }
 
-    /// Those of plugins that are programs.
-    var programOptions: [Option] { Option.ofPrograms.filter(takes) }
-
     /// - Throws: `usage` for an option that would change nothing.
-    func refuseUseless(_ given: [String]) throws(FetchError) {
-        for name in given where !options.contains(where: { $0.long == name }) {
-            if programOptions.contains(where: { $0.long == name }) { continue }
+    func refuseUseless(_ words: Invocation) throws(FetchError) {
+        let options = options + words.programOptions.filter(takes)
+        for name in words.given where !options.contains(where: { $0.long == name }) {
             throw usageError(
                 "\(self.name) has no use for --\(name)",
                 hint: Nearest.question(name, among: options.map(\.long), sign: "--")
@@ -264,7 +261,7 @@ package struct Command: Sendable {
         return try GetCommand(settings, [repository]).run()
     }.featuring(["heads", "tags", "symref", "exit-code"]).using { scheme in
         scheme.hasReferences
-            || Settings.plugins.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
+            || Registry.builtIn.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
     }
 
     static let schemes = Command(
@@ -283,7 +280,7 @@ package struct Command: Sendable {
                 try writeRecord { $0.members(of: scheme) }
                 continue
             }
-            let isBuiltIn = Settings.plugins[scheme.name] != nil
+            let isBuiltIn = Registry.withPrograms[scheme.name] != nil
             let fields = [
                 isBuiltIn ? scheme.name : "curl:\(scheme.name)", "\(scheme.defaultPort)",
                 scheme.transport.rawValue,
@@ -305,7 +302,6 @@ package enum Tool {
     package static func run(_ arguments: [String]) -> Int32 {
         // There is no place for a message either.
         guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
-        PluginFolders.put(first: pluginFolders(arguments))
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))
         }
@@ -317,16 +313,6 @@ package enum Tool {
             Messages(settings.messages).error(nil, error)
             return error.outcome.exitStatus
         }
-    }
-
-    /// Those that options name: their own options may stand before that.
-    private static func pluginFolders(_ arguments: [String]) -> [String] {
-        let values = arguments.indices.compactMap { index -> String? in
-            let word = arguments[index]
-            if word == "--plugin" { return arguments.dropFirst(index + 1).first }
-            return word.hasPrefix("--plugin=") ? String(word.dropFirst("--plugin=".count)) : nil
-        }
-        return values.filter { $0.contains("/") || $0.hasPrefix(".") }
     }
 
     private static func dispatch(_ settings: Settings) throws(FetchError) -> Int32 {
@@ -383,10 +369,12 @@ package enum Tool {
             try StandardStream.output.write(Help.short(of: command))
             return 0
         }
-        try command.refuseUseless(settings.invocation.given)
+        try command.refuseUseless(settings.invocation)
         try command.checkCount(of: operands)
         var settings = settings
-        if command.takes(.config) {
+        if !command.takes(.config) {
+            settings.configuration = Configuration()
+        } else {
             // What lists the settings goes on behind a bad section.
             let isList = command.name == "config"
             settings.configuration = try Configuration.load(settings, keepsProblems: isList)

@@ -18,12 +18,14 @@ extension Command {
                 || $0.long == "json"
         }
     ) { settings, operands throws(FetchError) in
-        if let name = operands.first, ArgumentParser.option(long: name[...]) == nil {
+        let configuration = try Configuration.load(settings, keepsProblems: true)
+        if let name = operands.first, Option.named(name[...]) == nil,
+            !configuration.entries.contains(where: { $0.option.long == name })
+        {
             throw usageError(
                 "unknown option \"\(name)\"",
                 hint: Nearest.question(name, among: Option.all.map(\.long)))
         }
-        let configuration = try Configuration.load(settings, keepsProblems: true)
         for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
         for entry in configuration.entries
         where operands.first == nil || operands.first == entry.option.long {

@@ -69,8 +69,9 @@ package enum Help {
     static func text(of command: Command) -> String {
         var text = usage(of: command) + "\n\(command.summary)\n"
         if !command.actions.isEmpty { text += "\nActions:\n" + actions(of: command) }
-        let all = command.options + command.programOptions
-        for group in Option.Group.of(command.programOptions) {
+        let programs = Option.ofPrograms().filter(command.takes)
+        let all = command.options + programs
+        for group in Option.Group.of(programs) {
             let options = all.filter { $0.group == group }
             if options.isEmpty { continue }
             text += "\n\(group.title):\n"
@@ -115,7 +116,7 @@ package enum Help {
 
         Fields, which --fields chooses from:
 
-          \(wrapped(RecordFields.all(Settings.plugins), indent: 2))
+          \(wrapped(RecordFields.all(.builtIn), indent: 2))
 
         A list of URLs (-, @FILE, --input-file) may have requests among its lines:
 

@@ -104,8 +104,8 @@ struct IdentityCommand {
             synopsis, summary, manual: manual, examples: examples, operands: operands,
             options: options + Option.ofConfiguration
         ) { settings, words throws(FetchError) in
-            try body(
-                IdentityCommand(settings: settings, store: IdentityStore(Settings.plugins)), words)
+            let store = try IdentityStore(settings.registry())
+            try body(IdentityCommand(settings: settings, store: store), words)
             return 0
         }
     }
@@ -231,7 +231,7 @@ struct IdentityCommand {
 
     /// - Parameter url: Without a scheme, as other clients have it, it is of the default one.
     private func scope(_ url: String) throws(FetchError) -> Identities.Scope {
-        let registry = Settings.plugins
+        let registry = try settings.registry()
         let scheme = url.hasPrefix("//") ? registry.schemeOfHosts.map { $0.name + ":" } : nil
         return try Identities.Scope((scheme ?? "") + url, in: registry)
     }

@@ -55,7 +55,7 @@ struct PluginCommand {
 
     static func rows() -> [Row] {
         var rows: [Row] = []
-        for handler in Settings.plugins.handlers {
+        for handler in Registry.builtIn.handlers {
             let name = handler.schemes.first?.plugin ?? ""
             let schemes = handler.schemes.map(\.name)
             if let index = rows.firstIndex(where: { $0.name == name }) {
@@ -64,7 +64,7 @@ struct PluginCommand {
                 rows.append(Row(name: name, isProgram: false, schemes: schemes))
             }
         }
-        let builtIn = Set(Settings.plugins.schemes.map(\.name))
+        let builtIn = Set(Registry.builtIn.schemes.map(\.name))
         var places: [String: String] = [:]
         for folder in PluginFolders.all() {
             var row = Row(name: folder.name, isProgram: true, place: folder.path)
@@ -105,7 +105,7 @@ struct PluginCommand {
     }
 
     static func show(_ name: String) throws(FetchError) {
-        let handlers = Settings.plugins.handlers.filter { $0.schemes.first?.plugin == name }
+        let handlers = Registry.builtIn.handlers.filter { $0.schemes.first?.plugin == name }
         guard handlers.isEmpty else {
             return try write(name, "built-in", handlers, place: nil, manifest: nil)
         }

@@ -124,7 +124,7 @@ struct TrustCommand: Sendable {
 
     /// A place, or the place of a URL.
     private func place(_ text: String) throws(FetchError) -> String {
-        guard let home = Settings.plugins.schemeOfHosts else {
+        guard let home = try settings.registry().schemeOfHosts else {
             throw usageError("\"\(text)\" has no scheme", hint: "write it as a URL")
         }
         let place: String?
@@ -273,7 +273,7 @@ struct TrustCommand: Sendable {
     /// - Returns: `sha256:HEX` of the key that is there.
     @discardableResult
     private func probe(_ place: String, _ store: TrustStore) throws(FetchError) -> String? {
-        guard let scheme = Settings.plugins.schemeOfHosts else {
+        guard let scheme = try settings.registry().schemeOfHosts else {
             throw usageError("no scheme has keys that are pinned")
         }
         // As hosts of URLs are: another may be a command's option.

@@ -25,6 +25,7 @@ struct Completion {
 
     private(set) var candidates: [Candidate] = []
     private(set) var flags: Set<Flag> = []
+    private var line: WordsBefore
 
     /// `smallweb __complete WORD… CURRENT`, without the program's name. Lines of
     /// `candidate<TAB>description`, then `:` and the flags. Always succeeds: a shell has no use for
@@ -44,29 +45,28 @@ struct Completion {
     }
 
     init(_ words: [String]) {
-        var line = WordsBefore()
-        for word in words.dropLast() { line.take(word) }
-        complete(words.last ?? "", after: line)
+        line = WordsBefore(words: Array(words.dropLast()))
+        complete(words.last ?? "")
     }
 
-    private mutating func complete(_ word: String, after line: WordsBefore) {
+    private mutating func complete(_ word: String) {
         if let option = line.waiting {
             offerValues(of: option, word, prefix: "")
         } else if line.optionsEnded || !word.hasPrefix("-") {
-            offerOperand(word, after: line)
+            offerOperand(word)
         } else if let equals = word.firstIndex(of: "="), word.hasPrefix("--") {
             let name = word[..<equals].dropFirst(2)
-            guard let option = ArgumentParser.option(long: name) else { return }
+            guard let option = line.option(name) else { return }
             let prefix = String(word[...equals])
             offerValues(of: option, String(word[word.index(after: equals)...]), prefix: prefix)
         } else {
-            offerOptions(word, after: line)
+            offerOptions(word)
         }
     }
 
-    private mutating func offerOptions(_ word: String, after line: WordsBefore) {
-        let options =
-            line.command.map { $0.options + $0.programOptions } ?? Option.all + Option.ofPrograms
+    private mutating func offerOptions(_ word: String) {
+        let all = Option.all + line.programs
+        let options = line.command.map { all.filter($0.takes) } ?? all
         let isNegation = word.hasPrefix("--no")
         for option in options {
             // A value may be given again; a second switch changes nothing.
@@ -79,7 +79,7 @@ struct Completion {
         }
     }
 
-    private mutating func offerOperand(_ word: String, after line: WordsBefore) {
+    private mutating func offerOperand(_ word: String) {
         guard let command = line.command else {
             if !word.contains(":") {
                 for command in Command.all {
@@ -116,7 +116,7 @@ struct Completion {
         case .choice(let names):
             for name in names { add(name, "", ifItBeginsWith: word) }
         case .identity:
-            for name in (try? IdentityStore(Settings.plugins).names()) ?? [] {
+            for name in (try? IdentityStore(line.registry).names()) ?? [] {
                 add(name, "", ifItBeginsWith: word)
             }
         case .knownHost:
@@ -132,7 +132,7 @@ struct Completion {
         case .oneOf(let names):
             for name in names() where name.hasPrefix(word) { add(prefix + name, "") }
         case .identities:
-            for name in (try? IdentityStore(Settings.plugins).names()) ?? []
+            for name in (try? IdentityStore(line.registry).names()) ?? []
             where name.hasPrefix(word) {
                 add(prefix + name, "")
             }
@@ -145,11 +145,7 @@ struct Completion {
         case .schemes:
             let (done, rest) = Self.parts(ofList: word)
             let sign = rest.first.map { "=+-".contains($0) ? String($0) : "" } ?? ""
-            for scheme in Settings.plugins.schemes
-            where scheme.name.hasPrefix(rest.dropFirst(sign.count)) {
-                add(prefix + done + sign + scheme.name, scheme.summary)
-            }
-            for scheme in PluginFolders.schemes()
+            for scheme in line.registry.schemes + PluginFolders.schemes()
             where scheme.name.hasPrefix(rest.dropFirst(sign.count)) {
                 add(prefix + done + sign + scheme.name, scheme.summary)
             }
@@ -166,7 +162,7 @@ struct Completion {
     }
 
     private mutating func offerURLs(_ word: String, of command: Command) {
-        let offer = URLCompletion(word, canUse: command.canUse)
+        let offer = URLCompletion(word, line.registry, canUse: command.canUse)
         for candidate in offer.candidates { add(candidate.text, candidate.description) }
         flags.formUnion(offer.flags)
     }
@@ -193,8 +189,22 @@ private struct WordsBefore {
     /// The option whose value comes next.
     var waiting: Option?
     var optionsEnded = false
+    private let words: [String]
+    /// With the config file's; read when something asks, as the two below.
+    private lazy var settings = ArgumentParser.settings(ofUnfinished: words)
+    private(set) lazy var programs = Option.ofPrograms(settings.connection.plugins)
+    private(set) lazy var registry = (try? settings.registry()) ?? .withPrograms
 
-    mutating func take(_ word: String) {
+    init(words: [String]) {
+        self.words = words
+        for word in words { take(word) }
+    }
+
+    mutating func option(_ name: Substring) -> Option? {
+        Option.named(name) ?? programs.first { $0.long == name }
+    }
+
+    private mutating func take(_ word: String) {
         if waiting != nil {
             waiting = nil
         } else if optionsEnded || !word.hasPrefix("-") || word == "-" {
@@ -204,9 +214,9 @@ private struct WordsBefore {
         } else if word.hasPrefix("--") {
             let name = word.dropFirst(2).prefix { $0 != "=" }
             let plain = name.hasPrefix("no-") ? name.dropFirst(3) : name
-            guard
-                let option = ArgumentParser.option(long: name) ?? ArgumentParser.option(long: plain)
-            else { return }
+            guard let option = Option.named(name) ?? Option.named(plain) ?? option(name) else {
+                return
+            }
             used.insert(option.long)
             if option.valueName != nil && !word.contains("=") { waiting = option }
         } else {

@@ -10,11 +10,13 @@ struct URLCompletion {
     /// Visits that are offered before anything is typed.
     private static let latestMax = 20
 
+    private let registry: Registry
     private let schemes: [Scheme]
 
     /// - Parameter canUse: Which schemes the command has a use for.
-    init(_ word: String, canUse: (Scheme) -> Bool) {
-        schemes = Settings.plugins.schemes.filter(canUse)
+    init(_ word: String, _ registry: Registry, canUse: (Scheme) -> Bool) {
+        self.registry = registry
+        schemes = registry.schemes.filter(canUse)
         if word.isEmpty {
             offerLatest()
         } else if let place = word.range(ofText: "://") {
@@ -93,7 +95,7 @@ struct URLCompletion {
             guard text.hasPrefix(word) else { continue }
             hosts[text] = hosts[text] ?? false || path.count > 1
         }
-        if let entry = Settings.plugins[scheme], entry.scheme.trust == .tofu {
+        if let entry = registry[scheme], entry.scheme.trust == .tofu {
             for host in Self.trustedHosts(defaultPort: entry.scheme.defaultPort) {
                 let text = "\(scheme)://\(host)"
                 if text.hasPrefix(word) { hosts[text] = hosts[text] ?? false }
@@ -102,7 +104,7 @@ struct URLCompletion {
         for host in hosts.keys.sorted() {
             // An address such as user@host often ends with its host.
             let isWhole =
-                Settings.plugins[scheme]?.scheme.isUserPartOfAddress ?? false
+                registry[scheme]?.scheme.isUserPartOfAddress ?? false
                 && hosts[host] == false
             candidates.append(.init(text: isWhole ? host : host + "/", description: ""))
         }

@@ -26,7 +26,7 @@ extension PluginCommand {
     }
 
     private static func test(_ word: String, _ settings: Settings) throws(FetchError) {
-        let builtIn = Settings.plugins.handlers.first { $0.schemes.first?.plugin == word }
+        let builtIn = Registry.builtIn.handlers.first { $0.schemes.first?.plugin == word }
         if let builtIn {
             let place = try installedFixtures(of: word)
             let test = FixtureTest(plugin: builtIn)

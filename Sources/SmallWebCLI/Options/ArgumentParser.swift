@@ -1,20 +1,53 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Arguments to ``Settings``, by the option table alone.
+/// Arguments to ``Settings``, by the option table, and by the manifests of programs where the table
+/// lacks a name: only they can tell whether the next word is its value.
 struct ArgumentParser {
     private var settings = Settings()
     private var arguments: ArraySlice<String>
+    /// `nil` in a first pass, which passes over names that the table lacks.
+    private let programs: [Option]?
+    private var lacksNames = false
 
     /// - Throws: `usage`, with the nearest name for one that does not exist.
     static func parse(_ arguments: [String]) throws(FetchError) -> Settings {
-        var parser = ArgumentParser(arguments: arguments[...])
-        return try parser.parse()
+        var first = ArgumentParser(arguments, nil)
+        let problem = first.problem()
+        guard first.lacksNames else {
+            if let problem { throw problem }
+            return first.settings
+        }
+        // The words and the config files say which programs there are.
+        let known = first.settings.configured()
+        var second = ArgumentParser(arguments, Option.ofPrograms(known.connection.plugins))
+        second.settings.configuration = known.configuration
+        try second.parse()
+        return second.settings
     }
 
-    private init(arguments: ArraySlice<String>) { self.arguments = arguments }
+    /// What an unfinished line says, as far as the table tells.
+    static func settings(ofUnfinished arguments: [String]) -> Settings {
+        var parser = ArgumentParser(arguments, nil)
+        _ = parser.problem()
+        return parser.settings.configured()
+    }
 
-    private mutating func parse() throws(FetchError) -> Settings {
+    private init(_ arguments: [String], _ programs: [Option]?) {
+        (self.arguments, self.programs) = (arguments[...], programs)
+        settings.invocation.programOptions = programs ?? []
+    }
+
+    private mutating func problem() -> FetchError? {
+        do throws(FetchError) {
+            try parse()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private mutating func parse() throws(FetchError) {
         while let argument = arguments.popFirst() {
             if argument == "--" {
                 settings.invocation.operands += arguments
@@ -27,19 +60,20 @@ struct ArgumentParser {
                 settings.invocation.operands.append(argument)
             }
         }
-        return settings
     }
 
     private mutating func parseLong(_ text: Substring) throws(FetchError) {
         let name = text.prefix { $0 != "=" }
         let value = text.count > name.count ? String(text.dropFirst(name.count + 1)) : nil
-        if let option = Self.option(long: name) {
+        if let option = option(name) {
             try apply(option, "--\(name)", attached: value)
-        } else if name.hasPrefix("no-"), let option = Self.option(long: name.dropFirst(3)),
+        } else if name.hasPrefix("no-"), let option = option(name.dropFirst(3)),
             case .flag(let set) = option.action, value == nil
         {
             settings.invocation.given.append(option.long)
             set(&settings, false)
+        } else if programs == nil {
+            lacksNames = true
         } else {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
             throw usageError(
@@ -99,8 +133,7 @@ struct ArgumentParser {
         }
     }
 
-    static func option(long name: Substring) -> Option? {
-        Option.all.first { $0.long == name || $0.aliases.contains(String(name)) }
-            ?? Option.ofPrograms.first { $0.long == name }
+    private func option(_ name: Substring) -> Option? {
+        Option.named(name) ?? programs?.first { $0.long == name }
     }
 }

@@ -46,8 +46,12 @@ struct Configuration: Sendable {
 
     /// In the order in which they are applied.
     private(set) var entries: [Entry] = []
+    /// Whether the files have been read.
+    private(set) var isRead = false
     /// The plugins of the command line, and those that lines before the first section name.
     private var known = ConnectionSettings()
+    /// What programs declare, and the plugins that were known when it was read.
+    private var programs: (of: [String], options: [Option])?
     /// Lines of sections that make no sense; what follows them is left out.
     private(set) var problems: [FetchError] = []
 
@@ -63,6 +67,8 @@ struct Configuration: Sendable {
     func limited(to command: Command) -> Configuration {
         var configuration = self
         configuration.entries.removeAll { !command.takes($0.option) }
+        // `config` lists them all, and reads the files for that.
+        configuration.isRead = false
         return configuration
     }
 
@@ -80,7 +86,9 @@ struct Configuration: Sendable {
     }
 
     private static func load(_ settings: Settings) throws(FetchError) -> Configuration {
+        if settings.configuration.isRead { return settings.configuration }
         var configuration = Configuration()
+        configuration.isRead = true
         configuration.known = settings.connection
         guard settings.invocation.readsConfiguration else { return configuration }
         // Empty is none.
@@ -154,8 +162,7 @@ struct Configuration: Sendable {
         _ text: String, _ scope: Scope, _ origin: String
     ) throws(FetchError) {
         let name = Self.trimmed(text.prefix { $0 != "=" })
-        guard let option = ArgumentParser.option(long: name[...]), option.scope != .commandLine
-        else {
+        guard let option = option(name[...]), option.scope != .commandLine else {
             let names = Option.all.filter { $0.scope != .commandLine }.map(\.long)
             throw Self.unknown("option", name, names)
         }
@@ -180,6 +187,14 @@ struct Configuration: Sendable {
         try settings.checkSchemes()
         if scope == .all { known = settings.connection }
         entries.append(entry)
+    }
+
+    private mutating func option(_ name: Substring) -> Option? {
+        if let option = Option.named(name) { return option }
+        if programs?.of != known.plugins {
+            programs = (known.plugins, Option.ofPrograms(known.plugins))
+        }
+        return programs?.options.first { $0.long == name }
     }
 
     /// With what holds for all URLs; or then with what holds for one of them. What is on the

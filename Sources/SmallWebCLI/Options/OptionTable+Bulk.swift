@@ -17,9 +17,9 @@ extension Option {
                 + "always there.",
             example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
             .value("LIST") { settings, value throws(FetchError) in
-                settings.records.fields = try RecordFields.parse(value, Settings.plugins)
+                settings.records.fields = try RecordFields.parse(value, .builtIn)
             }
-        ).offering(.someOf { RecordFields.all(Settings.plugins) }),
+        ).offering(.someOf { RecordFields.all(.builtIn) }),
         Option(
             "body", .json, "auto, text, base64, file or none",
             manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "

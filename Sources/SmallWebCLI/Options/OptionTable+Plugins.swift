@@ -7,25 +7,31 @@ extension Option {
     /// What the protocols declare, in the order of the plugins; what two of them share occurs once.
     static let ofPlugins: [Option] = {
         var options: [Option] = []
-        for option in Settings.plugins.handlers.flatMap(\.options)
+        for option in Registry.builtIn.handlers.flatMap(\.options)
         where !options.contains(where: { $0.long == option.key }) {
             options += Option.made(from: option)
         }
         return options
     }()
 
-    /// What the manifests of programs declare. Read when something asks for an option that no other
-    /// plugin has, or for all.
-    static let ofPrograms: [Option] = {
+    /// The option of the table that has this name.
+    static func named(_ long: Substring) -> Option? {
+        all.first { $0.long == long || $0.aliases.contains(String(long)) }
+    }
+
+    /// What the manifests of programs declare: of `plugins`, which options name, then of all that
+    /// are installed. Read when something asks for an option that the table lacks, or for all.
+    static func ofPrograms(_ plugins: [String] = []) -> [Option] {
         var options: [Option] = []
-        for manifest in PluginFolders.all().compactMap({ try? $0.manifest.get() }) {
+        let folders = plugins.compactMap { try? Settings.pluginFolder($0) } + PluginFolders.all()
+        for manifest in folders.compactMap({ try? $0.manifest.get() }) {
             for option in manifest.options
             where !(all + options).contains(where: { $0.long == option.key }) {
                 options += made(from: option)
             }
         }
         return options
-    }()
+    }
 
     private static func made(from option: Request.Option) -> [Option] {
         let key = option.key

@@ -23,13 +23,19 @@ struct Settings: Sendable {
         case auto, always, never
     }
 
-    /// The protocols that smallweb comes with: the one place that names the list.
-    static let plugins = Registry.withPrograms
-
-    /// Those of this run.
+    /// The protocols of this run.
     ///
     /// - Throws: `usage` for a plugin that is not there, `plugin` for one that cannot be used.
     func registry() throws(FetchError) -> Registry { try connection.registry() }
+
+    /// The same with what the config files say, as far as they can be read.
+    func configured() -> Settings {
+        guard let configuration = try? Configuration.load(self, keepsProblems: true),
+            var settings = try? configuration.applied(to: self, for: nil)
+        else { return self }
+        settings.configuration = configuration
+        return settings
+    }
 
     /// A plugin by the path of its folder, or by its name.
     ///
@@ -100,6 +106,8 @@ struct Invocation: Sendable {
     var operands: [String] = []
     /// The long names of the options on the command line.
     var given: [String] = []
+    /// What programs declare, where the words have a name that the table lacks.
+    var programOptions: [Option] = []
     var wantsHelp = false
     var wantsVersion = false
     /// Instead of the usual ones.

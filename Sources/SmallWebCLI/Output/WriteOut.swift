@@ -30,7 +30,7 @@ struct WriteOut: Sendable {
 
     /// Of curl, and those of records.
     static var names: [String] {
-        curlNames.keys + RecordFields.all(Settings.plugins) + [
+        curlNames.keys + RecordFields.all(.builtIn) + [
             "id", "json", "n", "stderr", "stdout", "tag", "type",
         ]
     }

@@ -50,7 +50,7 @@ struct ConnectionSettings: Sendable {
     ///
     /// - Throws: `usage` for a plugin that is not there, `plugin` for one that cannot be used.
     func registry() throws(FetchError) -> Registry {
-        var registry = fallsBackToCurl ? try .builtInWithCurl() : Settings.plugins
+        var registry: Registry = fallsBackToCurl ? try .builtInWithCurl() : .withPrograms
         for name in plugins {
             try registry.register(try Settings.pluginFolder(name).handler(), replacing: true)
         }

@@ -166,7 +166,7 @@ extension Order {
 
     /// A value of an option that a plugin declares.
     private static func checked(_ value: String, as key: String) throws(FetchError) -> String {
-        for handler in Settings.plugins.handlers {
+        for handler in Registry.builtIn.handlers {
             try handler.options.first { $0.key == key }?.check(value)
         }
         return value

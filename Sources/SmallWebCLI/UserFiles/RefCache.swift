@@ -80,7 +80,7 @@ final class RefCache: EventOutput {
             path = String(path[..<inside.lowerBound])
         }
         while path.hasSuffix("/") { path.removeLast() }
-        let scheme = Settings.plugins[uri.scheme]?.scheme.webScheme ?? uri.scheme
+        let scheme = Registry.builtIn[uri.scheme]?.scheme.webScheme ?? uri.scheme
         let port = uri.port.map { ":\($0)" } ?? ""
         let name = PercentEncoding.encode(Array("\(scheme)://\(host)\(port)\(path)".utf8))
         return path.isEmpty || name.utf8.count > 250 ? nil : "\(directory)/\(name)"
