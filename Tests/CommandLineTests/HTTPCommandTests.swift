@@ -200,11 +200,14 @@ import Testing
         #expect(try smallweb.run(["-k", url]).status == 0)
         let pin = "sha256:" + certificate.spkiSHA256.hex
         #expect(try smallweb.run(["--pin", pin, url]).status == 0)
+        // As for every scheme, the pin is the answer, whatever the policy.
+        #expect(try smallweb.run(["--pin", pin, "--trust", "locked", url]).status == 0)
+        #expect(try smallweb.run(["--trust", "locked", url]).status == 2)
         let wrong = "sha256:" + certificate.sha256.hex
         let changed = try smallweb.run(["--pin", wrong, url])
         #expect(changed.status == Outcome.trustChanged.exitStatus)
         #expect(try smallweb.run(["--pin", "sha256:12", url]).status == 2)
-        #expect(secure.requests.count == 2)
+        #expect(secure.requests.count == 3)
     }
 
     @Test func anAuthorityComesFromTheEnvironment() throws {

@@ -32,7 +32,7 @@ final class Bench: Sendable {
         store: String? = nil, _ change: (inout Fetcher.Options) -> Void = { _ in }
     ) -> Fetcher {
         var options = Fetcher.Options(
-            trustStore: TrustStore(path: store ?? storePath, policy: .tofu))
+            trustStore: TrustStore(path: store ?? storePath))
         change(&options)
         return Fetcher(registry: .builtIn, options: options, loop: loop)
     }
@@ -42,7 +42,7 @@ final class Bench: Sendable {
         plugins: Registry = .builtIn, _ change: (inout Client.Options) -> Void = { _ in }
     ) throws -> Client {
         var options = Client.Options()
-        options.trust = TrustStore(path: storePath, policy: .tofu)
+        options.trust = TrustStore(path: storePath)
         change(&options)
         return try Client(plugins: plugins, options: options)
     }
@@ -111,5 +111,12 @@ extension LoopbackServer {
         connections.map {
             String(decoding: $0.received.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self)
         }
+    }
+}
+
+extension Fetcher.Options {
+    /// By a policy that needs no store.
+    mutating func judge(_ policy: TrustStore.Policy) {
+        trustStore = TrustStore(path: "", policy: policy)
     }
 }

@@ -174,7 +174,7 @@ struct HTTPErrorTests {
         let played = await bench.play(secure.url("/1k")) { _ in
         } options: {
             secure.trust(&$0)
-            $0.http.pin = certificate.sha256
+            $0.judge(.pin(certificate.sha256))
         }
         #expect(played.error?.outcome == .trustChanged)
         #expect(secure.requests.isEmpty)
@@ -190,11 +190,11 @@ struct HTTPErrorTests {
     @Test func aConnectionMadeWithoutTrustIsNotReusedByThoseWhoWantIt() async throws {
         let certificate = TestCertificate.make()
         let secure = try Web(tls: certificate)
-        let careless = await bench.play(secure.url("/1k"), options: { $0.http.skipsTrust = true })
+        let careless = await bench.play(secure.url("/1k"), options: { $0.judge(.skip) })
         #expect(careless.outcome == .ok)
         #expect(await bench.play(secure.url("/1k")).outcome == .untrusted)
         let pinned = await bench.play(
-            secure.url("/1k"), options: { $0.http.pin = certificate.sha256 })
+            secure.url("/1k"), options: { $0.judge(.pin(certificate.sha256)) })
         #expect(pinned.outcome == .trustChanged)
         #expect(secure.requests.count == 1)
     }

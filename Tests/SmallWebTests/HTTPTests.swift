@@ -323,7 +323,7 @@ struct HTTPTests {
         let secure = try Web(tls: certificate)
         let played = await bench.play(secure.url("/1k")) { _ in
         } options: {
-            $0.http.pin = certificate.spkiSHA256
+            $0.judge(.pin(certificate.spkiSHA256))
         }
         #expect(played.outcome == .ok)
         #expect(played.connections.first?.trust?.verdict == .pinned)
@@ -331,7 +331,7 @@ struct HTTPTests {
 
     @Test func trustCanBeSkipped() async throws {
         let secure = try Web(tls: .make(names: ["other.test"], ips: [], notAfter: 1_000_000_000))
-        let played = await bench.play(secure.url("/1k"), options: { $0.http.skipsTrust = true })
+        let played = await bench.play(secure.url("/1k"), options: { $0.judge(.skip) })
         #expect(played.outcome == .ok)
         #expect(played.connections.first?.trust?.verdict == .skipped)
         #expect(played.connections.first?.tls?.certificate.matchesHost == false)

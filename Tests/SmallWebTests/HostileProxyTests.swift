@@ -152,7 +152,6 @@ struct HostileProxyTests {
             for skips in [false, true] {
                 let played = await bench.play(url) { _ in
                 } options: {
-                    $0.http.skipsTrust = skips
                     if skips { $0.trustStore = TrustStore(path: "", policy: .skip) }
                     $0.proxies = .through(proxy.url("https"))
                 }

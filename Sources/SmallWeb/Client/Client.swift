@@ -26,7 +26,7 @@ public struct Client: Sendable {
         public var resolver = Resolver()
         /// Which way to go, for every scheme; by default what the environment says.
         public var proxies = ProxySettings()
-        /// How HTTP connects: certificate authorities, pins.
+        /// How HTTP connects, and which certificate authorities it asks.
         public var http = HTTPSettings()
         /// Schemes that may be fetched at all; `nil` for all that have a plugin.
         public var schemes: Set<String>?
@@ -46,12 +46,7 @@ public struct Client: Sendable {
     public init(
         plugins: Registry = .builtIn, options: Options = Options()
     ) throws(FetchError) {
-        let standard = UserFiles.knownHosts.map { path in
-            var store = TrustStore(path: path, policy: .tofu)
-            store.yieldsToScheme = true
-            return store
-        }
-        guard let store = options.trust ?? standard else {
+        guard let store = options.trust ?? UserFiles.knownHosts.map({ TrustStore(path: $0) }) else {
             throw FetchError(
                 .usage, .input, "no home directory for the trust store: HOME is not set")
         }

@@ -149,17 +149,13 @@ struct NetworkDialer: ProgramDialer {
     }
 
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {
-        if let policy = options.http.refusedPolicy {
-            throw FetchError(
-                .usage, .input, "libcurl cannot judge keys by the policy \(policy.rawValue)",
-                remedy: .useOtherPolicy)
-        }
-        var settings = options.http
-        settings.identity = identity
-        return try CurlClient(
-            loop: loop, settings: settings, resolver: options.resolver,
+        let trust = try trustStore.judgedByCurl()
+        var client = try CurlClient(
+            loop: loop, settings: options.http, resolver: options.resolver,
             route: try way(to: endpoint).route, deadline: deadline, emit: emit
         ) { [wire] in wire.add($0) }
+        (client.trust, client.identity) = (trust, identity)
+        return client
     }
 }
 

@@ -8,8 +8,8 @@ public struct TrustStore: Sendable {
     public let path: String
     /// How keys are judged.
     public private(set) var policy: TrustStore.Policy
-    /// Whether a scheme that wants authorities gets them, because the policy is the default.
-    package var yieldsToScheme = false
+    /// Whether a scheme that wants authorities gets them, because no policy was chosen.
+    private let yieldsToScheme: Bool
     /// Asks a person, for ``TrustStore/Policy/ask``: whether to trust a key all the same. It is
     /// given the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
     public var asker: (@Sendable (_ error: FetchError) -> Bool)?
@@ -18,9 +18,12 @@ public struct TrustStore: Sendable {
     private let shared = Locked(TrustSnapshot())
 
     /// A store in the file `path`; nothing is read before it is needed.
-    public init(path: String, policy: TrustStore.Policy) {
+    ///
+    /// - Parameter policy: `nil` for that of each scheme: authorities, or trust on first use.
+    public init(path: String, policy: TrustStore.Policy? = nil) {
         self.path = path
-        self.policy = policy
+        self.policy = policy ?? .tofu
+        yieldsToScheme = policy == nil
     }
 
     /// The same store with the policy that holds for a scheme.
@@ -29,6 +32,25 @@ public struct TrustStore: Sendable {
         var store = self
         store.policy = .ca
         return store
+    }
+
+    /// How libcurl judges keys, for HTTP.
+    ///
+    /// - Throws: `usage` for a policy that was chosen and that libcurl cannot follow.
+    func judgedByCurl() throws(FetchError) -> CurlClient.Trust {
+        switch policy {
+        case .ca: return .authorities
+        case .pin(let digest): return .pin(digest)
+        case .skip: return .skip
+        case .tofu, .both, .locked, .ask:
+            guard yieldsToScheme else {
+                throw FetchError(
+                    .usage, .input,
+                    "libcurl cannot judge keys by the policy \(policy.rule.rawValue)",
+                    remedy: .useOtherPolicy)
+            }
+            return .authorities
+        }
     }
 
     /// Judges the key behind `endpoint`; pins it when the place is new and the policy says so.

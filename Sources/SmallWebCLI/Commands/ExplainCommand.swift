@@ -168,7 +168,7 @@ struct ExplainCommand: Sendable {
         _ settings: ConnectionSettings, _ endpoint: Endpoint, _ scheme: Scheme
     ) throws(FetchError) -> Explanation.Trust {
         if settings.skipsTrust { return .init(policy: "none") }
-        if let pin = settings.http.pin {
+        if let pin = settings.pin {
             return .init(policy: "pin", key: "sha256:" + pin.hex)
         }
         var trust = Explanation.Trust(policy: settings.trust ?? scheme.trust.rawValue)

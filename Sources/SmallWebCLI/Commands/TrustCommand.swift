@@ -205,7 +205,7 @@ struct TrustCommand: Sendable {
     }
 
     private func newPin(_ place: String, via: String) throws(FetchError) -> KnownHosts.Pin? {
-        guard let digest = settings.connection.http.pin else { return nil }
+        guard let digest = settings.connection.pin else { return nil }
         return KnownHosts.Pin(
             place: place, .key, .sha256, digest: digest.hex, first: UTCDate.now, via: via)
     }

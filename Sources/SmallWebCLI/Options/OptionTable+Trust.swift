@@ -15,7 +15,7 @@ extension Option {
                 + "ca where a plugin's manifest says so, and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY") { settings, value throws(FetchError) in
-                settings.connection.setTrust(try OptionValue.trust(value, "--trust"))
+                settings.connection.trust = try OptionValue.trust(value, "--trust")
             }
         ).offering(.oneOf { TrustStore.Policy.names }),
         Option(
@@ -25,7 +25,7 @@ extension Option {
                 + "does as well. Nothing is stored.",
             example: "smallweb get --pin \"sha256:$(cat key.sha256)\" https://example.org/",
             .value("sha256:HEX") { settings, value throws(FetchError) in
-                settings.connection.http.pin = try OptionValue.sha256(value, "--pin")
+                settings.connection.pin = try OptionValue.sha256(value, "--pin")
             }),
         Option(
             "known-hosts", .connection, "use FILE as the trust store",

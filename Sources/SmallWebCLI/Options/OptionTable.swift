@@ -221,10 +221,7 @@ extension Option {
             manual: "Accepts any certificate and writes nothing to the trust store. The "
                 + "connection is encrypted, but any server may be at its end.",
             example: "smallweb get -k gemini://localhost/",
-            .flag { settings, isOn in
-                settings.connection.skipsTrust = isOn
-                settings.connection.http.skipsTrust = isOn
-            }),
+            .flag { settings, isOn in settings.connection.skipsTrust = isOn }),
         Option(
             "ipv4", short: "4", .connection, "IPv4 addresses only",
             manual: "Connects to IPv4 addresses only.",

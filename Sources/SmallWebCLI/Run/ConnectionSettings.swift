@@ -23,6 +23,8 @@ struct ConnectionSettings: Sendable {
     var fallsBackToCurl = false
 
     var skipsTrust = false
+    /// SHA-256 of the key that a server must have.
+    var pin: [UInt8]?
     /// `nil` for the scheme's own: first use, or authorities for HTTP.
     var trust: String?
     /// Instead of the usual trust store.
@@ -33,18 +35,6 @@ struct ConnectionSettings: Sendable {
     var certificateFile: String?
     var keyFile: String?
     var keyPasswordFile: String?
-
-    /// - Parameter policy: Its name.
-    mutating func setTrust(_ policy: String) {
-        trust = policy
-        http.refusedPolicy = policy == "ca" ? nil : .init(rawValue: policy)
-    }
-
-    /// What is said of one URL counts more than `--insecure` for all.
-    mutating func insists() {
-        skipsTrust = false
-        http.skipsTrust = false
-    }
 
     /// The protocols of a run, or of a URL that has a section of its own.
     ///
@@ -91,17 +81,11 @@ struct ConnectionSettings: Sendable {
     ///
     /// - Throws: `usage` when there is no place for it.
     func trustStore(_ asker: Asker) throws(FetchError) -> TrustStore {
-        let policy: TrustStore.Policy =
-            if let pin = http.pin {
-                .pin(pin)
-            } else if skipsTrust {
-                .skip
-            } else {
-                trust.flatMap(TrustStore.Policy.init) ?? .tofu
+        let policy: TrustStore.Policy? =
+            if let pin { .pin(pin) } else if skipsTrust { .skip } else {
+                trust.flatMap(TrustStore.Policy.init)
             }
-        var store = TrustStore(
-            path: policy == .skip ? "" : try knownHosts(), policy: policy)
-        store.yieldsToScheme = policy == .tofu && trust == nil
+        var store = TrustStore(path: policy == .skip ? "" : try knownHosts(), policy: policy)
         if policy == .ask && asker.canAsk {
             store.asker = { asker.confirms($0) }
         }

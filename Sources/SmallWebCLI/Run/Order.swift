@@ -5,8 +5,6 @@ internal import SmallWebRecords
 /// What one operand or one line of a list asks for.
 struct Order: Sendable {
     var subject: RecordSubject
-    /// Its position among those of this worker, from 0.
-    var turn = 0
     var output: String?
     /// What is sent instead of asked for.
     private(set) var upload: InputSource.Origin?
@@ -141,15 +139,15 @@ extension Order {
         case "trust":
             let policy = try OptionValue.trust(try Self.string(member), name)
             return { settings in
-                settings.connection.setTrust(policy)
-                settings.connection.insists()
+                settings.connection.trust = policy
+                settings.connection.skipsTrust = false
             }
         default:
             let pin = try OptionValue.sha256(try Self.string(member), name)
             return { settings in
-                settings.connection.http.pin = pin
+                settings.connection.pin = pin
                 settings.invocation.given.append("pin")
-                settings.connection.insists()
+                settings.connection.skipsTrust = false
             }
         }
     }

@@ -18,7 +18,7 @@ final class OrderSource: @unchecked Sendable {
 
     private var operands: ArraySlice<String>
     private var list: ListReader?
-    private var (taken, turns) = (0, 0)
+    private var taken = 0
     private let own: OwnShard?
 
     /// - Parameters:
@@ -85,9 +85,8 @@ final class OrderSource: @unchecked Sendable {
 
     private func numbered(_ order: Order) -> Order {
         var order = order
-        (order.subject.n, order.turn) = (taken, turns)
+        order.subject.n = taken
         taken += 1
-        turns += 1
         return order
     }
 

@@ -14,6 +14,27 @@ package struct CurlClient: HTTPClient {
     let deadline: Instant
     private let emit: Emit
     private let onEnd: (Ending.Traffic) -> Void
+    /// How servers' keys are judged.
+    package var trust = Trust.authorities
+    /// Shown if a server asks for a client certificate.
+    package var identity: ClientIdentity?
+
+    /// What libcurl knows to judge a key by.
+    package enum Trust: Sendable {
+        case authorities
+        /// SHA-256 of the public key that the server must have, 32 bytes.
+        case pin([UInt8])
+        /// Any key is accepted.
+        case skip
+
+        fileprivate var verdict: Connection.Trust {
+            switch self {
+            case .authorities: Connection.Trust(verdict: .ca, firstSeen: nil, policy: .ca)
+            case .pin: Connection.Trust(verdict: .pinned, firstSeen: nil, policy: .pin)
+            case .skip: Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip)
+            }
+        }
+    }
 
     /// - Parameter onEnd: Called after each exchange, whatever became of it.
     /// - Throws: `not-built-in` when libcurl is not installed.
@@ -48,7 +69,7 @@ package struct CurlClient: HTTPClient {
             multi.remove(transfer)
         }
         configure(transfer, request, endpoint)
-        if endpoint.security == .tls, let identity = settings.identity {
+        if endpoint.security == .tls, let identity {
             try show(identity, on: transfer)
         }
         try prepareWay(transfer, request)
@@ -109,12 +130,8 @@ package struct CurlClient: HTTPClient {
 
     private func makeTransfer(_ request: HTTPRequest) throws(FetchError) -> CurlTransfer {
         _ = try LineFramer.frame(settings.userAgent.utf8)
-        let (verdict, policy): (Connection.Trust.Verdict, Connection.Trust.Policy) =
-            settings.pin != nil
-            ? (.pinned, .pin) : settings.skipsTrust ? (.skipped, .skip) : (.ca, .ca)
         return try CurlTransfer(
-            endpoint: request.endpoint, upload: request.options.body,
-            trust: Connection.Trust(verdict: verdict, firstSeen: nil, policy: policy),
+            endpoint: request.endpoint, upload: request.options.body, trust: trust.verdict,
             multi: multi, loop: loop)
     }
 
@@ -333,12 +350,14 @@ package struct CurlClient: HTTPClient {
     }
 
     private func configureTrust(_ transfer: CurlTransfer) {
-        if settings.skipsTrust || settings.pin != nil {
+        switch trust {
+        case .authorities: break
+        case .pin(let digest):
+            transfer.set(CURLOPT_PINNEDPUBLICKEY, "sha256//" + Base64.encode(digest))
+            fallthrough
+        case .skip:
             transfer.set(CURLOPT_SSL_VERIFYPEER, 0)
             transfer.set(CURLOPT_SSL_VERIFYHOST, 0)
-        }
-        if let pin = settings.pin {
-            transfer.set(CURLOPT_PINNEDPUBLICKEY, "sha256//" + Base64.encode(pin))
         }
         if let file = settings.authorityFile { transfer.set(CURLOPT_CAINFO, file) }
         if let directory = settings.authorityDirectory { transfer.set(CURLOPT_CAPATH, directory) }

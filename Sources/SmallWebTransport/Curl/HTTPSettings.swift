@@ -8,17 +8,9 @@ public struct HTTPSettings: Sendable {
     public var connectTo: [String] = []
     /// Path of a Unix socket to connect to instead.
     public var unixSocket: String?
-    /// Whether any certificate is accepted.
-    public var skipsTrust = false
-    /// A trust policy that was chosen and that libcurl cannot follow: every request is refused.
-    package var refusedPolicy: Connection.Trust.Policy?
-    /// SHA-256 of the public key that the server must have, 32 bytes.
-    public var pin: [UInt8]?
     /// Certificate authorities, as PEM: a file, a directory; `nil` for the system's.
     public var authorityFile: String?
     public var authorityDirectory: String?
-    /// Shown if a server asks for a client certificate: this request's alone.
-    package var identity: ClientIdentity?
     /// Whether the request's header is reported as an event.
     package var reportsRequests = false
 
