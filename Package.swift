@@ -14,7 +14,9 @@ let strict: [SwiftSetting] = [
 func plugin(_ name: String) -> Target {
     .target(
         name: "\(name)Plugin",
-        dependencies: ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries"],
+        dependencies: [
+            "SmallWebCore", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries",
+        ],
         path: "Plugins/\(name)", swiftSettings: strict)
 }
 
@@ -48,12 +50,14 @@ var targets: [Target] = [
     .target(name: "CSmallWebProgram"),
 
     library("SmallWebCore", ["CSmallWebPOSIX"]),
+    // The contract between HTTP's engine, which the transport has, and the plugins that use it.
+    library("SmallWebHTTP", ["SmallWebCore"]),
     // System libraries that have nothing to do with the network, opened when first needed.
     library("SmallWebLibraries", ["SmallWebCore", "CSmallWebCrypto", "CSmallWebZlib"]),
     library(
         "SmallWebTransport",
         [
-            "SmallWebCore", "SmallWebLibraries", "CSmallWebCurl", "CSmallWebPOSIX",
+            "SmallWebCore", "SmallWebHTTP", "SmallWebLibraries", "CSmallWebCurl", "CSmallWebPOSIX",
             "CSmallWebProgram", "CSmallWebTLS",
         ]),
     // Formats of the small web, without a network: gemtext.
@@ -63,8 +67,8 @@ var targets: [Target] = [
     library(
         "SmallWeb",
         [
-            "SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
-            "SmallWebTransport", "CSmallWebPOSIX",
+            "SmallWebCore", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries",
+            "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX",
         ]),
     // Results as JSON lines, lists of requests, the ledger.
     library("SmallWebRecords", ["SmallWeb", "SmallWebCore", "SmallWebLibraries"]),
@@ -84,8 +88,8 @@ var targets: [Target] = [
     .target(
         name: "SmallWebTestSupport",
         dependencies: [
-            "SmallWebCore", "SmallWebTesting", "SmallWebTransport", "CSmallWebTLS",
-            "CSmallWebPOSIX",
+            "SmallWebCore", "SmallWebHTTP", "SmallWebTesting", "SmallWebTransport",
+            "CSmallWebTLS", "CSmallWebPOSIX",
         ],
         path: "Tests/SmallWebTestSupport", swiftSettings: strict,
         linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
@@ -96,11 +100,14 @@ var targets: [Target] = [
 
     tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebTesting"]),
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
-    tests("SmallWebTransportTests", ["SmallWebTransport"]),
-    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
+    tests("SmallWebTransportTests", ["SmallWebHTTP", "SmallWebTransport"]),
+    tests("SmallWebTests", ["SmallWeb", "SmallWebHTTP", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats"]),
-    tests("PluginTests", ["SmallWeb", "SmallWebLibraries", "SmallWebTesting"] + pluginTargets),
-    tests("CommandLineTests", ["SmallWebCLI", "SmallWebFormats", "smallweb-manual"]),
+    tests(
+        "PluginTests",
+        ["SmallWeb", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting"] + pluginTargets),
+    tests(
+        "CommandLineTests", ["SmallWebCLI", "SmallWebFormats", "SmallWebHTTP", "smallweb-manual"]),
     tests("TidyTests", []),
 ]
 targets += plugins.map(plugin)
@@ -111,7 +118,7 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
         .executableTarget(
             name: "smallweb-fuzz",
             dependencies: [
-                "SmallWebCore", "SmallWebFormats", "SmallWebLibraries", "SmallWeb",
+                "SmallWebCore", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries", "SmallWeb",
                 "SmallWebRecords", "SmallWebTesting", "SmallWebTransport", "SmallWebPlugins",
                 "SmallWebCLI", "SmallWebTestSupport", "CSmallWebTLS",
             ] + pluginTargets,
@@ -123,6 +130,7 @@ let package = Package(
     name: "smallweb",
     products: [
         .library(name: "SmallWeb", targets: ["SmallWeb"]),
+        .library(name: "SmallWebHTTP", targets: ["SmallWebHTTP"]),
         .library(name: "SmallWebRecords", targets: ["SmallWebRecords"]),
         .library(name: "SmallWebTesting", targets: ["SmallWebTesting"]),
         .executable(name: "smallweb", targets: ["SmallWebMain"]),

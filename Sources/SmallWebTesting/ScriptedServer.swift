@@ -187,7 +187,7 @@ private final class ScriptedStream: StreamTransport {
 }
 
 /// Connects a plugin, or its program, with a ``ScriptedServer``.
-final class ScriptedDialer: ProgramDialer {
+final class ScriptedDialer: Dialer {
     let server: ScriptedServer
     private var endpoint: Endpoint?
     /// Whether the plugin has asked for the connection, by itself or in its manifest, and not a
@@ -219,11 +219,14 @@ final class ScriptedDialer: ProgramDialer {
         return stream
     }
 
-    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
-        throw FetchError(.notBuiltIn, .input, "a fixture has no HTTP engine")
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        guard let runner = programRunner as? Engine else { throw .noEngine(type) }
+        return runner
     }
 
-    func programRunner() -> any ProgramRunner {
+    private var programRunner: any ProgramRunner {
         ProgramExchange(
             on: loop, by: deadline,
             .init { [self] program throws(FetchError) in

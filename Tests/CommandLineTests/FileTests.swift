@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import SmallWebHTTP
 import Foundation
 import SmallWeb
 import SmallWebTestSupport

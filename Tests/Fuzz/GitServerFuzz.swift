@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
+import SmallWebHTTP
 internal import SmallWebLibraries
 
 /// A server that answers each request with the next of its replies, and then hangs up.
@@ -49,7 +50,12 @@ private final class GitServer: StreamTransport, HTTPClient, Dialer {
 
     // MARK: Smart HTTP
 
-    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient { self }
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        guard let client = self as? Engine else { throw .noEngine(type) }
+        return client
+    }
 
     /// The answer's first byte is 0 for the header that is wanted; else a header comes first.
     func exchange(

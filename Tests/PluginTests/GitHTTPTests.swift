@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
+import SmallWebHTTP
 internal import SmallWebTestSupport
 internal import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
+import SmallWebHTTP
 internal import SmallWebTestSupport
 internal import SmallWebTesting
 internal import Testing
@@ -120,8 +121,10 @@ final class GitDialer: Dialer {
         return stream
     }
 
-    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
-        guard let http else { throw FetchError(.notBuiltIn, .input, "no HTTP engine") }
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        guard let http = http as? Engine else { throw .noEngine(type) }
         return http
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
+public import SmallWebHTTP
 
 /// A request as the server of ``DemoSites/web(_:)`` has read it.
 public struct WebRequest: Sendable, Hashable {

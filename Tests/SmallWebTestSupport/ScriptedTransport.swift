@@ -125,10 +125,6 @@ package final class ScriptedDialer: Dialer {
         try await stream.start(by: .never)
         return stream
     }
-
-    package func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
-        throw FetchError(.notBuiltIn, .input, "a scripted dialer has no HTTP engine")
-    }
 }
 
 /// Runs a case through a handler.

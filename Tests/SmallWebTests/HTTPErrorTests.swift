@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWeb
+import SmallWebHTTP
 import SmallWebTestSupport
 import SmallWebTransport
 import Testing

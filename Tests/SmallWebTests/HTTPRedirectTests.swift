@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWeb
+import SmallWebHTTP
 import SmallWebTesting
 import SmallWebTestSupport
 import SmallWebTransport

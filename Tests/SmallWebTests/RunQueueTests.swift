@@ -149,16 +149,20 @@ struct RunQueueTests {
         #expect(error.outcome == .tooLarge)
     }
 
-    @Test func inputThatASchemeDoesNotTakeIsAResult() async throws {
+    @Test func inputAndUploadsThatASchemeDoesNotTakeAreResults() async throws {
         let server = try echo()
         let url = server.url("/x", scheme: "finger")
-        let results = try await collect(web.run([RunRequest(url, input: "words")]))
-        guard case .failure(let error) = try #require(results.first).result else {
-            Issue.record("the input was accepted")
-            return
+        var upload = RunRequest(url)
+        upload.upload = .init(byteCount: 0, mediaType: "text/plain") { [] }
+        for request in [RunRequest(url, input: "words"), upload] {
+            let results = try await collect(web.run([request]))
+            guard case .failure(let error) = try #require(results.first).result else {
+                Issue.record("it was accepted")
+                continue
+            }
+            #expect(error.outcome == .usage)
+            #expect(results.first?.attempts == 0)
         }
-        #expect(error.outcome == .usage)
-        #expect(results.first?.attempts == 0)
     }
 
     @Test func afterTheDeadlineNothingStarts() async throws {

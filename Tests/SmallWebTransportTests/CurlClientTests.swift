@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWebCore
+import SmallWebHTTP
 import SmallWebTestSupport
 import Testing
 

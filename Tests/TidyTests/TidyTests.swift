@@ -53,8 +53,14 @@ import Testing
         #expect(
             !(isInstalled && imports.contains("Foundation")), "full Foundation costs start-up time")
         if source.path.hasPrefix("Plugins/") {
-            let known = ["SmallWebCore", "SmallWebFormats", "SmallWebLibraries"]
-            #expect(imports.allSatisfy(known.contains), "a plugin knows the core alone")
+            let known = ["SmallWebCore", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries"]
+            #expect(imports.allSatisfy(known.contains), "a plugin knows contracts alone")
+        }
+        if source.path.hasPrefix("Sources/SmallWebCore/") {
+            let code = source.lines.filter { !$0.drop { $0 == " " }.hasPrefix("//") }
+            for word in ["HTTP", "Curl", "curl"] {
+                #expect(!code.contains { $0.contains(word) }, "the core knows nothing of \(word)")
+            }
         }
         for call in ["try!", "fatalError(", "TODO", "FIXME"] {
             #expect(!text.contains(call), "\(call)")

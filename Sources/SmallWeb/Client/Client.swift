@@ -76,6 +76,9 @@ public struct Client: Sendable {
         guard asked.input == nil || request.scheme.input != nil else {
             throw usageError("the scheme \(request.scheme.name) takes no input")
         }
+        guard asked.upload == nil || request.scheme.uploads != nil else {
+            throw usageError("the scheme \(request.scheme.name) takes no upload")
+        }
         request.input = asked.input
         request.upload = asked.upload
         request.options = asked.options

@@ -85,10 +85,10 @@ public struct FetchResult: Sendable {
 extension Client {
     /// Fetches many URLs at the same time.
     ///
-    /// The URLs are read as there is room, the first of them when the first result is asked for. A
-    /// slow consumer stops further fetches from starting: at most four pages for each of `parallel`
-    /// are held back. A failed fetch is a result; the sequence itself throws when its task is
-    /// cancelled.
+    /// The URLs are read as there is room, the first of them when the first result is asked for, on
+    /// the thread that fetches: a list that waits for its lines is an `AsyncSequence`. A slow
+    /// consumer stops further fetches from starting: at most four pages for each of `parallel` are
+    /// held back. A failed fetch is a result; the sequence itself throws when it is cancelled.
     ///
     /// - Parameters:
     ///   - parallel: Fetches at a time, 1 or more. Each needs a descriptor.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
+internal import SmallWebHTTP
 internal import SmallWebTransport
 
 /// What one hop uses, and has used.
@@ -31,7 +32,7 @@ final class Wire {
 }
 
 /// Dials for one hop: real sockets, the trust store, and events about what happens.
-struct NetworkDialer: ProgramDialer {
+struct NetworkDialer: Dialer {
     let loop: EventLoop
     let options: Fetcher.Options
     /// Of the URL that is fetched.
@@ -109,7 +110,7 @@ struct NetworkDialer: ProgramDialer {
         }
     }
 
-    func programRunner() -> any ProgramRunner {
+    private var programRunner: any ProgramRunner {
         let (wire, emit) = (wire, emit)
         return ProgramExchange(
             on: loop, by: deadline,
@@ -144,8 +145,13 @@ struct NetworkDialer: ProgramDialer {
         }
     }
 
-    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
-        try curlClient(for: endpoint)
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        let engine: Any? =
+            if type == (any HTTPClient).self { try endpoint.map(curlClient) } else { programRunner }
+        guard let engine = engine as? Engine else { throw .noEngine(type) }
+        return engine
     }
 
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
+internal import SmallWebHTTP
 internal import SmallWebTransport
 
 /// What a fetch would do first, found out without a connection: its plugin ran, and whatever it
@@ -82,7 +83,7 @@ private final class Stage {
     }
 }
 
-private struct RehearsalDialer: ProgramDialer {
+private struct RehearsalDialer: Dialer {
     let stage: Stage
     let network: NetworkDialer
 
@@ -95,12 +96,19 @@ private struct RehearsalDialer: ProgramDialer {
         return stream
     }
 
-    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
-        stage.rehearsal.way = try network.way(to: endpoint)
-        return RehearsalClient(stage: stage, client: try network.curlClient(for: endpoint))
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        let engine: Any
+        if let endpoint, type == (any HTTPClient).self {
+            stage.rehearsal.way = try network.way(to: endpoint)
+            engine = RehearsalClient(stage: stage, client: try network.curlClient(for: endpoint))
+        } else {
+            engine = RehearsalRunner(stage: stage, network: network)
+        }
+        guard let engine = engine as? Engine else { throw .noEngine(type) }
+        return engine
     }
-
-    func programRunner() -> any ProgramRunner { RehearsalRunner(stage: stage, network: network) }
 }
 
 /// Runs a program for what it writes before it waits for a reply.

@@ -120,7 +120,10 @@ struct Completion {
                 add(name, "", ifItBeginsWith: word)
             }
         case .knownHost:
-            for host in URLCompletion.trustedHosts() { add(host, "", ifItBeginsWith: word) }
+            let port = line.registry.schemeOfHosts?.defaultPort ?? 0
+            for host in URLCompletion.trustedHosts(defaultPort: port) {
+                add(host, "", ifItBeginsWith: word)
+            }
         case .text: break
         }
     }

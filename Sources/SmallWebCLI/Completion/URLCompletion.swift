@@ -152,7 +152,7 @@ struct URLCompletion {
     }
 
     /// The hosts of the trust store, with their ports where those are not the default.
-    static func trustedHosts(defaultPort: UInt16 = 1965) -> [String] {
+    static func trustedHosts(defaultPort: UInt16) -> [String] {
         guard let path = try? ConnectionSettings().knownHosts(), let bytes = UserFiles.read(path)
         else {
             return []

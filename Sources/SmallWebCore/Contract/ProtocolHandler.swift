@@ -82,24 +82,32 @@ public protocol Dialer {
     /// - Throws: `resolve`, `connect`, `tls`, `untrusted`, `trust-changed`, `timeout`.
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream
 
-    /// The HTTP engine, which dials for itself.
+    /// An engine of the host side that connects for itself, by its type.
     ///
-    /// - Parameter endpoint: Where all its requests go.
-    /// - Throws: `not-built-in` when libcurl is not installed; what ``dial(_:)`` throws of a proxy.
-    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient
-}
-
-/// One that also runs programs which speak protocols.
-package protocol ProgramDialer: Dialer {
-    func programRunner() -> any ProgramRunner
+    /// - Parameter endpoint: Where all its connections go; `nil` where that is not known yet.
+    /// - Throws: `not-built-in` when there is none; what ``dial(_:)`` throws of a proxy.
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine
 }
 
 extension Dialer {
-    /// - Throws: `plugin` where no program can be run.
+    /// There is none.
+    public func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        throw .noEngine(type)
+    }
+
+    /// - Throws: `not-built-in` where no program can be run.
     package func runner() throws(FetchError) -> any ProgramRunner {
-        guard let dialer = self as? any ProgramDialer else {
-            throw FetchError(.plugin, .plugin, "no programs can be run here")
-        }
-        return dialer.programRunner()
+        try engine((any ProgramRunner).self, for: nil)
+    }
+}
+
+extension FetchError {
+    /// A dialer's answer to a type that it knows nothing of.
+    package static func noEngine(_ type: Any.Type) -> FetchError {
+        FetchError(.notBuiltIn, .input, "the host side has no \(type)")
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
+internal import SmallWebHTTP
 internal import SmallWebLibraries
 
 /// Undoes the content coding of an HTTP reply (RFC 9110, section 8.4): gzip, the only one that is

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+public import SmallWebCore
 
 /// What a request of the HTTP engine has beside its URL, made from a ``Request``'s options.
 public struct HTTPOptions: Sendable, Hashable {

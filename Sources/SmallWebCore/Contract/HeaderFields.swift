@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+extension Head {
+    /// A header as received, and where its fields are: they become text when they are asked for.
+    public struct Fields: Sendable, Hashable {
+        /// All lines, line ends included.
+        public private(set) var bytes: [UInt8] = []
+        /// Where the fields begin, have their colon, and end, without the line end.
+        private var spans: [Span] = []
+
+        private struct Span: Hashable {
+            let start, colon, end: Int
+        }
+
+        /// No fields.
+        public init() {}
+
+        /// Takes the next line. What is not a field is kept in ``bytes`` alone.
+        package mutating func add(line: [UInt8], isField: Bool) {
+            let start = bytes.count
+            bytes += line
+            var end = bytes.count
+            while end > start,
+                bytes[end - 1] == ASCII.lineFeed || bytes[end - 1] == ASCII.carriageReturn
+            { end -= 1 }
+            guard isField, let colon = bytes[start..<end].firstIndex(of: ASCII.colon), colon > start
+            else { return }
+            spans.append(Span(start: start, colon: colon, end: end))
+        }
+
+        /// In order, repeated ones repeated.
+        public var all: [(name: String, value: String)] {
+            spans.map { span in
+                (String(decoding: bytes[span.start..<span.colon], as: UTF8.self), value(span))
+            }
+        }
+
+        /// The first value of a field, by its name in lower case.
+        public subscript(name: String) -> String? {
+            let name = name.utf8
+            return spans.first { span in
+                span.colon - span.start == name.count
+                    && zip(bytes[span.start..<span.colon], name).allSatisfy {
+                        $0 == $1 || ASCII.isLetter($0) && $0 | 0x20 == $1
+                    }
+            }.map(value)
+        }
+
+        private func value(_ span: Span) -> String {
+            let value = bytes[(span.colon + 1)..<span.end]
+            return String(
+                decoding: value.drop { $0 == ASCII.space || $0 == ASCII.tab }, as: UTF8.self)
+        }
+    }
+}
