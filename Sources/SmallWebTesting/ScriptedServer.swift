@@ -24,7 +24,7 @@ enum Play: Sendable, Hashable, CustomStringConvertible {
 
 /// The server of a fixture: it says the next piece when the program has read the last one and has
 /// sent what comes before it.
-final class ScriptedServer: ProgramChannel {
+final class ScriptedServer: Carrier {
     /// What it says, and after how many bytes of the request.
     private struct Piece {
         let after: Int
@@ -113,7 +113,7 @@ final class ScriptedServer: ProgramChannel {
     /// Whether the program has used the connection: it is made after a while all the same.
     var isUsed: Bool { !sent.isEmpty || given > 0 }
 
-    var isPaced: Bool { true }
+    var keepsPieces: Bool { true }
 
     /// What it has not been sent, and what it holds back for that.
     var awaited: String? {
@@ -153,20 +153,18 @@ final class ScriptedServer: ProgramChannel {
         return .bytes(bytes.count)
     }
 
-    func endSending() {}
-
-    func interests(_ readiness: Readiness) -> [Interest]? { [] }
+    func wait(for readiness: Readiness, by deadline: Instant) throws(FetchError) {
+        guard isReadable else { throw .silence(.body) }
+    }
 }
 
 /// The same for a plugin that is built in. Nothing takes time: what cannot come is silence.
-private final class ScriptedStream: StreamTransport {
+private final class ScriptedCarrier: Carrier {
     private let server: ScriptedServer
     /// Each piece is waited for.
     private var hasWaited = false
 
     init(_ server: ScriptedServer) { self.server = server }
-
-    func start(by deadline: Instant) {}
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         guard hasWaited else { return .wouldBlock(.readable) }
@@ -179,11 +177,9 @@ private final class ScriptedStream: StreamTransport {
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) throws(FetchError) {
-        guard server.isReadable else { throw .silence(.body) }
+        try server.wait(for: readiness, by: deadline)
         hasWaited = true
     }
-
-    func close() {}
 }
 
 /// Connects a plugin, or its program, with a ``ScriptedServer``.
@@ -213,10 +209,7 @@ final class ScriptedDialer: Dialer {
         }
         self.endpoint = endpoint
         isWanted = true
-        let stream = ByteStream(
-            transport: ScriptedStream(server), idleSeconds: 0, deadline: deadline)
-        try await stream.start(by: deadline)
-        return stream
+        return ByteStream(ScriptedCarrier(server), idleSeconds: 0, deadline: deadline)
     }
 
     func engine<Engine>(

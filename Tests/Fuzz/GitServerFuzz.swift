@@ -5,7 +5,7 @@ import SmallWebHTTP
 internal import SmallWebLibraries
 
 /// A server that answers each request with the next of its replies, and then hangs up.
-private final class GitServer: StreamTransport, HTTPClient, Dialer {
+private final class GitServer: Carrier, HTTPClient, Dialer {
     private let step: Int
     private let answer: ([UInt8]) -> [UInt8]?
     private var pending: ArraySlice<UInt8> = []
@@ -20,12 +20,8 @@ private final class GitServer: StreamTransport, HTTPClient, Dialer {
     // MARK: git://
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
-        let stream = ByteStream(transport: self, idleSeconds: 0, deadline: .never)
-        try await stream.start(by: .never)
-        return stream
+        ByteStream(self, idleSeconds: 0, deadline: .never)
     }
-
-    func start(by deadline: Instant) async throws(FetchError) {}
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         guard !pending.isEmpty else { return .ended(.endOfFile) }

@@ -26,7 +26,7 @@ struct GitAnswer {
 }
 
 /// The other end of a git:// connection: it answers each request when it has come, one per `send`.
-final class GitPeer: StreamTransport {
+final class GitPeer: Carrier {
     /// How bytes arrive, and after how many the server dies.
     struct Manner {
         /// Most bytes of one `receive`.
@@ -54,8 +54,6 @@ final class GitPeer: StreamTransport {
 
     /// Whether an endless server was heard to the end.
     var isExhausted: Bool { given >= manner.bytesMax }
-
-    func start(by deadline: Instant) async throws(FetchError) {}
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         precondition(!isClosed && !buffer.isEmpty)
@@ -116,9 +114,7 @@ final class GitDialer: Dialer {
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         endpoints.append(endpoint)
         guard let peer else { throw FetchError(.connect, .connect, "nobody is there") }
-        let stream = ByteStream(transport: peer, idleSeconds: 0, deadline: .never)
-        try await stream.start(by: .never)
-        return stream
+        return ByteStream(peer, idleSeconds: 0, deadline: .never)
     }
 
     func engine<Engine>(

@@ -11,10 +11,7 @@ internal import Testing
         _ script: Script, onSent: (([UInt8]) async throws(FetchError) -> Void)? = nil
     ) async throws -> (ByteStream, ScriptedTransport) {
         let transport = ScriptedTransport(script)
-        let stream = ByteStream(
-            transport: transport, idleSeconds: 0, deadline: .never, onSent: onSent)
-        #expect(stream.state == .initialised)
-        try await stream.start(by: .never)
+        let stream = ByteStream(transport, idleSeconds: 0, deadline: .never, onSent: onSent)
         #expect(stream.state == .started)
         return (stream, transport)
     }
@@ -188,18 +185,6 @@ internal import Testing
         #expect(transport.isClosed)
     }
 
-    @Test func failsToStart() async {
-        var script = Script()
-        script.startError = FetchError(.connect, .connect, "refused")
-        let transport = ScriptedTransport(script)
-        let stream = ByteStream(transport: transport, idleSeconds: 0, deadline: .never)
-        #expect(
-            await outcome { () async throws(FetchError) in try await stream.start(by: .never) }
-                == .connect)
-        #expect(stream.state == .stopped(script.startError))
-        #expect(transport.isClosed)
-    }
-
     @Test func closesAtOnceAndOnlyOnce() async throws {
         let (stream, transport) = try await started(Script([1, 2]))
         #expect(try await stream.readSome(upTo: 1) == [1])
@@ -215,7 +200,7 @@ internal import Testing
 
     @Test func closesWhenItIsForgotten() async throws {
         let transport = ScriptedTransport(Script())
-        do { _ = ByteStream(transport: transport, idleSeconds: 0, deadline: .never) }
+        do { _ = ByteStream(transport, idleSeconds: 0, deadline: .never) }
         #expect(transport.isClosed)
     }
 

@@ -4,7 +4,7 @@ package import SmallWebTesting
 
 /// The other end of a connection, played back: it gives recorded bytes in chosen pieces and keeps
 /// what it was sent.
-package final class ScriptedTransport: StreamTransport {
+package final class ScriptedTransport: Carrier {
     package typealias Close = WireCase.Close
 
     package struct Script: Sendable {
@@ -20,8 +20,6 @@ package final class ScriptedTransport: StreamTransport {
         package var sendStep = Int.max
         /// After so many bytes it takes no more.
         package var sentMax = Int.max
-        /// What `start` throws.
-        package var startError: FetchError?
         /// What `receive` throws after the reply, instead of ending.
         package var receiveError: FetchError?
         /// What `send` throws.
@@ -36,7 +34,6 @@ package final class ScriptedTransport: StreamTransport {
 
     package let script: Script
     package private(set) var sent: [UInt8] = []
-    package private(set) var isStarted = false
     package private(set) var isClosed = false
     /// Calls of `wait`.
     package private(set) var waits = 0
@@ -48,16 +45,10 @@ package final class ScriptedTransport: StreamTransport {
 
     package init(_ script: Script) { self.script = script }
 
-    package func start(by deadline: Instant) async throws(FetchError) {
-        precondition(!isStarted)
-        if let error = script.startError { throw error }
-        isStarted = true
-    }
-
     package func receive(
         into buffer: UnsafeMutableRawBufferPointer
     ) throws(FetchError) -> TransportRead {
-        precondition(isStarted && !isClosed && !buffer.isEmpty)
+        precondition(!isClosed && !buffer.isEmpty)
         receives += 1
         if script.pauses && !mayReceive { return .wouldBlock(.readable) }
         mayReceive = false
@@ -80,7 +71,7 @@ package final class ScriptedTransport: StreamTransport {
     }
 
     package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
-        precondition(isStarted && !isClosed && !bytes.isEmpty)
+        precondition(!isClosed && !bytes.isEmpty)
         if let error = script.sendError { throw error }
         if script.pauses && !maySend || sent.count == script.sentMax {
             return .wouldBlock(.writable)
@@ -121,9 +112,7 @@ package final class ScriptedDialer: Dialer {
     package func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         endpoints.append(endpoint)
         precondition(endpoints.count == 1, "one fetch dials once")
-        let stream = ByteStream(transport: transport, idleSeconds: 0, deadline: .never)
-        try await stream.start(by: .never)
-        return stream
+        return ByteStream(transport, idleSeconds: 0, deadline: .never)
     }
 }
 

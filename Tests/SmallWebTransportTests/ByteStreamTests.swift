@@ -37,12 +37,11 @@ struct ByteStreamTests {
         }
     }
 
-    @Test(arguments: Carrier.allCases)
-    func aTrickleOfSingleBytesIsPutTogether(_ carrier: Carrier) async throws {
-        let server = try carrier.server { $0.writeSlowly(Self.text + Self.text) }
+    @Test(arguments: Layer.allCases)
+    func aTrickleOfSingleBytesIsPutTogether(_ layer: Layer) async throws {
+        let server = try layer.server { $0.writeSlowly(Self.text + Self.text) }
         try await onLoop { loop in
-            let stream = carrier.stream(to: server, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await layer.stream(to: server, on: loop)
             #expect(try await stream.readExactly(5) == Self.text[..<5])
             #expect(try await Array(stream.readLine(upTo: 100)) == Array(Self.text[5...]))
             #expect(try await Array(stream.readLine(upTo: 100)) == Self.text)
@@ -50,15 +49,14 @@ struct ByteStreamTests {
         }
     }
 
-    @Test(arguments: Carrier.allCases)
-    func anEndInsideAFrameIsTruncation(_ carrier: Carrier) async throws {
-        let server = try carrier.server { peer in
+    @Test(arguments: Layer.allCases)
+    func anEndInsideAFrameIsTruncation(_ layer: Layer) async throws {
+        let server = try layer.server { peer in
             peer.write("1234")
             peer.fin()
         }
         try await onLoop { loop in
-            let stream = carrier.stream(to: server, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await layer.stream(to: server, on: loop)
             let error = await failure { () async throws(FetchError) in
                 _ = try await stream.readExactly(10)
             }
@@ -71,8 +69,7 @@ struct ByteStreamTests {
     @Test func bytesBeforeTheEndAreDeliveredBeforeTheEnd() async throws {
         let server = try LoopbackServer { $0.write("one\ntwo") }
         try await onLoop { loop in
-            let stream = stream(to: server.port, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await stream(to: server.port, on: loop)
             #expect(try await Array(stream.readLine(upTo: 10)) == Array("one\n".utf8))
             #expect(try await Array(stream.readLine(upTo: 10)) == Array("two".utf8))
             #expect(stream.ending == .endOfFile)
@@ -88,8 +85,7 @@ struct ByteStreamTests {
             peer.hang()
         }
         try await onLoop { loop in
-            let stream = stream(to: server.port, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await stream(to: server.port, on: loop)
             #expect(try await stream.readLine(upTo: 9).count == 9)
             let error = await failure { () async throws(FetchError) in
                 _ = try await stream.readLine(upTo: 9)
@@ -105,8 +101,7 @@ struct ByteStreamTests {
             peer.write(line)
         }
         try await onLoop { loop in
-            let stream = stream(to: server.port, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await stream(to: server.port, on: loop)
             #expect(try await stream.readExactly(1) == [0x78])
             #expect(try await Array(stream.readLine(upTo: 1 << 20)) == line)
         }
@@ -121,11 +116,11 @@ struct ByteStreamTests {
         sigaction(SIGUSR2, &action, nil)
     }
 
-    @Test(arguments: Carrier.allCases)
-    func interruptedWaitsGoOn(_ carrier: Carrier) async throws {
+    @Test(arguments: Layer.allCases)
+    func interruptedWaitsGoOn(_ layer: Layer) async throws {
         Self.catchSignal()
         let thread = Recorder<pthread_t>()
-        let server = try carrier.server { peer in
+        let server = try layer.server { peer in
             _ = peer.readLine()
             for byte in Self.text {
                 // The client waits, for it has got everything that was sent.
@@ -135,57 +130,54 @@ struct ByteStreamTests {
         }
         try await onLoop { loop in
             thread.add(pthread_self())
-            let stream = carrier.stream(to: server, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await layer.stream(to: server, on: loop)
             try await stream.writeAll([0x0A])
             #expect(try await Array(stream.readExactly(Self.text.count)) == Self.text)
         }
     }
 
-    @Test(arguments: Carrier.allCases)
-    func aLargeBodyArrivesIntact(_ carrier: Carrier) async throws {
+    @Test(arguments: Layer.allCases)
+    func aLargeBodyArrivesIntact(_ layer: Layer) async throws {
         #if DEBUG
         let size = 32 << 20
         #else
         let size = 256 << 20
         #endif
-        let server = try carrier.server { peer in
+        let server = try layer.server { peer in
             DemoSites.block.withUnsafeBytes { block in
                 for _ in 0..<(size / block.count) { peer.write(block) }
             }
         }
         try await onLoop { loop in
-            let stream = carrier.stream(
+            let stream = try await layer.stream(
                 to: server, on: loop, idle: 200, deadline: .after(seconds: 400))
-            try await stream.start(by: .after(seconds: 10))
             var offset = 0
             let ending = try await stream.readToEnd { bytes async throws(FetchError) in
                 #expect(DemoSites.isBlock(bytes, at: offset))
                 offset += bytes.count
             }
             #expect(offset == size)
-            #expect(ending == (carrier == .tls ? .closeNotify : .endOfFile))
+            #expect(ending == (layer == .tls ? .closeNotify : .endOfFile))
         }
     }
 
-    @Test(arguments: Carrier.allCases)
-    func aLargeRequestArrivesIntact(_ carrier: Carrier) async throws {
-        let server = try carrier.server { peer in
+    @Test(arguments: Layer.allCases)
+    func aLargeRequestArrivesIntact(_ layer: Layer) async throws {
+        let server = try layer.server { peer in
             let bytes = peer.read(8 << 20)
             peer.write(DemoSites.isBlock(bytes[...], at: 0) ? "\(bytes.count)\n" : "garbled\n")
         }
         try await onLoop { loop in
-            let stream = carrier.stream(
+            let stream = try await layer.stream(
                 to: server, on: loop, idle: 200, deadline: .after(seconds: 400))
-            try await stream.start(by: .after(seconds: 10))
             for _ in 0..<8 { try await stream.writeAll(DemoSites.block) }
             #expect(try await Array(stream.readLine(upTo: 20)) == Array("\(8 << 20)\n".utf8))
         }
     }
 
-    @Test(arguments: Carrier.allCases)
-    func twoHundredFetchesShareOneLoop(_ carrier: Carrier) async throws {
-        let server = try carrier.server { peer in
+    @Test(arguments: Layer.allCases)
+    func twoHundredFetchesShareOneLoop(_ layer: Layer) async throws {
+        let server = try layer.server { peer in
             guard let line = peer.readLine() else { return }
             peer.writeSlowly(line, step: 3)
         }
@@ -194,9 +186,9 @@ struct ByteStreamTests {
                 for number in 0..<200 {
                     group.addTask(executorPreference: loop) {
                         let line = Array("fetch number \(number)\n".utf8)
-                        let stream = carrier.stream(to: server, on: loop)
                         let error = await failure { () async throws(FetchError) in
-                            try await stream.start(by: .after(seconds: 30))
+                            let stream = try await layer.stream(
+                                to: server, on: loop, connect: .after(seconds: 30))
                             try await stream.writeAll(line)
                             let answer = try await stream.readLine(upTo: 100)
                             #expect(Array(answer) == line)

@@ -41,36 +41,37 @@ func elapsed(_ body: () async throws -> Void) async rethrows -> Double {
     return Double(ProcessClock.monotonic - start) / 1e9
 }
 
-typealias Trust = SocketTransport.TrustCheck
+typealias Trust = Connector.TrustCheck
 
 func trustAll(_: Endpoint, _: Connection.TLS) async throws(FetchError) -> Connection.Trust {
     Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip)
 }
 
-/// A stream to `port` of 127.0.0.1, not yet started.
+/// A stream to `port` of 127.0.0.1.
 func stream(
     to port: UInt16, as host: String = "127.0.0.1", _ security: Endpoint.Security = .none,
-    on loop: EventLoop, idle: Double = 20, deadline: Instant = .after(seconds: 30),
-    trust: @escaping Trust = trustAll
-) -> ByteStream {
-    ByteStream(
-        transport: transport(to: port, as: host, security, on: loop, trust: trust),
-        idleSeconds: idle, deadline: deadline)
+    on loop: EventLoop, connect: Instant = .after(seconds: 10), idle: Double = 20,
+    deadline: Instant = .after(seconds: 30), trust: @escaping Trust = trustAll
+) async throws(FetchError) -> ByteStream {
+    var connector = connector(to: port, as: host, security, on: loop, trust: trust)
+    return ByteStream(
+        try await connector.connect(by: min(connect, deadline)), idleSeconds: idle,
+        deadline: deadline)
 }
 
-func transport(
+func connector(
     to port: UInt16, as host: String = "127.0.0.1", _ security: Endpoint.Security,
     on loop: EventLoop, trust: @escaping Trust = trustAll
-) -> SocketTransport {
+) -> Connector {
     let endpoint = Endpoint(host: host, port: port, security: security)
-    return SocketTransport(
+    return Connector(
         endpoint: endpoint, loop: loop,
         resolver: Resolver(overrides: [endpoint.description: ["127.0.0.1"]]),
         handshake: .init(trust: trust), onAttempt: { _ in })
 }
 
 /// Plain TCP and TLS, for what must hold over both.
-enum Carrier: CaseIterable, Sendable {
+enum Layer: CaseIterable, Sendable {
     case tcp, tls
 
     var security: Endpoint.Security { self == .tls ? .tls : .none }
@@ -80,11 +81,11 @@ enum Carrier: CaseIterable, Sendable {
     }
 
     func stream(
-        to server: LoopbackServer, on loop: EventLoop, idle: Double = 20,
-        deadline: Instant = .after(seconds: 60)
-    ) -> ByteStream {
-        SmallWebTransportTests.stream(
-            to: server.port, security, on: loop, idle: idle, deadline: deadline)
+        to server: LoopbackServer, on loop: EventLoop, connect: Instant = .after(seconds: 10),
+        idle: Double = 20, deadline: Instant = .after(seconds: 60)
+    ) async throws(FetchError) -> ByteStream {
+        try await SmallWebTransportTests.stream(
+            to: server.port, security, on: loop, connect: connect, idle: idle, deadline: deadline)
     }
 }
 
@@ -107,17 +108,17 @@ func socketPair(sendBuffer: Int32? = nil) throws -> (Int32, Int32) {
     return (pair[0], pair[1])
 }
 
-/// A started stream over one end of a socket pair.
+/// A stream over one end of a socket pair.
 func adopt(
     _ descriptor: Int32, on loop: EventLoop, idle: Double = 20,
     deadline: Instant = .after(seconds: 30)
 ) async throws(FetchError) -> ByteStream {
-    let endpoint = Endpoint(host: "pair.test", port: 1, security: .none)
-    let stream = ByteStream(
-        transport: try SocketTransport(adopting: descriptor, endpoint: endpoint, loop: loop),
-        idleSeconds: idle, deadline: deadline)
-    try await stream.start(by: .never)
-    return stream
+    do throws(SystemError) {
+        return ByteStream(
+            try TCPSocket(adopting: descriptor, on: loop), idleSeconds: idle, deadline: deadline)
+    } catch {
+        throw FetchError(.connect, .connect, error.sentence)
+    }
 }
 
 /// Runs blocking `body` on a thread of its own.

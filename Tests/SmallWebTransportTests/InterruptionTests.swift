@@ -40,10 +40,10 @@ private struct Trap {
     func enter(
         _ loop: EventLoop, connect: Instant, idle: Double, deadline: Instant
     ) async -> FetchError? {
-        let stream = stream(
-            to: port, stage.isTLS ? .tls : .none, on: loop, idle: idle, deadline: deadline)
         return await failure { () async throws(FetchError) in
-            try await stream.start(by: connect)
+            let stream = try await stream(
+                to: port, stage.isTLS ? .tls : .none, on: loop, connect: connect, idle: idle,
+                deadline: deadline)
             switch stage {
             case .writing, .writingTLS:
                 while true { try await stream.writeAll(DemoSites.block) }
@@ -104,9 +104,9 @@ struct InterruptionTests {
         #expect(trap.clientSockets == 0)
     }
 
-    @Test(arguments: Carrier.allCases)
-    func aServerThatNeverStopsSendingMeetsTheDeadline(_ carrier: Carrier) async throws {
-        let server = try carrier.server { while $0.write(DemoSites.block) {} }
+    @Test(arguments: Layer.allCases)
+    func aServerThatNeverStopsSendingMeetsTheDeadline(_ layer: Layer) async throws {
+        let server = try layer.server { while $0.write(DemoSites.block) {} }
         var seconds = 0.2
         var bytes = 0
         // On a busy machine the first deadline may be over before anything has come.
@@ -114,13 +114,14 @@ struct InterruptionTests {
             let deadline = seconds
             let error: FetchError?
             (error, bytes) = try await onLoop { loop in
-                let stream = carrier.stream(
-                    to: server, on: loop, deadline: .after(seconds: deadline))
+                var bytes = 0
                 let error = await failure { () async throws(FetchError) in
-                    try await stream.start(by: .never)
-                    while stream.bytesReceived < 64 << 30 { _ = try await stream.readSome() }
+                    let stream = try await layer.stream(
+                        to: server, on: loop, connect: .never,
+                        deadline: .after(seconds: deadline))
+                    while bytes < 64 << 30 { bytes += try await stream.readSome().count }
                 }
-                return (error, stream.bytesReceived)
+                return (error, bytes)
             }
             #expect(error?.outcome == .timeout)
             seconds *= 2
@@ -128,14 +129,13 @@ struct InterruptionTests {
         #expect(bytes > 0)
     }
 
-    @Test(arguments: Carrier.allCases)
-    func aServerThatNeverStopsSendingCanBeCancelled(_ carrier: Carrier) async throws {
-        let server = try carrier.server { while $0.write(DemoSites.block) {} }
+    @Test(arguments: Layer.allCases)
+    func aServerThatNeverStopsSendingCanBeCancelled(_ layer: Layer) async throws {
+        let server = try layer.server { while $0.write(DemoSites.block) {} }
         let error = try await onLoop { loop in
             let task = Task(executorPreference: loop) {
-                let stream = carrier.stream(to: server, on: loop)
                 return await failure { () async throws(FetchError) in
-                    try await stream.start(by: .after(seconds: 10))
+                    let stream = try await layer.stream(to: server, on: loop)
                     while stream.bytesReceived < 4 << 30 { _ = try await stream.readSome() }
                 }
             }
@@ -154,14 +154,12 @@ struct InterruptionTests {
         let quick = try LoopbackServer { $0.write("quick\n") }
         try await onLoop { loop in
             let greedy = Task(executorPreference: loop) {
-                let stream = stream(to: endless.port, on: loop)
                 return await failure { () async throws(FetchError) in
-                    try await stream.start(by: .after(seconds: 10))
+                    let stream = try await stream(to: endless.port, on: loop)
                     while stream.bytesReceived < 4 << 30 { _ = try await stream.readSome() }
                 }
             }
-            let other = stream(to: quick.port, on: loop)
-            try await other.start(by: .after(seconds: 10))
+            let other = try await stream(to: quick.port, on: loop)
             #expect(try await other.readLine(upTo: 10).count == 6)
             greedy.cancel()
             #expect(await greedy.value?.outcome == .interrupted)
@@ -172,8 +170,7 @@ struct InterruptionTests {
     @Test func anOpenSocketIsCountedUntilItIsClosed() async throws {
         let server = try LoopbackServer { $0.hang() }
         try await onLoop { loop in
-            let stream = stream(to: server.port, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await stream(to: server.port, on: loop)
             #expect(server.clientSockets == 1)
             stream.close()
             #expect(server.clientSockets == 0)

@@ -9,17 +9,16 @@ import Testing
 struct TLSTests {
     /// How the peer ended, as the client sees it, and what came before.
     private func ending(
-        _ carrier: Carrier, _ end: @escaping @Sendable (Peer) -> Void
+        _ layer: Layer, _ end: @escaping @Sendable (Peer) -> Void
     ) async throws -> ByteStream.Ending? {
-        let server = try carrier.server { peer in
+        let server = try layer.server { peer in
             peer.write("abc")
             // A reset may overtake what was sent before: wait until that has been read.
             _ = peer.readLine()
             end(peer)
         }
         return try await onLoop { loop in
-            let stream = carrier.stream(to: server, on: loop)
-            try await stream.start(by: .after(seconds: 10))
+            let stream = try await layer.stream(to: server, on: loop)
             #expect(try await stream.readExactly(3) == [0x61, 0x62, 0x63])
             try await stream.writeAll([0x0A])
             #expect(try await stream.readSome() == [])
@@ -54,11 +53,9 @@ struct TLSTests {
     func aNameIsSentInSNIAndALiteralIsNot(_ host: String, _ expected: String?) async throws {
         let server = try LoopbackServer(tls: .shared) { _ in }
         try await onLoop { loop in
-            let transport = transport(to: server.port, as: host, .tls, on: loop)
-            let stream = ByteStream(
-                transport: transport, idleSeconds: 10, deadline: .after(seconds: 10))
-            try await stream.start(by: .after(seconds: 10))
-            #expect(transport.connection?.tls?.serverName == expected)
+            var connector = connector(to: server.port, as: host, .tls, on: loop)
+            _ = try await connector.connect(by: .after(seconds: 10))
+            #expect(connector.connection?.tls?.serverName == expected)
         }
         #expect(server.waitForConnections(1).map(\.serverName) == [expected])
     }
@@ -83,9 +80,9 @@ struct TLSTests {
             ("other.test", false),
         ] {
             try await onLoop { loop in
-                let transport = transport(to: server.port, as: host, .tls, on: loop)
-                try await transport.start(by: .after(seconds: 10))
-                let facts = try #require(transport.connection?.tls)
+                var connector = connector(to: server.port, as: host, .tls, on: loop)
+                _ = try await connector.connect(by: .after(seconds: 10))
+                let facts = try #require(connector.connection?.tls)
                 #expect(facts.version == "TLSv1.3")
                 #expect(facts.certificate.sha256 == certificate.sha256)
                 #expect(facts.certificate.spkiSHA256 == certificate.spkiSHA256)
@@ -95,7 +92,6 @@ struct TLSTests {
                 #expect(facts.certificate.matchesHost == matches, "\(host)")
                 #expect((facts.certificate.weakKey != nil) == (key == .rsa1024))
                 #expect(facts.certificate.weakDigest == nil)
-                transport.close()
             }
         }
     }
@@ -117,7 +113,7 @@ struct TLSTests {
     private func startFailure(_ port: UInt16) async throws -> FetchError? {
         try await onLoop { loop in
             await failure { () async throws(FetchError) in
-                try await stream(to: port, .tls, on: loop).start(by: .after(seconds: 10))
+                _ = try await stream(to: port, .tls, on: loop)
             }
         }
     }
@@ -151,15 +147,13 @@ struct TLSTests {
     @Test func nothingIsSentToAServerThatIsNotTrusted() async throws {
         let server = try LoopbackServer(tls: .shared) { _ = $0.readLine() }
         try await onLoop { loop in
-            let stream = stream(to: server.port, .tls, on: loop) {
-                _, facts async throws(FetchError) in
-                throw FetchError(.untrusted, .tls, facts.version)
-            }
             let error = await failure { () async throws(FetchError) in
-                try await stream.start(by: .after(seconds: 10))
+                _ = try await stream(to: server.port, .tls, on: loop) {
+                    _, facts async throws(FetchError) in
+                    throw FetchError(.untrusted, .tls, facts.version)
+                }
             }
             #expect(error?.outcome == .untrusted)
-            #expect(stream.state == .stopped(error))
         }
         let connection = try #require(server.waitForConnections(1).first)
         #expect(connection.handshakeFailure == nil)

@@ -7,11 +7,11 @@ internal import SmallWebTransport
 final class Wire {
     private(set) var traffic = Ending.Traffic()
     private var streams: [ByteStream] = []
-    private var transports: [SocketTransport] = []
+    private var carriers: [any Carrier] = []
 
     func add(_ stream: ByteStream) { streams.append(stream) }
 
-    func add(_ transport: SocketTransport) { transports.append(transport) }
+    func add(_ carrier: any Carrier) { carriers.append(carrier) }
 
     func add(_ more: Ending.Traffic) {
         traffic.sent += more.sent
@@ -26,8 +26,8 @@ final class Wire {
             traffic.received += stream.bytesReceived
         }
         streams = []
-        for transport in transports { transport.close() }
-        transports = []
+        for carrier in carriers { carrier.close() }
+        carriers = []
     }
 }
 
@@ -55,17 +55,14 @@ struct NetworkDialer: Dialer {
     }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
-        let transport = try makeTransport(endpoint)
+        let carrier = try await carrier(to: endpoint)
         let emit = emit
         let stream = ByteStream(
-            transport: transport, idleSeconds: limits.idleSeconds, deadline: deadline
+            carrier, idleSeconds: limits.idleSeconds, deadline: deadline
         ) { bytes async throws(FetchError) in
             try await emit(.sent(bytes))
         }
         wire.add(stream)
-        try await establish(transport) { () async throws(FetchError) in
-            try await stream.start(by: connectDeadline)
-        }
         return stream
     }
 
@@ -73,11 +70,11 @@ struct NetworkDialer: Dialer {
         min(deadline, .after(seconds: limits.connectSeconds))
     }
 
-    private func makeTransport(_ endpoint: Endpoint) throws(FetchError) -> SocketTransport {
+    private func connector(to endpoint: Endpoint) throws(FetchError) -> Connector {
         let route = try way(to: endpoint).route
         let (loop, emit, store) = (loop, emit, trustStore)
         let connectDeadline = connectDeadline
-        return SocketTransport(
+        return Connector(
             endpoint: endpoint, loop: loop, resolver: options.resolver, route: route,
             handshake: .init(
                 asksAuthorities: store.policy.asksAuthorities, identity: identity,
@@ -91,23 +88,24 @@ struct NetworkDialer: Dialer {
             })
     }
 
-    /// Runs `start`, and says what came of it.
-    private func establish(
-        _ transport: SocketTransport, _ start: () async throws(FetchError) -> Void
-    ) async throws(FetchError) {
+    /// Connects, and says what came of it.
+    private func carrier(to endpoint: Endpoint) async throws(FetchError) -> any Carrier {
+        var connector = try connector(to: endpoint)
+        let carrier: any Carrier
         do throws(FetchError) {
-            try await start()
+            carrier = try await connector.connect(by: connectDeadline)
         } catch {
             // Whether to accept a refused key is decided by its facts.
-            if let connection = transport.connection {
+            if let connection = connector.connection {
                 try await emit(.connected(connection.refused(error, by: trustStore)))
             }
             throw error
         }
-        if let connection = transport.connection {
+        if let connection = connector.connection {
             try await emit(.connected(connection))
             for note in connection.notes + connection.remarks { try await emit(.note(note)) }
         }
+        return carrier
     }
 
     private var programRunner: any ProgramRunner {
@@ -124,16 +122,13 @@ struct NetworkDialer: Dialer {
 
     private func channel(
         _ program: ProgramRequest
-    ) async throws(FetchError) -> any ProgramChannel {
+    ) async throws(FetchError) -> any Carrier {
         switch program.transport {
         case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
         case .stream(let endpoint):
-            let transport = try makeTransport(endpoint)
-            wire.add(transport)
-            try await establish(transport) { () async throws(FetchError) in
-                try await transport.start(by: connectDeadline)
-            }
-            return transport
+            let carrier = try await carrier(to: endpoint)
+            wire.add(carrier)
+            return carrier
         case .datagrams(let endpoint):
             _ = try way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(

@@ -90,10 +90,7 @@ private struct RehearsalDialer: Dialer {
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         stage.rehearsal.endpoint = endpoint
         stage.rehearsal.way = try network.way(to: endpoint)
-        let stream = ByteStream(
-            transport: RehearsalTransport(stage: stage), idleSeconds: 0, deadline: .never)
-        try await stream.start(by: .never)
-        return stream
+        return ByteStream(RehearsalCarrier(stage: stage), idleSeconds: 0, deadline: .never)
     }
 
     func engine<Engine>(
@@ -137,7 +134,7 @@ private struct RehearsalRunner: ProgramRunner {
                     stage.rehearsal.endpoint = endpoint
                     stage.rehearsal.way = try network.way(to: endpoint)
                 }
-                return RehearsalTransport(stage: stage)
+                return RehearsalCarrier(stage: stage)
             } onSent: { _ in
             } onReceived: { _ in
             })
@@ -165,12 +162,10 @@ private struct RehearsalClient: HTTPClient {
     }
 }
 
-private final class RehearsalTransport: StreamTransport, ProgramChannel {
+private final class RehearsalCarrier: Carrier {
     private let stage: Stage
 
     init(stage: Stage) { self.stage = stage }
-
-    func start(by deadline: Instant) async throws(FetchError) {}
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         .wouldBlock(.readable)
@@ -185,10 +180,4 @@ private final class RehearsalTransport: StreamTransport, ProgramChannel {
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         throw stage.end()
     }
-
-    func interests(_ readiness: Readiness) -> [Interest]? { [] }
-
-    func endSending() {}
-
-    func close() {}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The common stream transport: one connection, read and written by one task.
+/// The common stream: one connection, read and written by one task.
 ///
 /// All loops over short reads and short writes of plugins are in this file; below it, `Carrier` has
 /// those that must not read a byte beyond a proxy's reply. Received bytes
@@ -9,15 +9,13 @@
 public final class ByteStream {
     /// How far a stream has come.
     public enum State: Sendable, Hashable {
-        case initialised
-        case starting
         case started
         /// The peer ended (what arrived before has been delivered), we closed, or it failed.
         case stopped(FetchError?)
     }
 
     /// How far it has come.
-    public private(set) var state = State.initialised
+    public private(set) var state = State.started
     /// How the peer ended its side; `nil` while it has not.
     public private(set) var ending: ByteStream.Ending?
     /// Bytes moved so far, above TCP and TLS.
@@ -25,7 +23,8 @@ public final class ByteStream {
     /// Bytes of protocol that the peer's side has taken.
     public private(set) var bytesSent = 0
 
-    private let transport: any StreamTransport
+    /// Let go of when the stream is closed.
+    private var carrier: (any Carrier)?
     private let idleSeconds: Double
     private let deadline: Instant
     private let onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)?
@@ -42,28 +41,16 @@ public final class ByteStream {
     ///   - deadline: End of the whole fetch.
     ///   - onSent: Called with each piece of bytes once it has gone out completely.
     package init(
-        transport: any StreamTransport, idleSeconds: Double, deadline: Instant,
+        _ carrier: any Carrier, idleSeconds: Double, deadline: Instant,
         onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)? = nil
     ) {
-        self.transport = transport
+        self.carrier = carrier
         self.idleSeconds = idleSeconds
         self.deadline = deadline
         self.onSent = onSent
     }
 
-    deinit { transport.close() }
-
-    /// Connects, by the earlier of `connectDeadline` and the fetch's deadline.
-    package func start(by connectDeadline: Instant) async throws(FetchError) {
-        precondition(state == .initialised, "a stream starts once")
-        state = .starting
-        do throws(FetchError) {
-            try await transport.start(by: min(connectDeadline, deadline))
-        } catch {
-            throw failing(error)
-        }
-        state = .started
-    }
+    deinit { carrier?.close() }
 
     /// Sends all of `bytes`, in as few system calls as the socket's buffer allows.
     ///
@@ -93,9 +80,10 @@ public final class ByteStream {
         var silence = Silence(seconds: idleSeconds)
         while sent < bytes.count {
             guard case .wouldBlock = try receiveOnce() else { return false }
+            let carrier = try openCarrier()
             // Not `sendOnce`: a peer that closed may have said why before, so the stream stays.
             let written = bytes[sent...].withUnsafeBytes { piece in
-                Result { () throws(FetchError) in try transport.send(piece) }
+                Result { () throws(FetchError) in try carrier.send(piece) }
             }
             switch written {
             case .success(.bytes(let count)):
@@ -198,9 +186,23 @@ public final class ByteStream {
 
     /// Closes at once. Slices that were read before stay valid.
     public func close() {
-        transport.close()
+        letGo()
         if case .stopped = state { return }
         state = .stopped(nil)
+    }
+
+    private func letGo() {
+        carrier?.close()
+        carrier = nil
+    }
+
+    /// - Throws: Why nothing can be moved any more.
+    private func openCarrier() throws(FetchError) -> any Carrier {
+        if case .stopped(let error?) = state { throw error }
+        guard state == .started, let carrier else {
+            throw FetchError(.send, .send, "the connection is closed")
+        }
+        return carrier
     }
 
     /// Receives more behind the unread bytes. False at the peer's end.
@@ -240,9 +242,9 @@ public final class ByteStream {
     @inline(never)
     private func receiveOnce() throws(FetchError) -> TransportRead {
         if let ending { return .ended(ending) }
-        try requireStarted()
+        let carrier = try openCarrier()
         let isFirst = bytesReceived < Self.capacities.first
-        let result = isFirst ? receiveFirst() : receiveIntoBuffer()
+        let result = isFirst ? receiveFirst(from: carrier) : receiveIntoBuffer(from: carrier)
         let read = try result.mapError(failing).get()
         switch read {
         case .bytes(let count):
@@ -258,10 +260,10 @@ public final class ByteStream {
 
     /// The beginning of a reply, by way of room that is given back at once: a stream that waits for
     /// it has no buffer, and one with a short reply no larger one than that.
-    private func receiveFirst() -> Result<TransportRead, FetchError> {
+    private func receiveFirst(from carrier: any Carrier) -> Result<TransportRead, FetchError> {
         withUnsafeTemporaryAllocation(byteCount: Self.capacities.first, alignment: 16) { room in
             Result { () throws(FetchError) in
-                let read = try transport.receive(into: room)
+                let read = try carrier.receive(into: room)
                 guard case .bytes(let count) = read else { return read }
                 buffer = Array(buffer[unread] + room[..<count])
                 unread = 0..<(buffer.count - count)
@@ -270,21 +272,23 @@ public final class ByteStream {
         }
     }
 
-    private func receiveIntoBuffer() -> Result<TransportRead, FetchError> {
+    private func receiveIntoBuffer(
+        from carrier: any Carrier
+    ) -> Result<TransportRead, FetchError> {
         makeRoom()
         return buffer.withUnsafeMutableBytes { bytes in
             let free = UnsafeMutableRawBufferPointer(rebasing: bytes[unread.upperBound...])
-            return Result { () throws(FetchError) in try transport.receive(into: free) }
+            return Result { () throws(FetchError) in try carrier.receive(into: free) }
         }
     }
 
     /// One attempt to send a prefix of `bytes`.
     @inline(never)
     private func sendOnce(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite {
-        try requireStarted()
+        let carrier = try openCarrier()
         let result = bytes.withUnsafeBytes { bytes -> Result<TransportWrite, FetchError> in
             do throws(FetchError) {
-                return .success(try transport.send(bytes))
+                return .success(try carrier.send(bytes))
             } catch {
                 return .failure(error)
             }
@@ -296,7 +300,7 @@ public final class ByteStream {
         for readiness: Readiness, in silence: inout Silence
     ) async throws(FetchError) {
         do throws(FetchError) {
-            try await transport.wait(for: readiness, by: min(deadline, silence.limit))
+            try await openCarrier().wait(for: readiness, by: min(deadline, silence.limit))
         } catch {
             throw failing(error)
         }
@@ -326,19 +330,10 @@ public final class ByteStream {
         return buffer[unread.lowerBound..<end]
     }
 
-    private func requireStarted() throws(FetchError) {
-        switch state {
-        case .started: return
-        case .stopped(let error?): throw error
-        case .stopped(nil): throw FetchError(.send, .send, "the connection is closed")
-        case .initialised, .starting: preconditionFailure("the stream has not been started")
-        }
-    }
-
     /// A failure ends the stream for good.
     private func failing(_ error: FetchError) -> FetchError {
         state = .stopped(error)
-        transport.close()
+        letGo()
         return error
     }
 }

@@ -409,12 +409,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 }
 
-/// A descriptor and what is awaited of it.
-package struct Interest: Sendable {
-    let descriptor: Int32
-    let readiness: Readiness
-}
-
 enum WaitResult: Sendable {
     case ready, timedOut, cancelled
 }

@@ -2,23 +2,6 @@
 internal import Glibc
 package import SmallWebCore
 
-/// A program's way to its server: bytes, or datagrams. Nothing of it waits.
-package protocol ProgramChannel: AnyObject {
-    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead
-    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite
-    /// Says that nothing more comes, where the transport can.
-    func endSending()
-    /// What there is to wait for; `nil` at the end of a turn, which this begins anew.
-    func interests(_ readiness: Readiness) -> [Interest]?
-    /// Whether it is asked for more only when the program has read all that there was: each piece
-    /// is then a read of its own.
-    var isPaced: Bool { get }
-}
-
-extension ProgramChannel {
-    package var isPaced: Bool { false }
-}
-
 /// Runs programs: connects their descriptors to a server, and hands out what they say.
 ///
 /// One task does all of it in turns: what the server sends goes to the program, what the program
@@ -27,14 +10,14 @@ package struct ProgramExchange: ProgramRunner {
     /// What the network's side does for it.
     package struct Network {
         /// Connects to the server.
-        let connect: (ProgramRequest) async throws(FetchError) -> any ProgramChannel
+        let connect: (ProgramRequest) async throws(FetchError) -> any Carrier
         /// Called with what has gone out, and with how much has come in.
         let onSent: (_ bytes: [UInt8]) async throws(FetchError) -> Void
         let onReceived: (_ count: Int) -> Void
 
         package init(
             connect:
-                @escaping (ProgramRequest) async throws(FetchError) -> any ProgramChannel,
+                @escaping (ProgramRequest) async throws(FetchError) -> any Carrier,
             onSent: @escaping (_ bytes: [UInt8]) async throws(FetchError) -> Void,
             onReceived: @escaping (_ count: Int) -> Void
         ) {
@@ -115,7 +98,7 @@ private final class ProgramTurns {
     private let events: ProgramPipe
     private let body: ProgramPipe
     private var upload: ProgramPipe?
-    var channel: (any ProgramChannel)?
+    var channel: (any Carrier)?
     private(set) var serverEnding: ByteStream.Ending?
 
     /// Bytes on their way, if there are any. A datagram goes as it came, and may be empty.
@@ -278,7 +261,7 @@ private final class ProgramTurns {
     func moveToProgram() throws(FetchError) -> Int? {
         guard let channel else { return nil }
         var received: Int?
-        isHeldBack = channel.isPaced && input.hasUnread
+        isHeldBack = channel.keepsPieces && input.hasUnread
         if toProgram == nil && serverEnding == nil && !isHeldBack {
             let read = piece.withUnsafeMutableBytes { buffer in
                 Result { () throws(FetchError) in try channel.receive(into: buffer) }

@@ -16,7 +16,7 @@ final class CommandCarrier: Carrier {
     /// As `waitpid` has it; `nil` while it runs.
     private var status: Int32?
     private var hasReceived = false
-    private(set) var ending: ByteStream.Ending?
+    private var ending: ByteStream.Ending?
 
     /// Not one of `waitpid`.
     private static let unknown: Int32 = -1
@@ -38,7 +38,7 @@ final class CommandCarrier: Carrier {
             socket = try TCPSocket(adopting: ends[0], on: loop)
             // A command that asks at the terminal must be in the foreground there.
             let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
-            if terminal >= 0 { close(terminal) }
+            if terminal >= 0 { Glibc.close(terminal) }
             hasGroup = terminal < 0
             process = try Self.start(text, over: theirs.borrowed, hasGroup: hasGroup)
             processEnd = swposix_pidfd_open(process)
@@ -50,7 +50,7 @@ final class CommandCarrier: Carrier {
 
     deinit {
         end()
-        if processEnd >= 0 { close(processEnd) }
+        if processEnd >= 0 { Glibc.close(processEnd) }
     }
 
     /// With all that it has started, where that is possible.

@@ -133,7 +133,8 @@ struct RouteConnector {
     ) async throws(FetchError) -> any Carrier {
         guard proxy.kind == .https else { return socket }
         let isLiteral = SocketAddress(literal: proxy.host, port: 0) != nil
-        let session = try TLSSession(over: socket, serverName: isLiteral ? nil : proxy.host)
+        let session = try TLSSession(
+            over: socket, serverName: isLiteral ? nil : proxy.host, isOfProxy: true)
         while let readiness = try session.handshake() {
             try await socket.wait(for: readiness, by: deadline)
         }
@@ -144,7 +145,7 @@ struct RouteConnector {
                 "the certificate of the proxy \(proxy) is not trusted: \(facts.describe(problem))",
                 remedy: .nameProxyAuthority)
         }
-        return SecureCarrier(session, over: socket)
+        return session
     }
 
     private func shakeHands(
@@ -229,5 +230,44 @@ extension FetchError {
             error.hint = remedy == nil ? hint : nil
             return error
         }
+    }
+}
+
+extension Carrier {
+    /// Sends all of `bytes`.
+    ///
+    /// - Throws: `send`, `timeout`, `interrupted`.
+    func writeAll(_ bytes: [UInt8], by deadline: Instant) async throws(FetchError) {
+        var sent = 0
+        while sent < bytes.count {
+            let written = bytes[sent...].withUnsafeBytes { piece in
+                Result { () throws(FetchError) in try send(piece) }
+            }
+            switch try written.get() {
+            case .bytes(let count): sent += count
+            case .wouldBlock(let readiness): try await wait(for: readiness, by: deadline)
+            }
+        }
+    }
+
+    /// Receives just so many bytes; `nil` when the other side ends before.
+    ///
+    /// - Throws: `receive`, `timeout`, `interrupted`.
+    func readExactly(_ count: Int, by deadline: Instant) async throws(FetchError) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let read = bytes.withUnsafeMutableBytes { buffer in
+                Result { () throws(FetchError) in
+                    try receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+                }
+            }
+            switch try read.get() {
+            case .bytes(let count): filled += count
+            case .wouldBlock(let readiness): try await wait(for: readiness, by: deadline)
+            case .ended: return nil
+            }
+        }
+        return bytes
     }
 }

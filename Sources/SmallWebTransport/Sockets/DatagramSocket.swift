@@ -5,7 +5,7 @@ package import SmallWebCore
 
 /// A non-blocking UDP socket with one peer, watched by an event loop. Closed when its last owner
 /// lets go.
-package final class DatagramSocket: ProgramChannel {
+package final class DatagramSocket: Carrier {
     private let descriptor: Descriptor
     let loop: EventLoop
     let address: SocketAddress
@@ -100,7 +100,7 @@ package final class DatagramSocket: ProgramChannel {
     /// Suspends until a datagram may be there, or there is room for one.
     ///
     /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
-    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
+    package func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         try await loop.wait(interests(readiness), for: readiness, by: deadline)
     }
 
@@ -143,7 +143,4 @@ extension DatagramSocket {
             "cannot reach \(endpoint): \(failure?.sentence ?? "no address")",
             errnoName: failure?.name, remedy: failure?.remedy)
     }
-
-    /// Datagrams have no end.
-    package func endSending() {}
 }

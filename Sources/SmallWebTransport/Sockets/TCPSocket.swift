@@ -8,8 +8,6 @@ final class TCPSocket: Carrier {
     private let descriptor: Descriptor
     let loop: EventLoop
     let address: SocketAddress
-    /// How the peer ended, once ``receive(into:)`` has seen it.
-    private(set) var ending: ByteStream.Ending?
     private var bytesReceived = 0
     /// Bytes moved since the last wait.
     private var turnBytes = 0
@@ -88,7 +86,6 @@ final class TCPSocket: Carrier {
                 turnBytes += count
                 return .bytes(count)
             }
-            ending = .endOfFile
             return .ended(.endOfFile)
         } catch {
             switch error.number {
@@ -99,7 +96,6 @@ final class TCPSocket: Carrier {
                 if bytesReceived < Self.promptBytes { setFlag(IPPROTO_TCP, TCP_QUICKACK) }
                 return .wouldBlock(.readable)
             case ECONNRESET, EPIPE:
-                ending = .reset
                 return .ended(.reset)
             default:
                 throw FetchError(

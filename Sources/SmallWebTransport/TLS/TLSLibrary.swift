@@ -85,10 +85,12 @@ final class TLSContext: @unchecked Sendable {
     }
 }
 
-/// What the BIO callbacks work on. Owned by ``TLSTransport``, which outlives its `SSL`, which owns
+/// What the BIO callbacks work on. Owned by ``TLSSession``, which outlives its `SSL`, which owns
 /// the BIO.
 final class SocketBIOState {
     var carrier: (any Carrier)?
+    /// How the carrier's other side ended, once that has been seen.
+    var ending: ByteStream.Ending?
     /// The failure of the last send or receive that was neither data nor "would block".
     var failure: FetchError?
     /// Whether the server wants a client certificate.
@@ -141,7 +143,9 @@ private func socketBIORead(
             into: UnsafeMutableRawBufferPointer(start: buffer, count: Int(count)))
         {
         case .bytes(let count): return Int32(count)
-        case .ended: return 0
+        case .ended(let how):
+            state.ending = how
+            return 0
         case .wouldBlock:
             library.functions.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
             return -1

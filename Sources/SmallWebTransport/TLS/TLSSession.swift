@@ -4,11 +4,13 @@ internal import Glibc
 internal import SmallWebCore
 
 /// One TLS connection over what carries its bytes. Owns the `SSL`.
-final class TLSSession {
+final class TLSSession: Carrier {
     private let library: TLSLibrary
     private let ssl: OpaquePointer
     private let bioState = SocketBIOState()
     private let serverName: String?
+    /// What a proxy says at its end is nothing about the target that it carries.
+    private let isOfProxy: Bool
     /// After a fatal error OpenSSL forbids further calls, close_notify included.
     private var isBroken = false
     private var hasReceived = false
@@ -19,13 +21,16 @@ final class TLSSession {
     ///   - serverName: For SNI: a host name, or `nil` for an IP literal.
     ///   - identity: Shown if the server asks for one.
     ///   - sessions: Where to look for one to resume, and to keep those that the server offers.
+    ///   - isOfProxy: Whether a proxy is at its other end.
     init(
         over carrier: any Carrier, serverName: String?, identity: ClientIdentity? = nil,
-        sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)? = nil
+        sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)? = nil,
+        isOfProxy: Bool = false
     ) throws(FetchError) {
         let context = try TLSContext.shared()
         library = context.library
         self.serverName = serverName
+        self.isOfProxy = isOfProxy
         bioState.hasIdentity = identity != nil
         guard let ssl = library.functions.SSL_new(context.pointer) else {
             throw FetchError(.internal, .tls, "OpenSSL could not make a connection")
@@ -68,7 +73,10 @@ final class TLSSession {
         }
     }
 
-    deinit { library.functions.SSL_free(ssl) }
+    deinit {
+        close()
+        library.functions.SSL_free(ssl)
+    }
 
     /// One step of the handshake: `nil` when it is done, else what to wait for.
     ///
@@ -82,7 +90,7 @@ final class TLSSession {
         isBroken = true
         if let failure = bioState.failure { throw failure }
         let reason: String
-        switch bioState.carrier?.ending {
+        switch bioState.ending {
         case .reset: reason = "the server reset the connection"
         case .some: reason = "the server closed the connection"
         case nil:
@@ -105,10 +113,10 @@ final class TLSSession {
         }
         let error = library.functions.SSL_get_error(ssl, status)
         if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
-        if error == SSL_ERROR_ZERO_RETURN { return .ended(.closeNotify) }
+        if error == SSL_ERROR_ZERO_RETURN { return .ended(isOfProxy ? .endOfFile : .closeNotify) }
         isBroken = true
         if let failure = bioState.failure { throw failure }
-        if let ending = bioState.carrier?.ending { return .ended(ending) }
+        if let ending = bioState.ending { return .ended(ending) }
         let (number, reason) = library.takeError()
         // TLS 1.3 lets the server complain only after the handshake.
         if isAboutIdentity(number) && !hasReceived { throw identityDemand(reason) }
@@ -125,6 +133,14 @@ final class TLSSession {
         isBroken = true
         if let failure = bioState.failure { throw failure }
         throw FetchError(.send, .send, "TLS failed: \(library.takeErrorReason())")
+    }
+
+    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
+        try await bioState.carrier?.wait(for: readiness, by: deadline)
+    }
+
+    func interests(_ readiness: Readiness) -> [Interest]? {
+        bioState.carrier?.interests(readiness) ?? []
     }
 
     /// Sends close_notify if the carrier takes it at once, and lets go of the carrier.

@@ -1,29 +1,55 @@
 // SPDX-License-Identifier: MIT
 
-/// What carries a ``ByteStream``'s bytes: a socket, TLS over a socket, a recording.
+/// What carries bytes both ways, connected when it is handed out: a socket, TLS over another
+/// carrier, what a command reads and writes, a recording.
 ///
-/// Reads and writes never block and move what they can; waiting is a call of its own. A transport
-/// belongs to the one task that owns its stream.
-package protocol StreamTransport: AnyObject {
-    /// Makes the connection: resolve, connect, handshake, trust. Called once, before anything else.
-    func start(by deadline: Instant) async throws(FetchError)
-
+/// Reads and writes never block and move what they can; waiting is a call of its own. A carrier
+/// belongs to the one task that uses it. Its last owner closes it by letting go.
+package protocol Carrier: AnyObject {
     /// Moves up to `buffer.count` (at least 1) received bytes into `buffer`.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead
 
     /// Sends a prefix of `bytes`, which is not empty.
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite
 
-    /// Suspends until the transport may be ready.
+    /// Suspends until it may be ready.
     ///
     /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError)
 
-    /// Says goodbye as far as that works without waiting, and frees everything. Idempotent.
+    /// What there is to wait for; `nil` at the end of its turn, which this begins anew.
+    func interests(_ readiness: Readiness) -> [Interest]?
+
+    /// Nothing more is sent, which the other side is told where that is possible.
+    func endSending()
+
+    /// Says goodbye as far as that works without waiting. Idempotent; nothing is moved after it.
     func close()
+
+    /// Whether each piece that it gives stands for itself, and the next one is asked for when that
+    /// has been read.
+    var keepsPieces: Bool { get }
 }
 
-/// What a transport waits for.
+extension Carrier {
+    package func interests(_ readiness: Readiness) -> [Interest]? { [] }
+    package func endSending() {}
+    package func close() {}
+    package var keepsPieces: Bool { false }
+}
+
+/// A descriptor and what is awaited of it.
+package struct Interest: Sendable {
+    package let descriptor: Int32
+    package let readiness: Readiness
+
+    package init(descriptor: Int32, readiness: Readiness) {
+        self.descriptor = descriptor
+        self.readiness = readiness
+    }
+}
+
+/// What a carrier waits for.
 package enum Readiness: Sendable, Hashable {
     case readable, writable
     /// Whichever comes first.

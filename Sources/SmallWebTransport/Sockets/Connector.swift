@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// A ``StreamTransport`` over TCP, or over what a route has instead, with or without TLS.
-package final class SocketTransport: StreamTransport, ProgramChannel {
+/// Connects to a server by TCP, or by what a route has instead, with or without TLS: once.
+package struct Connector {
     /// Judges a server's key once the handshake is done and before anything is sent.
     package typealias TrustCheck =
         (_ endpoint: Endpoint, _ facts: Connection.TLS) async throws(FetchError) -> Connection.Trust
@@ -28,7 +28,7 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
         }
     }
 
-    /// Set when ``start(by:)`` has returned; without a verdict when it was the trust check that
+    /// Set when ``connect(by:)`` has returned; without a verdict when it was the trust check that
     /// threw.
     package private(set) var connection: Connection?
 
@@ -38,8 +38,6 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
     private let route: Route
     private let handshake: Handshake
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
-    private var connected: RouteConnector.Connected?
-    private var tls: TLSSession?
 
     /// - Parameter onAttempt: Called before each attempt to connect, with `address:port`.
     package init(
@@ -55,103 +53,44 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
         self.onAttempt = onAttempt
     }
 
-    /// Takes over a connected socket, without TLS.
+    /// Resolves, connects, shakes hands and has the key judged.
     ///
-    /// - Parameter descriptor: Owned by the transport from here on.
-    package init(adopting descriptor: Int32, endpoint: Endpoint, loop: EventLoop)
-        throws(FetchError)
-    {
-        self.endpoint = endpoint
-        self.loop = loop
-        resolver = Resolver()
-        route = .direct
-        handshake = Handshake { _, _ in
-            Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip)
-        }
-        onAttempt = { _ in }
-        do throws(SystemError) {
-            let socket = try TCPSocket(adopting: descriptor, on: loop)
-            connected = .init(carrier: socket, address: socket.address.host)
-        } catch {
-            throw FetchError(
-                .connect, .connect, error.sentence, errnoName: error.name, remedy: error.remedy)
-        }
-    }
-
-    package func start(by deadline: Instant) async throws(FetchError) {
+    /// - Throws: `resolve`, `connect`, `tls`, `timeout`, `interrupted`, what a proxy's route and the
+    ///   trust check throw.
+    package mutating func connect(by deadline: Instant) async throws(FetchError) -> any Carrier {
         var moments = Connection.Moments()
-        if connected == nil {
-            connected = try await connect(by: deadline, &moments)
-        } else {
-            moments.connected = .now
+        var connected = try await connect(by: deadline, &moments)
+        guard endpoint.security == .tls else {
+            moments.ready = .now
+            connection = connection(connected, nil, nil, moments)
+            return connected.carrier
         }
-        var facts: Connection.TLS?
-        var verdict: Connection.Trust?
-        if endpoint.security == .tls {
-            let tls = try await secure(by: deadline, &moments)
-            self.tls = tls
-            var agreed = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
-            if tls.hasShownIdentity { agreed.shownIdentity = handshake.identity?.facts.sha256 }
-            facts = agreed
-            connection = connection(facts, nil, moments)
-            verdict = try await handshake.trust(endpoint, agreed)
-            moments.secured = .now
-        }
+        let tls = try await secure(&connected, by: deadline, &moments)
+        var facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
+        if tls.hasShownIdentity { facts.shownIdentity = handshake.identity?.facts.sha256 }
+        connection = connection(connected, facts, nil, moments)
+        let verdict = try await handshake.trust(endpoint, facts)
+        moments.secured = .now
         moments.ready = .now
-        connection = connection(facts, verdict, moments)
+        connection = connection(connected, facts, verdict, moments)
+        return tls
     }
 
     private func connection(
-        _ tls: Connection.TLS?, _ trust: Connection.Trust?, _ moments: Connection.Moments
+        _ connected: RouteConnector.Connected, _ tls: Connection.TLS?, _ trust: Connection.Trust?,
+        _ moments: Connection.Moments
     ) -> Connection {
         var connection = Connection(
-            endpoint: endpoint, address: connected?.address, port: endpoint.port, tls: tls,
+            endpoint: endpoint, address: connected.address, port: endpoint.port, tls: tls,
             trust: trust, moments: moments)
         connection.proxy = route.name
-        connection.notes = connected?.notes ?? []
+        connection.notes = connected.notes
         return connection
     }
 
     /// As certificates and SNI have it: a name that is rooted by a dot is no other name.
     private var name: String {
         endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
-    }
-
-    package func receive(
-        into buffer: UnsafeMutableRawBufferPointer
-    ) throws(FetchError) -> TransportRead {
-        if let tls { return try tls.receive(into: buffer) }
-        guard let carrier = connected?.carrier else { return .ended(.endOfFile) }
-        return try carrier.receive(into: buffer)
-    }
-
-    package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
-        if let tls { return try tls.send(bytes) }
-        guard let carrier = connected?.carrier else {
-            throw FetchError(.send, .send, "the connection is closed")
-        }
-        return try carrier.send(bytes)
-    }
-
-    package func wait(
-        for readiness: Readiness, by deadline: Instant
-    ) async throws(FetchError) {
-        try await connected?.carrier.wait(for: readiness, by: deadline)
-    }
-
-    package func interests(_ readiness: Readiness) -> [Interest]? {
-        connected?.carrier.interests(readiness) ?? []
-    }
-
-    package func endSending() {
-        // A server takes TLS's goodbye for the end of both sides.
-        if tls == nil { connected?.carrier.endSending() }
-    }
-
-    package func close() {
-        tls?.close()
-        tls = nil
-        connected = nil
     }
 
     private func connect(
@@ -170,11 +109,12 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
     /// sight of a session that it has offered itself: some ask for client certificates and forgot
     /// to name the context of their sessions, which OpenSSL then takes for a fault.
     private func secure(
-        by deadline: Instant, _ moments: inout Connection.Moments
+        _ connected: inout RouteConnector.Connected, by deadline: Instant,
+        _ moments: inout Connection.Moments
     ) async throws(FetchError) -> TLSSession {
         let place = TLSSessionCache.Place(
             endpoint: endpoint, identity: handshake.identity?.facts.sha256, route: route)
-        let session = try makeSession(place)
+        let session = try makeSession(over: connected.carrier, place)
         do throws(FetchError) {
             try await shakeHands(session, by: deadline)
             return session
@@ -184,15 +124,14 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
         }
         session.close()
         connected = try await connect(by: deadline, &moments)
-        let second = try makeSession(place)
+        let second = try makeSession(over: connected.carrier, place)
         try await shakeHands(second, by: deadline)
         return second
     }
 
-    private func makeSession(_ place: TLSSessionCache.Place) throws(FetchError) -> TLSSession {
-        guard let carrier = connected?.carrier else {
-            throw FetchError(.internal, .tls, "there is no connection")
-        }
+    private func makeSession(
+        over carrier: any Carrier, _ place: TLSSessionCache.Place
+    ) throws(FetchError) -> TLSSession {
         let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
         return try TLSSession(
             over: carrier, serverName: isLiteral ? nil : name, identity: handshake.identity,
@@ -204,7 +143,7 @@ package final class SocketTransport: StreamTransport, ProgramChannel {
     ) async throws(FetchError) {
         while let readiness = try session.handshake() {
             do throws(FetchError) {
-                try await connected?.carrier.wait(for: readiness, by: deadline)
+                try await session.wait(for: readiness, by: deadline)
             } catch  where error.outcome == .timeout {
                 throw FetchError(
                     .timeout, .tls, "the TLS handshake with \(endpoint) took too long",
