@@ -71,6 +71,11 @@ struct HostNamesTests {
         let threads = try (0..<3).map { _ in try LoopThread() }
         let loops = threads.map(\.loop)
         system.state.update { $0.answers = false }
+        // On a thread of its own: those of tasks may be busy with other tests.
+        try onThread { [system] in
+            system.state.wait { $0.asked.isEmpty ? nil : () }
+            system.state.update { $0.answers = true }
+        }
         let answers = await withTaskGroup(of: (String, Bool).self) { group in
             for number in 0..<60 {
                 let loop = loops[number % 3]
@@ -79,14 +84,9 @@ struct HostNamesTests {
                     return (await ask(names, host, on: loop), loop.isCurrent)
                 }
             }
-            group.addTask {
-                untilAsked(1)
-                system.state.update { $0.answers = true }
-                return ("127.0.0.7", true)
-            }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(answers.count == 61)
+        #expect(answers.count == 60)
         #expect(answers.allSatisfy { $0 == ("127.0.0.7", true) })
         #expect(system.asked == ["a.test"])
     }

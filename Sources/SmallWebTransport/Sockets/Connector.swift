@@ -55,8 +55,8 @@ package struct Connector {
 
     /// Resolves, connects, shakes hands and has the key judged.
     ///
-    /// - Throws: `resolve`, `connect`, `tls`, `timeout`, `interrupted`, what a proxy's route and the
-    ///   trust check throw.
+    /// - Throws: `resolve`, `connect`, `tls`, `timeout`, `interrupted`, and what a proxy's route
+    ///   and the trust check throw.
     package mutating func connect(by deadline: Instant) async throws(FetchError) -> any Carrier {
         var moments = Connection.Moments()
         var connected = try await connect(by: deadline, &moments)
