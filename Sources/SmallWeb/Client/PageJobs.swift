@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebTransport
 
 /// Makes jobs of the requests of one ``FetchResults``, whose pages go to a consumer.
 //

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWebCore
 
 /// How other clients keep what they trust. Pure: text in, pins out, and the way back.

@@ -2,9 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebPlugins
 internal import SmallWebRecords
-internal import SmallWebTransport
 
 /// `smallweb get URL…`: bodies to standard output, back to back in the order of the URLs, or to
 /// files; with `--json` records.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
 internal import SmallWebRecords
 
 /// Texts made from the tables.

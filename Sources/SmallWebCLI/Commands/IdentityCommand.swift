@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebRecords
-internal import SmallWebTransport
 
 extension Command {
     static let identity = Command(

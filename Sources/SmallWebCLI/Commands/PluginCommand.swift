@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import ExternalPlugin
 internal import SmallWeb
-internal import SmallWebPlugins
 internal import SmallWebRecords
-internal import SmallWebTransport
 
 extension Command {
     static let plugin = Command(

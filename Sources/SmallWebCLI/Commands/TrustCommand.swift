@@ -2,7 +2,6 @@
 internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
-internal import SmallWebTransport
 
 extension Command {
     static let trust = Command(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebRecords
-internal import SmallWebTransport
 
 /// The records and tables of `smallweb trust` and `smallweb identity`.
 extension JSONWriter {

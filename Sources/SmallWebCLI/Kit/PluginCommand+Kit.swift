@@ -3,7 +3,6 @@ internal import ExternalPlugin
 internal import Glibc
 internal import SmallWebCore
 internal import SmallWebPlugins
-internal import SmallWebTransport
 
 /// Making, adding and removing plugins that are programs.
 extension PluginCommand {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWebCore
-internal import SmallWebRecords
 
 /// Folders of plugins as files: made, copied, removed. What is made can be written by its owner
 /// alone, whatever the umask.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebTransport
 
 extension Option {
     /// How libcurl connects: schemes that it does not fetch refuse them.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebTransport
 
 extension Option {
     var isForFetches: Bool { group != .config && !Self.ofStores.contains(long) }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebTransport
 
 extension Option {
     /// Which way to go: for every scheme, and for whatever connects.

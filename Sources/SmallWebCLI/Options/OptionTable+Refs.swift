@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
 
 extension Option {
     /// Of `smallweb refs`, beside those of the plugins.

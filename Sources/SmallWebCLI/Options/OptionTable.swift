@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebPlugins
-internal import SmallWebTransport
 
 extension Option {
     /// All options, in the order in which they are described.

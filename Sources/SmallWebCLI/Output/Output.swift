@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
 internal import SmallWebRecords
 
 /// Where bodies go, and what of a reply is put out.

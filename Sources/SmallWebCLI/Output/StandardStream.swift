@@ -3,7 +3,6 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
-internal import SmallWebTransport
 
 /// Standard output and standard error, written at once and in full.
 struct StandardStream {

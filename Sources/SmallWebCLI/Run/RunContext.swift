@@ -3,7 +3,6 @@ internal import CSmallWebPOSIX
 internal import SmallWeb
 internal import SmallWebPlugins
 internal import SmallWebRecords
-internal import SmallWebTransport
 
 /// What the URLs of a run share.
 //

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebRecords
 
 /// What a person is told at the end.
 extension URLOutput {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebTransport
 
 /// Which option or command helps after a failure: the one place that knows it.
 extension FetchError.Remedy {

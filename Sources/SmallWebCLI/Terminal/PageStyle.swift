@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
 
 /// How a page is laid out for a person.
 struct PageStyle {

@@ -2,7 +2,6 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebTransport
 
 /// How a person is asked outside of a run: for passwords, keys, secrets.
 struct Asker: Sendable {

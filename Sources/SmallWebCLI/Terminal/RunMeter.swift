@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebTransport
 
 /// What a person sees of a run with several URLs at a time: one line that sums up.
 //

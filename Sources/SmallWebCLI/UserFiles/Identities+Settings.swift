@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
-internal import SmallWebTransport
 
 extension ConnectionSettings {
     /// The client certificates of this run: the one that was chosen, and those that are bound.

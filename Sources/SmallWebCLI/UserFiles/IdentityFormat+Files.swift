@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWeb
 
 /// Reads what other clients keep.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
-internal import SmallWebTransport
 
 /// For `trust`, `identity` and `plugin`.
 struct StoreSettings: Sendable {

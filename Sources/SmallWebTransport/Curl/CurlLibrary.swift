@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
-internal import Glibc
 internal import SmallWebCore
 
 /// libcurl, opened at the first use in the process.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
-internal import Glibc
 internal import SmallWebCore
 
 /// All libcurl transfers of one event loop: one multi handle, so that they share connections, DNS

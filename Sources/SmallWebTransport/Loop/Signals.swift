@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
-internal import Glibc
 internal import SmallWebCore
 
 extension EventLoop {

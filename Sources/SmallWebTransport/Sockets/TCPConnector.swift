@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import CSmallWebPOSIX
-internal import Glibc
 internal import SmallWebCore
 
 /// Connects to the first of several addresses that answers (Happy Eyeballs, RFC 8305): each attempt

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebTLS
-internal import Glibc
 internal import SmallWebCore
 
 /// Takes facts out of an X.509 certificate. `certificate` stays its owner's.

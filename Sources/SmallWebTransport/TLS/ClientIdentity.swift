@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebTLS
-internal import Glibc
 public import SmallWebCore
 
 /// A client certificate and its key, ready to be shown to a server that asks for one.

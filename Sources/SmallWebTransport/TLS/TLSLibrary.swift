@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebTLS
-internal import Glibc
 internal import SmallWebCore
 
 /// OpenSSL, opened at the first use of TLS in the process.

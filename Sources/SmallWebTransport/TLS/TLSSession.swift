@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebTLS
-internal import Glibc
 internal import SmallWebCore
 
 /// One TLS connection over what carries its bytes. Owns the `SSL`.
