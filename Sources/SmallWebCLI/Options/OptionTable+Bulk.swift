@@ -25,18 +25,14 @@ extension Option {
             manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "
                 + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
             example: "smallweb get --json --body none gemini://geminiprotocol.net/",
-            .value("FORM") { settings, value throws(FetchError) in
-                settings.records.bodyForm = try OptionValue.choice(value, "--body")
-            }
+            .value("FORM", "--body", OptionValue.choice) { $0.records.bodyForm = $1 }
         ).offering(.oneOf { RecordSettings.BodyForm.allCases.map(\.rawValue) }),
         Option(
             "inline-max", .json, "largest body in a record (8M)",
             manual: "The largest body that a record has in it. A larger one goes to --output-dir "
                 + "if there is one, and is left out otherwise; its size and hash are still there.",
             example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
-            .value("SIZE") { settings, value throws(FetchError) in
-                settings.records.inlineBytesMax = try OptionValue.size(value, "--inline-max")
-            }),
+            .value("SIZE", "--inline-max", OptionValue.size) { $0.records.inlineBytesMax = $1 }),
         Option(
             "stream", .json, "bodies in chunk records, as they arrive",
             manual: "Writes a body as chunk records while it arrives, before the URL's own record. "
@@ -83,15 +79,13 @@ extension Option {
             "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
             manual: "How many URLs are fetched at a time.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
-            .value("N") { settings, value throws(FetchError) in
-                settings.run.policy.jobs = max(1, try OptionValue.count(value, "--jobs"))
-            }),
+            .value("N", "--jobs", OptionValue.count) { $0.run.policy.jobs = max(1, $1) }),
         Option(
             "per-host", .bulk, "with -j, at most N of them from one host (2)",
             manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
-            .value("N") { settings, value throws(FetchError) in
-                settings.run.policy.jobsPerHost = max(1, try OptionValue.count(value, "--per-host"))
+            .value("N", "--per-host", OptionValue.count) {
+                $0.run.policy.jobsPerHost = max(1, $1)
             }),
         Option(
             "loops", .bulk, "with -j, fetch in N threads (one per core)",
@@ -102,22 +96,18 @@ extension Option {
                 + "single URL. Results, their order, limits and statuses are the same with any "
                 + "number.",
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
-            .value("N") { settings, value throws(FetchError) in
-                settings.run.policy.loops = max(1, try OptionValue.count(value, "--loops"))
-            }),
+            .value("N", "--loops", OptionValue.count) { $0.run.policy.loops = max(1, $1) }),
         Option(
             "rate", .bulk, "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
             example: "smallweb get --rate 30/m - < urls.txt",
-            .value("N") { settings, value throws(FetchError) in
-                settings.run.policy.startSeconds = try OptionValue.interval(value, "--rate")
-            }),
+            .value("N", "--rate", OptionValue.interval) { $0.run.policy.startSeconds = $1 }),
         Option(
             "per-host-delay", .bulk, "seconds between two requests to one host",
             manual: "The least time between the starts of two requests to one host.",
             example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
-            .value("SEC") { settings, value throws(FetchError) in
-                settings.run.policy.hostSeconds = try OptionValue.seconds(value, "--per-host-delay")
+            .value("SEC", "--per-host-delay", OptionValue.seconds) {
+                $0.run.policy.hostSeconds = $1
             }),
         Option(
             "retry", .bulk, "try up to N times more when that may help (0)",
@@ -125,16 +115,13 @@ extension Option {
                 + "temporary refusal. The first wait is about a second, each further one twice as "
                 + "long. A server that names the wait is obeyed, for all requests to its host.",
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
-            .value("N") { settings, value throws(FetchError) in
-                settings.run.policy.retry.retries = try OptionValue.count(value, "--retry")
-            }),
+            .value("N", "--retry", OptionValue.count) { $0.run.policy.retry.retries = $1 }),
         Option(
             "retry-delay", .bulk, "wait so many seconds before each retry",
             manual: "The wait before each retry, instead of one that grows.",
             example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
-            .value("SEC") { settings, value throws(FetchError) in
-                settings.run.policy.retry.delaySeconds = try OptionValue.seconds(
-                    value, "--retry-delay")
+            .value("SEC", "--retry-delay", OptionValue.seconds) {
+                $0.run.policy.retry.delaySeconds = $1
             }),
         Option(
             "retry-max-time", .bulk, "no retry later than so many seconds",
@@ -164,9 +151,7 @@ extension Option {
                 "Fetches only URLs whose last record in the ledger has one of these outcomes, the "
                 + "words of 'smallweb help exit-status', separated by commas.",
             example: "smallweb get --ledger done.jsonl --only timeout,connect - < urls.txt",
-            .value("LIST") { settings, value throws(FetchError) in
-                settings.run.ledgerOutcomes = try OptionValue.outcomes(value, "--only")
-            }
+            .value("LIST", "--only", OptionValue.outcomes) { $0.run.ledgerOutcomes = $1 }
         ).offering(.someOf { Outcome.allCases.map(\.rawValue) }),
     ]
 
@@ -179,17 +164,15 @@ extension Option {
                 + "host belong to part 0. n in records stays the position in the whole input. "
                 + "'smallweb shard' says which part a line belongs to.",
             example: "smallweb get --json --shard 0/4 - < urls.txt",
-            .value("I/N") { settings, value throws(FetchError) in
-                settings.run.shard = try OptionValue.shard(value, "--shard")
-            }),
+            .value("I/N", "--shard", OptionValue.shard) { $0.run.shard = $1 }),
         Option(
             "deadline", .bulk, "start no request later than this: 90, 15m, 2h",
             manual: "The time since the start after which no request starts; requests under way "
                 + "go on. What is left gets records with the outcome interrupted, and a ledger "
                 + "does not count it as done. The exit status is 130, or 0 with --exit-status run.",
             example: "smallweb get --json --deadline 15m --exit-status run - < urls.txt",
-            .value("TIME") { settings, value throws(FetchError) in
-                settings.run.policy.deadlineSeconds = try OptionValue.duration(value, "--deadline")
+            .value("TIME", "--deadline", OptionValue.duration) {
+                $0.run.policy.deadlineSeconds = $1
             }),
         Option(
             "exit-status", .bulk, "what it says: first (failure), or run",
@@ -199,9 +182,7 @@ extension Option {
                 + "A run that could not do its work fails all the same: a list that cannot be "
                 + "read, a ledger or standard output that cannot be written, a signal.",
             example: "smallweb get --json --exit-status run - < urls.txt",
-            .value("WHAT") { settings, value throws(FetchError) in
-                settings.run.status = try OptionValue.choice(value, "--exit-status")
-            }
+            .value("WHAT", "--exit-status", OptionValue.choice) { $0.run.status = $1 }
         ).offering(.oneOf { Tally.Status.allCases.map(\.rawValue) }),
         Option(
             "authority", .bulk, "shard: print host:port as well",

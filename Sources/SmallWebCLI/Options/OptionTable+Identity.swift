@@ -46,9 +46,7 @@ extension Option {
             manual: "What kind of key 'smallweb identity new' makes: ecdsa, which is P-256 and "
                 + "which every server understands, or ed25519.",
             example: "smallweb identity new --key-type ed25519 alice",
-            .value("TYPE") { settings, value throws(FetchError) in
-                settings.stores.keyType = try OptionValue.choice(value, "--key-type")
-            }
+            .value("TYPE", "--key-type", OptionValue.choice) { $0.stores.keyType = $1 }
         ).offering(.oneOf { ClientIdentity.KeyType.allCases.map(\.rawValue) }),
         Option(
             "delete", .uploads, "put: send nothing, which deletes",

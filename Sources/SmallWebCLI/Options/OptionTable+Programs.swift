@@ -17,9 +17,7 @@ extension Option {
             manual: "In which language 'smallweb plugin new' writes the program: sh, "
                 + "python or swift.",
             example: "smallweb plugin new --lang python hello-python",
-            .value("LANG") { settings, value throws(FetchError) in
-                settings.stores.language = try OptionValue.choice(value, "--lang")
-            }
+            .value("LANG", "--lang", OptionValue.choice) { $0.stores.language = $1 }
         ).offering(.oneOf { PluginTemplate.Language.allCases.map(\.rawValue) }),
     ]
 }

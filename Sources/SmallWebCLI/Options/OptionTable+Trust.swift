@@ -14,9 +14,7 @@ extension Option {
                 + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
                 + "ca where a plugin's manifest says so, and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
-            .value("POLICY") { settings, value throws(FetchError) in
-                settings.connection.trust = try OptionValue.trust(value, "--trust")
-            }
+            .value("POLICY", "--trust", OptionValue.trust) { $0.connection.trust = $1 }
         ).offering(.oneOf { TrustStore.Policy.names }),
         Option(
             "pin", .connection, "the server's key must be sha256:HEX",
@@ -24,9 +22,7 @@ extension Option {
                 + "speaks for or against it. Outside HTTP the SHA-256 of the whole certificate "
                 + "does as well. Nothing is stored.",
             example: "smallweb get --pin \"sha256:$(cat key.sha256)\" https://example.org/",
-            .value("sha256:HEX") { settings, value throws(FetchError) in
-                settings.connection.pin = try OptionValue.sha256(value, "--pin")
-            }),
+            .value("sha256:HEX", "--pin", OptionValue.sha256) { $0.connection.pin = $1 }),
         Option(
             "known-hosts", .connection, "use FILE as the trust store",
             manual: "The trust store, instead of the user's own and of SMALLWEB_KNOWN_HOSTS: one "
@@ -41,9 +37,7 @@ extension Option {
             "within", .store, "expiring: in this time (14d)",
             manual: "What 'smallweb trust expiring' counts as soon: a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
-            .value("TIME") { settings, value throws(FetchError) in
-                settings.stores.within = try OptionValue.duration(value, "--within")
-            }),
+            .value("TIME", "--within", OptionValue.duration) { $0.stores.within = $1 }),
         Option(
             "from", .store, "import: the client that it comes from",
             manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). It need "
@@ -57,9 +51,7 @@ extension Option {
             "to", .store, "export: the client to write for",
             manual: "For whom 'smallweb trust export' writes: \(TrustFormat.names).",
             example: "smallweb trust export --to lagrange",
-            .value("CLIENT") { settings, value throws(FetchError) in
-                settings.stores.exportFormat = try OptionValue.choice(value, "--to")
-            }
+            .value("CLIENT", "--to", OptionValue.choice) { $0.stores.exportFormat = $1 }
         ).offering(.oneOf { TrustFormat.allCases.map(\.rawValue) }),
         Option(
             "replace", .store, "import: overwrite what is known",

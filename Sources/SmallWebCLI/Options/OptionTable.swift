@@ -150,9 +150,7 @@ extension Option {
             "max-redirs", .requests, "follow at most N redirects (5)",
             manual: "The most redirects that one fetch follows.",
             example: "smallweb get --max-redirs 1 gemini://geminiprotocol.net/",
-            .value("N") { settings, value throws(FetchError) in
-                settings.fetch.redirects.limit = try OptionValue.count(value, "--max-redirs")
-            }),
+            .value("N", "--max-redirs", OptionValue.count) { $0.fetch.redirects.limit = $1 }),
         Option(
             "proto", .requests, "allow only these schemes",
             manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "
@@ -175,42 +173,34 @@ extension Option {
             "the whole fetch, in seconds (no limit)",
             manual: "The most seconds that one URL may take, redirects included. 0 means no limit.",
             example: "smallweb get -m 10 gemini://geminiprotocol.net/",
-            .value("SEC") { settings, value throws(FetchError) in
-                settings.fetch.totalSeconds = try OptionValue.seconds(value, "--max-time")
-            }
+            .value("SEC", "--max-time", OptionValue.seconds) { $0.fetch.totalSeconds = $1 }
         ).or("maximum-time"),
         Option(
             "connect-timeout", .limits, "resolving, connecting and TLS, in seconds (15)",
             manual: "The most seconds for resolving the name, connecting and the TLS handshake "
                 + "together. 0 means no limit.",
             example: "smallweb get --connect-timeout 3 gemini://geminiprotocol.net/",
-            .value("SEC") { settings, value throws(FetchError) in
-                settings.fetch.connectSeconds = try OptionValue.seconds(value, "--connect-timeout")
+            .value("SEC", "--connect-timeout", OptionValue.seconds) {
+                $0.fetch.connectSeconds = $1
             }),
         Option(
             "read-timeout", .limits, "longest silence, in seconds (60)",
             manual: "The most seconds that the server may be silent. 0 means no limit.",
             example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
-            .value("SEC") { settings, value throws(FetchError) in
-                settings.fetch.readSeconds = try OptionValue.seconds(value, "--read-timeout")
-            }),
+            .value("SEC", "--read-timeout", OptionValue.seconds) { $0.fetch.readSeconds = $1 }),
         Option(
             "limit-rate", .limits, "most bytes a second of a body",
             manual: "Receives a body no faster than so many bytes a second; k, M and G are powers "
                 + "of 1024. Several URLs at a time have the limit each.",
             example: "smallweb get --limit-rate 100k -O gopher://example.org/9/disk.img",
-            .value("SIZE") { settings, value throws(FetchError) in
-                settings.fetch.bytesPerSecond = try OptionValue.size(value, "--limit-rate")
-            }),
+            .value("SIZE", "--limit-rate", OptionValue.size) { $0.fetch.bytesPerSecond = $1 }),
         Option(
             "max-filesize", .limits, "largest body: 10k, 5M (stdout: 256M)",
             manual: "The largest body. Beyond it the transfer stops and the file is removed. "
                 + "k, M and G are powers of 1024. The default is 256M for standard output and no "
                 + "limit for a file; 0 means no limit.",
             example: "smallweb get --max-filesize 10M -O gopher://example.org/9/disk.img",
-            .value("SIZE") { settings, value throws(FetchError) in
-                settings.fetch.bodyBytesMax = try OptionValue.size(value, "--max-filesize")
-            }),
+            .value("SIZE", "--max-filesize", OptionValue.size) { $0.fetch.bodyBytesMax = $1 }),
     ]
 
     private static let connection: [Option] = [
@@ -247,9 +237,7 @@ extension Option {
             manual: "Whether to use colour. auto means on a terminal, unless NO_COLOR is set or "
                 + "TERM is dumb.",
             example: "smallweb get --color never gopher://gopher.floodgap.com/",
-            .value("WHEN") { settings, value throws(FetchError) in
-                settings.messages.color = try OptionValue.choice(value, "--color")
-            }),
+            .value("WHEN", "--color", OptionValue.choice) { $0.messages.color = $1 }),
         Option(
             "quiet", short: "q", .messages, "no notes, no progress",
             manual: "Leaves out notes and progress. Errors are still shown.",

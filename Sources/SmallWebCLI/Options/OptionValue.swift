@@ -153,3 +153,16 @@ enum OptionValue {
         usageError("--resolve wants HOST:PORT:ADDRESS, not \"\(text)\"")
     }
 }
+
+extension Option.Action {
+    /// A value that `parse` takes apart; its errors name the option.
+    static func value<Value>(
+        _ placeholder: String, _ option: String,
+        _ parse: @escaping @Sendable (String, _ option: String) throws(FetchError) -> Value,
+        _ set: @escaping @Sendable (inout Settings, Value) -> Void
+    ) -> Self {
+        .value(placeholder) { settings, text throws(FetchError) in
+            set(&settings, try parse(text, option))
+        }
+    }
+}
