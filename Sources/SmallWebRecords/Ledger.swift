@@ -60,7 +60,7 @@ package final class Ledger {
         do throws(SystemError) {
             file = try systemCall { open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) }
         } catch {
-            throw Self.failure("cannot open", path, error)
+            throw FetchError(.write, .output, "cannot open the ledger \(path)", error)
         }
         // /dev/null is for all processes at a time.
         var status = stat()
@@ -85,7 +85,7 @@ package final class Ledger {
         do throws(SystemError) {
             try writeAll(record[...], to: file)
         } catch {
-            throw Self.failure("cannot write to", path, error)
+            throw FetchError(.write, .output, "cannot write to the ledger \(path)", error)
         }
     }
 
@@ -103,7 +103,7 @@ package final class Ledger {
             }
             if end < size { _ = try systemCall { ftruncate(file, off_t(end)) } }
         } catch {
-            throw Self.failure("cannot mend", path, error)
+            throw FetchError(.write, .output, "cannot mend the ledger \(path)", error)
         }
     }
 
@@ -118,13 +118,5 @@ package final class Ledger {
     package static func isRecord(_ line: ArraySlice<UInt8>) -> Bool {
         let record = try? JSONValue.parse(line)
         return record?["type"]?.string != nil && record?["v"] != nil
-    }
-
-    private static func failure(
-        _ what: String, _ path: String, _ error: SystemError
-    ) -> FetchError {
-        FetchError(
-            .write, .output, "\(what) the ledger \(path): \(error.sentence)",
-            errnoName: error.name)
     }
 }

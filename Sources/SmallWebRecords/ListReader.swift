@@ -124,8 +124,6 @@ package final class ListReader {
 
     private static func failure(_ name: String, _ error: SystemError) -> FetchError {
         FetchError(
-            .read, .input,
-            "cannot read the list \(name == "-" ? "standard input" : name): \(error.sentence)",
-            errnoName: error.name)
+            .read, .input, "cannot read the list \(name == "-" ? "standard input" : name)", error)
     }
 }

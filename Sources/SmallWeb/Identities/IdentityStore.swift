@@ -88,8 +88,7 @@ package struct IdentityStore: Sendable {
                     .write, .output, "there is an identity \"\(name)\" already",
                     errnoName: error.name, remedy: .removeIdentity(name))
             }
-            throw FetchError(
-                .write, .output, "cannot write \(path): \(error.sentence)", errnoName: error.name)
+            throw FetchError(.write, .output, "cannot write \(path)", error)
         }
     }
 
@@ -100,8 +99,7 @@ package struct IdentityStore: Sendable {
         try change { $0.remove(name, scope: nil) }
         guard unlink(path) == 0 else {
             let error = SystemError(number: errno)
-            throw FetchError(
-                .write, .output, "cannot remove \(path): \(error.sentence)", errnoName: error.name)
+            throw FetchError(.write, .output, "cannot remove \(path)", error)
         }
     }
 

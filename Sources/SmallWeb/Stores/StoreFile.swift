@@ -251,8 +251,6 @@ package struct StoreFile: Sendable {
     }
 
     private func failure(_ outcome: Outcome, _ what: String, _ error: SystemError) -> FetchError {
-        FetchError(
-            outcome, phase, "\(what) the \(title) \(path): \(error.sentence)",
-            errnoName: error.name, remedy: remedy)
+        FetchError(outcome, phase, "\(what) the \(title) \(path)", error, remedy: remedy)
     }
 }

@@ -68,16 +68,17 @@ package enum UserFiles {
         return isRead ? bytes : nil
     }
 
-    /// What is in a directory, hidden files left out, by name.
+    /// What is in a directory, by name.
     ///
+    /// - Parameter withHidden: Also what begins with a dot.
     /// - Throws: `read`.
-    package static func names(in directory: String) throws(FetchError) -> [String] {
+    package static func names(
+        in directory: String, withHidden: Bool = false
+    ) throws(FetchError) -> [String] {
         do throws(SystemError) {
-            return try directoryNames(directory)
+            return try directoryNames(directory, withHidden: withHidden)
         } catch {
-            throw FetchError(
-                .read, .input, "cannot read \(directory): \(error.sentence)",
-                errnoName: error.name)
+            throw FetchError(.read, .input, "cannot read \(directory)", error)
         }
     }
 }

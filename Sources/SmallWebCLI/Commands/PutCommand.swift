@@ -177,7 +177,7 @@ private final class FileHandleBytes: @unchecked Sendable {
             }
             left = count
         } catch {
-            throw Self.failure(name, error)
+            throw FetchError(.read, .input, "cannot read \(InputSource.name(of: name))", error)
         }
     }
 
@@ -212,13 +212,7 @@ private final class FileHandleBytes: @unchecked Sendable {
             left -= count
             return Array(piece[..<count])
         } catch {
-            throw Self.failure("the upload", error)
+            throw FetchError(.read, .input, "cannot read the upload", error)
         }
-    }
-
-    private static func failure(_ name: String, _ error: SystemError) -> FetchError {
-        FetchError(
-            .read, .input, "cannot read \(InputSource.name(of: name)): \(error.sentence)",
-            errnoName: error.name)
     }
 }

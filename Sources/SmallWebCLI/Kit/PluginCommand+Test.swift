@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import SmallWebCore
-internal import SmallWebPlugins
+internal import SmallWeb
 internal import SmallWebRecords
 internal import SmallWebTesting
-internal import SmallWebTransport
 
 /// Testing plugins, those that are programs and those that are built in.
 extension PluginCommand {
@@ -81,7 +79,8 @@ extension PluginCommand {
         _ settings: Settings
     ) throws(FetchError) -> Int {
         var fixtures: [(name: String, text: [UInt8])] = []
-        for name in try DirectoryListing.names(in: place) where name.hasSuffix(".wire") {
+        let names = UserFiles.exists(place) ? try UserFiles.names(in: place) : []
+        for name in names where name.hasSuffix(".wire") {
             fixtures.append((name, try InputSource.read("@\(place)/\(name)")))
         }
         let (loop, all) = (try EventLoop(), fixtures)

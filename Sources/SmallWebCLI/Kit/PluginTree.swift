@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import SmallWebCore
+internal import SmallWeb
 
 /// Folders of plugins as files: made, copied, removed. What is made can be written by its owner
 /// alone, whatever the umask.
@@ -40,7 +40,7 @@ enum PluginTree {
         _ source: String, to target: String, _ room: inout (entries: Int, bytes: Int)
     ) throws(FetchError) {
         try makeDirectory(target)
-        for name in try DirectoryListing.names(in: source) {
+        for name in try UserFiles.names(in: source) {
             let (from, to) = ("\(source)/\(name)", "\(target)/\(name)")
             var facts = stat()
             try call("cannot read", from, .read) { lstat(from, &facts) }
@@ -73,7 +73,7 @@ enum PluginTree {
             try call("cannot remove", path) { unlink(path) }
             return
         }
-        for name in try DirectoryListing.names(in: path, withHidden: true) {
+        for name in try UserFiles.names(in: path, withHidden: true) {
             try remove("\(path)/\(name)")
         }
         try call("cannot remove", path) { rmdir(path.systemName) }
@@ -93,27 +93,6 @@ enum PluginTree {
     static func failure(
         _ what: String, _ path: String, _ error: SystemError, _ outcome: Outcome = .write
     ) -> FetchError {
-        FetchError(
-            outcome, .output, "\(what) \(path): \(error.sentence)", errnoName: error.name,
-            remedy: error.remedy)
-    }
-}
-
-/// Names in a directory.
-enum DirectoryListing {
-    /// In order; none when there is no such directory.
-    ///
-    /// - Parameter withHidden: Also those that begin with a dot.
-    /// - Throws: `read`.
-    static func names(
-        in path: String, withHidden: Bool = false
-    ) throws(FetchError) -> [String] {
-        do throws(SystemError) {
-            return try directoryNames(path, withHidden: withHidden)
-        } catch {
-            if error.number == ENOENT { return [] }
-            throw FetchError(
-                .read, .input, "cannot read \(path): \(error.sentence)", errnoName: error.name)
-        }
+        FetchError(outcome, .output, "\(what) \(path)", error, remedy: error.remedy)
     }
 }

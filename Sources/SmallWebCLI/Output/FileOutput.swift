@@ -42,9 +42,7 @@ final class FileOutput {
             do throws(SystemError) {
                 file = try systemCall { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
             } catch {
-                throw FetchError(
-                    .write, .output, "cannot write \(path): \(error.sentence)",
-                    errnoName: error.name)
+                throw FetchError(.write, .output, "cannot write \(path)", error)
             }
             return
         }
@@ -93,9 +91,7 @@ final class FileOutput {
                 throw failure
             }
             throw FetchError(
-                .write, .output,
-                "cannot \(exists ? "write" : "create") \(path): \(error.sentence)",
-                errnoName: error.name,
+                .write, .output, "cannot \(exists ? "write" : "create") \(path)", error,
                 hint: error.number == ENOENT && !createsDirectories
                     ? "make its directory, or use --create-dirs" : nil)
         }
@@ -217,7 +213,9 @@ final class FileOutput {
         let target = resolvingLinks(path)
         if stat(target, &status) == 0 { return Int(status.st_size) }
         let error = SystemError(number: errno)
-        guard error.number == ENOENT else { throw PartFile.failure(target, error) }
+        guard error.number == ENOENT else {
+            throw FetchError(.write, .output, "cannot continue \(target)", error)
+        }
         return try PartFile.check(partName(target))
     }
 
@@ -285,7 +283,7 @@ final class FileOutput {
         do throws(SystemError) {
             try makeDirectories(root, mode: 0o777)
         } catch {
-            throw Self.notMade(root, error)
+            throw FetchError(.write, .output, "cannot make \(root)", error)
         }
         for name in names {
             let wanted = "\(path)/\(name)"
@@ -296,17 +294,12 @@ final class FileOutput {
                 let isThere = error.number == EEXIST && stat(path, &status) == 0
                 if isThere && status.st_mode & S_IFMT == S_IFDIR { break }
                 guard isThere && number < 1000 else {
-                    throw Self.notMade(path, error)
+                    throw FetchError(.write, .output, "cannot make \(path)", error)
                 }
                 path = "\(wanted).\(number)"
             }
         }
         return path
-    }
-
-    private static func notMade(_ path: String, _ error: SystemError) -> FetchError {
-        FetchError(
-            .write, .output, "cannot make \(path): \(error.sentence)", errnoName: error.name)
     }
 
     /// The same file from anywhere.
@@ -318,7 +311,7 @@ final class FileOutput {
 
     private func failure(_ what: String, _ error: SystemError) -> FetchError {
         FetchError(
-            .write, .output, "\(what) \(path): \(error.sentence)", errnoName: error.name,
+            .write, .output, "\(what) \(path)", error,
             hint: error.number == ENOSPC ? "make room and fetch again" : nil)
     }
 }

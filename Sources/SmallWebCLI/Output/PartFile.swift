@@ -13,7 +13,7 @@ enum PartFile {
         guard lstat(name, &status) == 0 else {
             let error = SystemError(number: errno)
             if error.number == ENOENT { return 0 }
-            throw failure(name, error)
+            throw FetchError(.write, .output, "cannot continue \(name)", error)
         }
         let problem: String? =
             switch status.st_mode & S_IFMT {
@@ -28,10 +28,5 @@ enum PartFile {
         throw FetchError(
             .write, .output, "cannot continue \(name): \(problem)",
             hint: "remove it, or fetch the whole file without -C")
-    }
-
-    static func failure(_ name: String, _ error: SystemError) -> FetchError {
-        FetchError(
-            .write, .output, "cannot continue \(name): \(error.sentence)", errnoName: error.name)
     }
 }

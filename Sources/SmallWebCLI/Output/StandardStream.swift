@@ -65,9 +65,7 @@ struct StandardStream {
                 if swposix_pending_signal() != 0 && !isWhole { throw .cancelled }
             } else {
                 let error = SystemError(number: number)
-                throw FetchError(
-                    .write, .output, "cannot write to standard output: \(error.sentence)",
-                    errnoName: error.name)
+                throw FetchError(.write, .output, "cannot write to standard output", error)
             }
         }
     }

@@ -55,9 +55,7 @@ enum InputSource {
                 throw failure
             }
             throw FetchError(
-                .read, .input,
-                "cannot read the input from \(self.name(of: name)): \(error.sentence)",
-                errnoName: error.name)
+                .read, .input, "cannot read the input from \(self.name(of: name))", error)
         }
     }
 

@@ -21,9 +21,7 @@ extension UserFiles {
             if let failure = Patience.failure(error, "no program opens \(path) to write it") {
                 throw failure
             }
-            throw FetchError(
-                .read, .input, "cannot read \(what) \(path): \(error.sentence)",
-                errnoName: error.name)
+            throw FetchError(.read, .input, "cannot read \(what) \(path)", error)
         }
     }
 }

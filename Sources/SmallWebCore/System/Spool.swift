@@ -109,8 +109,7 @@ package final class Spool {
         _ what: String, _ error: SystemError, _ place: String = ""
     ) -> FetchError {
         FetchError(
-            .write, .output, "\(what) a temporary file\(place): \(error.sentence)",
-            errnoName: error.name,
+            .write, .output, "\(what) a temporary file\(place)", error,
             hint: "set TMPDIR to a directory with room")
     }
 }

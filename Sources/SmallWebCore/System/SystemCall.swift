@@ -25,6 +25,18 @@ package struct SystemError: Error, Sendable, Hashable {
     }
 }
 
+extension FetchError {
+    /// What a system call's failure comes to: `message`, and the system's sentence behind it.
+    package init(
+        _ outcome: Outcome, _ phase: Phase, _ message: String, _ error: SystemError,
+        hint: String? = nil, remedy: Remedy? = nil
+    ) {
+        self.init(
+            outcome, phase, "\(message): \(error.sentence)", errnoName: error.name, hint: hint)
+        if let remedy { self.remedy = remedy }
+    }
+}
+
 /// Runs a call that returns -1 on failure, again after each EINTR.
 ///
 /// Every result of a system call is used. Where a failure changes nothing that was promised, the

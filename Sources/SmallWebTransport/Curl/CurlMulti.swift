@@ -163,8 +163,7 @@ final class CurlMulti: @unchecked Sendable {
             guard let easy else { return }
             CurlTransfer.of(easy, library)?.fail(
                 FetchError(
-                    .connect, .connect, "cannot wait for the network: \(error.sentence)",
-                    errnoName: error.name, remedy: error.remedy))
+                    .connect, .connect, "cannot wait for the network", error, remedy: error.remedy))
         }
     }
 }

@@ -67,8 +67,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             }
         } catch {
             throw FetchError(
-                .connect, .connect, "cannot wait for the network: \(error.sentence)",
-                errnoName: error.name, remedy: error.remedy)
+                .connect, .connect, "cannot wait for the network", error, remedy: error.remedy)
         }
     }
 

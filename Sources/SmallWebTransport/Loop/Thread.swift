@@ -33,9 +33,7 @@ enum Thread {
             body.release()
             let error = SystemError(number: status)
             throw FetchError(
-                .resolve, .resolve, "no thread to resolve with: \(error.sentence)",
-                errnoName: error.name,
-                remedy: .raise(.threads))
+                .resolve, .resolve, "no thread to resolve with", error, remedy: .raise(.threads))
         }
         return thread
     }

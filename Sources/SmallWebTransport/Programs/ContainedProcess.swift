@@ -120,9 +120,7 @@ package final class ContainedProcess {
             close(supervisor.report)
             return Containment(Containment.Means(rawValue: report.holds))
         } catch {
-            throw FetchError(
-                .plugin, .plugin, "cannot run a program: \(error.sentence)", errnoName: error.name,
-                remedy: error.remedy)
+            throw FetchError(.plugin, .plugin, "cannot run a program", error, remedy: error.remedy)
         }
     }
 
@@ -234,9 +232,7 @@ package final class ContainedProcess {
         let error = SystemError(number: report.number)
         switch report.stage {
         case Int32(SWPROGRAM_FOLDER.rawValue):
-            return FetchError(
-                .plugin, .plugin, "cannot start \(name) in its folder: \(error.sentence)",
-                errnoName: error.name)
+            return FetchError(.plugin, .plugin, "cannot start \(name) in its folder", error)
         case Int32(SWPROGRAM_EXECUTE.rawValue) where report.number == ENOENT:
             return FetchError(
                 .plugin, .plugin,

@@ -149,8 +149,7 @@ private final class ProgramTurns {
             )
         } catch {
             throw FetchError(
-                .plugin, .plugin, "no pipe for the program: \(error.sentence)",
-                errnoName: error.name, remedy: error.remedy)
+                .plugin, .plugin, "no pipe for the program", error, remedy: error.remedy)
         }
         let executables = try Provenance.check(folder: program.folder, words: program.words)
         process = try ContainedProcess(

@@ -157,8 +157,6 @@ final class ProgramPipe {
     }
 
     private func failure(_ error: SystemError) -> FetchError {
-        FetchError(
-            .plugin, .plugin, "talking to the program failed: \(error.sentence)",
-            errnoName: error.name)
+        FetchError(.plugin, .plugin, "talking to the program failed", error)
     }
 }

@@ -300,7 +300,7 @@ package struct Provenance {
     }
 
     private static func failure(_ path: String, _ error: SystemError) -> FetchError {
-        FetchError(.plugin, .plugin, "\(path): \(error.sentence)", errnoName: error.name)
+        FetchError(.plugin, .plugin, path, error)
     }
 }
 

@@ -90,10 +90,10 @@ package final class DatagramSocket: Carrier {
         switch error.number {
         case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN:
             FetchError(
-                .connect, .connect, "cannot reach \(address.host): \(error.sentence)",
-                errnoName: error.name, hint: "check the port, and that the server is running")
+                .connect, .connect, "cannot reach \(address.host)", error,
+                hint: "check the port, and that the server is running")
         default:
-            FetchError(outcome, phase, "\(what): \(error.sentence)", errnoName: error.name)
+            FetchError(outcome, phase, what, error)
         }
     }
 

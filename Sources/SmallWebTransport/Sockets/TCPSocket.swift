@@ -98,8 +98,7 @@ final class TCPSocket: Carrier {
             case ECONNRESET, EPIPE:
                 return .ended(.reset)
             default:
-                throw FetchError(
-                    .receive, .body, "receiving failed: \(error.sentence)", errnoName: error.name)
+                throw FetchError(.receive, .body, "receiving failed", error)
             }
         }
     }
@@ -115,8 +114,7 @@ final class TCPSocket: Carrier {
             return .bytes(count)
         } catch {
             if error.number == EAGAIN { return .wouldBlock(.writable) }
-            throw FetchError(
-                .send, .send, "sending failed: \(error.sentence)", errnoName: error.name)
+            throw FetchError(.send, .send, "sending failed", error)
         }
     }
 

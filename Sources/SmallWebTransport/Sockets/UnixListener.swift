@@ -59,8 +59,7 @@ final class UnixListener: @unchecked Sendable {
             if made >= 0 { Glibc.close(made) }
             if let directory { Self.remove(directory) }
             throw FetchError(
-                .connect, .connect, "no socket for libcurl: \(error.sentence)",
-                errnoName: error.name, remedy: error.remedy)
+                .connect, .connect, "no socket for libcurl", error, remedy: error.remedy)
         }
         number = made
         self.address = address
