@@ -92,7 +92,7 @@ public struct ExternalPlugin: ProtocolHandler {
         variables["USERINFO"] = user.map { String(systemBytes: $0) }
         if let input = request.input {
             guard !input.contains(0) else {
-                throw FetchError(.usage, .input, "input for a program cannot hold a NUL")
+                throw usageError("input for a program cannot hold a NUL")
             }
             variables["INPUT"] = String(systemBytes: input)
         }
@@ -119,7 +119,7 @@ public struct ExternalPlugin: ProtocolHandler {
 
     private static func check(_ bytes: [UInt8], _ part: String) throws(FetchError) {
         guard !bytes.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else {
-            throw FetchError(.badURL, .input, "the \(part) holds a line break or NUL")
+            throw .badURL("the \(part) holds a line break or NUL")
         }
     }
 }
@@ -166,8 +166,7 @@ struct ProgramTalk {
         switch event {
         case .head(let head):
             guard !hasHead else {
-                throw FetchError(
-                    .plugin, .plugin, "the program gave its head after the body had begun")
+                throw .plugin("the program gave its head after the body had begun")
             }
             hasHead = true
             promisedBytes = head.bodyBytes
@@ -185,8 +184,7 @@ struct ProgramTalk {
     mutating func take(body bytes: ArraySlice<UInt8>) throws(FetchError) -> Head? {
         bodyBytes += bytes.count
         if let promisedBytes, bodyBytes > promisedBytes {
-            throw FetchError(
-                .plugin, .plugin,
+            throw .plugin(
                 "the program gave more than the \(promisedBytes) bytes that it had announced")
         }
         return impliedHead()
@@ -230,8 +228,7 @@ struct ProgramTalk {
 
     private func badEnd(_ what: String) -> FetchError {
         let said = String(decoding: lastLine, as: UTF8.self)
-        return FetchError(
-            .plugin, .plugin, "the program \(what)" + (said.isEmpty ? "" : ": \(said)"))
+        return .plugin("the program \(what)" + (said.isEmpty ? "" : ": \(said)"))
     }
 
     /// A server may be silent because the program, which has failed, has not asked it for anything.

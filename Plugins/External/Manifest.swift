@@ -109,7 +109,7 @@ private struct ManifestReader {
     private let place: String
 
     static func problem(_ what: String) -> FetchError {
-        FetchError(.plugin, .plugin, "plugin.json " + what)
+        .plugin("plugin.json " + what)
     }
 
     /// - Parameter place: For messages: empty, or the name of the list that it is in.

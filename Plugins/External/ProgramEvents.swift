@@ -67,7 +67,7 @@ struct ProgramEventReader {
     }
 
     private func problem(_ what: String) -> FetchError {
-        FetchError(.plugin, .plugin, "line \(number) of the program's events \(what)")
+        .plugin("line \(number) of the program's events \(what)")
     }
 
     private mutating func event() throws(FetchError) -> ProgramEvent {

@@ -40,22 +40,19 @@ public struct FingerPlugin: ProtocolHandler {
         let path = PercentEncoding.decode(uri.path.dropFirst())
         let name = PercentEncoding.decode(uri.userinfo ?? "")
         guard path.isEmpty || name.isEmpty else {
-            throw FetchError(
-                .badURL, .input, "a user both before the host and in the path",
-                hint: "write finger://host/user")
+            throw .badURL(
+                "a user both before the host and in the path", hint: "write finger://host/user")
         }
         guard uri.query == nil else {
-            throw FetchError(.badURL, .input, "finger has no ?query")
+            throw .badURL("finger has no ?query")
         }
         let query = path.isEmpty ? name : path
         // RFC 1288 §3.2.1: forwarding hides who asks, and lets one host attack another.
         guard !query.contains(UInt8(ascii: "@")) else {
-            throw FetchError(
-                .badURL, .input, "forwarding to another host is refused",
-                hint: "ask that host itself")
+            throw .badURL("forwarding to another host is refused", hint: "ask that host itself")
         }
         guard query.count <= queryBytesMax else {
-            throw FetchError(.badURL, .input, "longer than \(queryBytesMax) bytes")
+            throw .badURL("longer than \(queryBytesMax) bytes")
         }
         return try LineFramer.frame(query)
     }

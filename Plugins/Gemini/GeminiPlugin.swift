@@ -63,16 +63,14 @@ public struct GeminiPlugin: ProtocolHandler {
     static func requestLine(_ request: Request) throws(FetchError) -> [UInt8] {
         var uri = request.uri.withoutFragment
         guard uri.userinfo == nil else {
-            throw FetchError(
-                .badURL, .input, "Gemini does not allow user@ in a URL", hint: "remove it")
+            throw .badURL("Gemini does not allow user@ in a URL", hint: "remove it")
         }
         if uri.port == request.scheme.defaultPort { uri.port = nil }
         if uri.path.isEmpty { uri.path = "/" }
         if let input = request.input { uri.query = PercentEncoding.encode(input) }
         let text = uri.description
         guard text.utf8.count <= uriBytesMax else {
-            throw FetchError(
-                .badURL, .input,
+            throw .badURL(
                 "\(text.utf8.count) bytes, but a Gemini URL has at most \(uriBytesMax)"
                     + (request.input == nil ? "" : ", input included"))
         }

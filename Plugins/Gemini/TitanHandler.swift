@@ -32,7 +32,7 @@ public struct TitanHandler: ProtocolHandler {
         ) { text throws(FetchError) in
             let isSafe = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3F }
             guard isSafe, text.contains("/"), !text.contains("#") else {
-                throw FetchError(.usage, .input, "invalid media type \"\(text)\"")
+                throw usageError("invalid media type \"\(text)\"")
             }
         },
         Request.Option(
@@ -79,11 +79,11 @@ public struct TitanHandler: ProtocolHandler {
     ) throws(FetchError) -> [UInt8] {
         var uri = request.uri.withoutFragment
         if uri.port == request.scheme.defaultPort { uri.port = nil }
-        guard uri.userinfo == nil else { throw badURL("Titan does not allow user@ in a URL") }
-        guard !uri.path.isEmpty, uri.path != "/" else { throw badURL("Titan needs a path") }
+        guard uri.userinfo == nil else { throw .badURL("Titan does not allow user@ in a URL") }
+        guard !uri.path.isEmpty, uri.path != "/" else { throw .badURL("Titan needs a path") }
         // Parameters found in a link are not the user's.
         guard !uri.path.contains(";") else {
-            throw badURL("leave ;size, ;mime and ;token to smallweb")
+            throw .badURL("leave ;size, ;mime and ;token to smallweb")
         }
         // A `;` in a value would begin another parameter.
         let mediaType = PercentEncoding.encode(
@@ -94,10 +94,8 @@ public struct TitanHandler: ProtocolHandler {
         }
         let text = uri.description
         guard text.utf8.count <= GeminiPlugin.uriBytesMax else {
-            throw badURL("longer than \(GeminiPlugin.uriBytesMax) bytes with its parameters")
+            throw .badURL("longer than \(GeminiPlugin.uriBytesMax) bytes with its parameters")
         }
         return try LineFramer.frame(text.utf8)
     }
-
-    private static func badURL(_ why: String) -> FetchError { FetchError(.badURL, .input, why) }
 }

@@ -16,7 +16,7 @@ struct GitAddress: Hashable, Sendable {
     /// - Throws: `bad-url` for what cannot be sent, and for a query that means nothing here.
     init(_ uri: URI) throws(FetchError) {
         guard uri.userinfo == nil else {
-            throw .badGitURL("no user name can be given", "leave it out of the URL")
+            throw .badURL("no user name can be given", hint: "leave it out of the URL")
         }
         let text = Array(uri.path.utf8)
         let marks = text.indices.dropFirst(2)
@@ -32,7 +32,7 @@ struct GitAddress: Hashable, Sendable {
         }
         self.repository = repository
         guard repository.path.utf8.count > 1 else {
-            throw .badGitURL("no repository in the URL", "write git://host/path/to/repository")
+            throw .badURL("no repository in the URL", hint: "write git://host/path/to/repository")
         }
         _ = try Self.decoded(repository.path)
         path = try mark.map { mark throws(FetchError) in
@@ -42,7 +42,7 @@ struct GitAddress: Hashable, Sendable {
         }
         version = try uri.query.map { query throws(FetchError) in try Self.version(query) }
         if version != nil && path == nil {
-            throw .badGitURL("?ref= without a path", "write …/repository//path?ref=version")
+            throw .badURL("?ref= without a path", hint: "write …/repository//path?ref=version")
         }
     }
 
@@ -74,18 +74,19 @@ struct GitAddress: Hashable, Sendable {
         let name = PercentEncoding.decode(String(decoding: encoded, as: UTF8.self))
         let isDots = name.count <= 2 && name.allSatisfy { $0 == ASCII.dot }
         guard !isDots && !name.contains(ASCII.slash) && !name.contains(ASCII.nul) else {
-            throw .badGitURL("no tree has the name \"\(String(decoding: name, as: UTF8.self))\"")
+            throw .badURL("no tree has the name \"\(String(decoding: name, as: UTF8.self))\"")
         }
         return name
     }
 
     private static func version(_ query: String) throws(FetchError) -> String {
         guard query.hasPrefix("ref="), !query.contains("&") else {
-            throw .badGitURL("the query \"?\(query)\" means nothing here", "only ?ref=VERSION does")
+            throw .badURL(
+                "the query \"?\(query)\" means nothing here", hint: "only ?ref=VERSION does")
         }
         let bytes = try decoded(String(query.dropFirst(4)))
         guard !bytes.isEmpty, !bytes.contains(ASCII.space) else {
-            throw .badGitURL("\"\(query)\" names no version")
+            throw .badURL("\"\(query)\" names no version")
         }
         return String(decoding: bytes, as: UTF8.self)
     }
@@ -94,14 +95,8 @@ struct GitAddress: Hashable, Sendable {
     private static func decoded(_ text: String) throws(FetchError) -> [UInt8] {
         let bytes = PercentEncoding.decode(text)
         guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-            throw .badGitURL("a control character in the URL")
+            throw .badURL("a control character in the URL")
         }
         return bytes
-    }
-}
-
-extension FetchError {
-    fileprivate static func badGitURL(_ message: String, _ hint: String? = nil) -> FetchError {
-        FetchError(.badURL, .input, message, hint: hint)
     }
 }

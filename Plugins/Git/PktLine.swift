@@ -18,8 +18,7 @@ enum PktLine: Hashable, Sendable {
     /// - Throws: `bad-url` when the payload is too long: no request is, but for what a URL adds.
     static func encode(_ payload: some Collection<UInt8>) throws(FetchError) -> [UInt8] {
         guard payload.count <= payloadBytesMax else {
-            throw FetchError(
-                .badURL, .input, "the request is longer than \(payloadBytesMax) bytes")
+            throw .badURL("the request is longer than \(payloadBytesMax) bytes")
         }
         let length = payload.count + 4
         let digits = [UInt8(length >> 8), UInt8(length & 0xFF)].hex

@@ -17,7 +17,7 @@ struct GopherAddress: Hashable {
     /// - Throws: `bad-url`, and `usage` for input that this item type has no use for.
     init(_ uri: URI, input: [UInt8]?) throws(FetchError) {
         guard uri.userinfo == nil else {
-            throw FetchError(.badURL, .input, "gopher has no user@ in a URL", hint: "remove it")
+            throw .badURL("gopher has no user@ in a URL", hint: "remove it")
         }
         var bytes = PercentEncoding.decode(uri.path.dropFirst())[...]
         type = bytes.popFirst().map(GopherItemType.init(byte:)) ?? .menu
@@ -43,7 +43,7 @@ struct GopherAddress: Hashable {
         }
         for field in fields {
             if field.contains(ASCII.tab) {
-                throw FetchError(.badURL, .input, "a TAB too many in the selector")
+                throw .badURL("a TAB too many in the selector")
             }
             // Throws for the bytes that would end the line early.
             _ = try LineFramer.frame(field)

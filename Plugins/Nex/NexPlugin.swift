@@ -39,10 +39,10 @@ public struct NexPlugin: ProtocolHandler {
     /// - Throws: `bad-url` for a user, a query, and bytes that would end the line.
     static func requestLine(_ uri: URI) throws(FetchError) -> [UInt8] {
         guard uri.userinfo == nil else {
-            throw FetchError(.badURL, .input, "Nex has no user@ in a URL", hint: "remove it")
+            throw .badURL("Nex has no user@ in a URL", hint: "remove it")
         }
         guard uri.query == nil else {
-            throw FetchError(.badURL, .input, "Nex has no ?query", hint: "remove it")
+            throw .badURL("Nex has no ?query", hint: "remove it")
         }
         let path = PercentEncoding.decode(uri.path)
         return try LineFramer.frame(

@@ -60,8 +60,7 @@ public struct SpartanPlugin: ProtocolHandler {
             return Request.Upload(request.input ?? PercentEncoding.decode(request.uri.query ?? ""))
         }
         guard request.uri.query == nil else {
-            throw FetchError(
-                .badURL, .input, "a ?query is the data, and so is the upload", hint: "remove it")
+            throw .badURL("a ?query is the data, and so is the upload", hint: "remove it")
         }
         return upload
     }
@@ -71,10 +70,10 @@ public struct SpartanPlugin: ProtocolHandler {
     ///
     /// - Throws: `bad-url` for bytes that would end the line or one of its words.
     static func requestLine(_ uri: URI, dataBytes: Int) throws(FetchError) -> [UInt8] {
-        guard let host = uri.host else { throw FetchError(.badURL, .input, "no host in the URL") }
+        guard let host = uri.host else { throw .badURL("no host in the URL") }
         let words = [host.bracketedHost, uri.path.isEmpty ? "/" : uri.path, String(dataBytes)]
         guard words.allSatisfy({ !$0.utf8.contains(ASCII.space) }) else {
-            throw FetchError(.badURL, .input, "the request would contain a space")
+            throw .badURL("the request would contain a space")
         }
         return try LineFramer.frame(Array(words.joined(separator: " ").utf8))
     }

@@ -47,8 +47,7 @@ public struct Client: Sendable {
         plugins: Registry = .builtIn, options: Options = Options()
     ) throws(FetchError) {
         guard let store = options.trust ?? UserFiles.knownHosts.map({ TrustStore(path: $0) }) else {
-            throw FetchError(
-                .usage, .input, "no home directory for the trust store: HOME is not set")
+            throw usageError("no home directory for the trust store: HOME is not set")
         }
         var settings = Fetcher.Options(trustStore: store)
         settings.identities = options.identities

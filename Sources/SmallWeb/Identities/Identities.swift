@@ -14,8 +14,7 @@ public struct Identities: Sendable {
         package init(_ url: String, in registry: Registry) throws(FetchError) {
             let uri = try InternationalHostName.toASCII(URI(parsing: url)).removingDotSegments()
             guard let place = Place(uri, registry) else {
-                throw FetchError(
-                    .badURL, .input,
+                throw .badURL(
                     "no identity can be shown to \(url): its scheme has none",
                     hint: Identities.hint(registry))
             }

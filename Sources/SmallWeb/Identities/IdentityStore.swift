@@ -13,9 +13,8 @@ package struct IdentityStore: Sendable {
     /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
     package init(_ registry: Registry) throws(FetchError) {
         guard let directory = UserFiles.identities else {
-            throw FetchError(
-                .usage, .input, "no home directory for identities",
-                hint: "set HOME or SMALLWEB_IDENTITIES")
+            throw usageError(
+                "no home directory for identities", hint: "set HOME or SMALLWEB_IDENTITIES")
         }
         self.directory = directory
         self.registry = registry
@@ -33,8 +32,7 @@ package struct IdentityStore: Sendable {
     /// - Throws: `usage` for what could be a path.
     package func path(_ name: String) throws(FetchError) -> String {
         guard Bindings.isName(name) else {
-            throw FetchError(
-                .usage, .input, "\"\(name)\" is not a name: letters, digits, - _ . @")
+            throw usageError("\"\(name)\" is not a name: letters, digits, - _ . @")
         }
         return "\(directory)/\(name).pem"
     }

@@ -49,7 +49,7 @@ enum PluginArchive {
         } catch {
             guard error.outcome == .plugin else { throw error }
             let isMissing = error.errnoName == "ENOENT"
-            throw broken(
+            throw .plugin(
                 "\(file): " + (isMissing ? "tar is missing: install GNU tar" : error.message))
         }
         do throws(FetchError) {
@@ -63,9 +63,7 @@ enum PluginArchive {
         }
     }
 
-    private static let damaged = broken("it is damaged")
-
-    private static func broken(_ why: String) -> FetchError { FetchError(.plugin, .plugin, why) }
+    private static let damaged = FetchError.plugin("it is damaged")
 
     /// Where the manifest is: at the top, or in the one directory there.
     private static func root(of paths: [String: Bool]) throws(FetchError) -> String {
@@ -74,7 +72,7 @@ enum PluginArchive {
         if let top = tops.first, tops.count == 1, paths["\(top)/plugin.json"] == false {
             return "/\(top)"
         }
-        throw broken("it has no plugin.json at its top or in its one directory")
+        throw .plugin("it has no plugin.json at its top or in its one directory")
     }
 
     /// - Returns: What was made below `top`, and whether each of these is a directory.
@@ -91,11 +89,11 @@ enum PluginArchive {
                 let path = entry.parts[...count].joined(separator: "/")
                 let isDirectory = entry.isDirectory || count < entry.parts.count - 1
                 if let known = paths[path] {
-                    guard known && isDirectory else { throw broken("it has \(path) twice") }
+                    guard known && isDirectory else { throw .plugin("it has \(path) twice") }
                     continue
                 }
                 guard paths.count < PluginTree.entriesMax else {
-                    throw broken("it has more than \(PluginTree.entriesMax) files")
+                    throw .plugin("it has more than \(PluginTree.entriesMax) files")
                 }
                 paths[path] = isDirectory
                 if isDirectory {
@@ -151,17 +149,17 @@ enum PluginArchive {
             throw PluginTree.failure("cannot unpack", file, error)
         }
         guard bytes.count <= PluginTree.bytesMax else {
-            throw broken("it has more than \(PluginTree.bytesMax >> 20) MiB")
+            throw .plugin("it has more than \(PluginTree.bytesMax >> 20) MiB")
         }
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
         guard try process.reap() == .exited(0) else {
             let said = lines.first { !$0.hasPrefix("block ") || $0.contains(text: ": tar: ") }
-            throw broken(said.map(String.init) ?? "tar was ended: it took too much time or space")
+            throw .plugin(said.map(String.init) ?? "tar was ended: it took too much time or space")
         }
         let entries = lines.filter { $0.hasPrefix("block ") }
         // At the end of a file without the mark of an end it says: ** End of File **
         guard entries.last?.hasSuffix(": ** Block of NULs **") == true else {
-            throw broken("it is cut off")
+            throw .plugin("it is cut off")
         }
         return (entries.dropLast(), bytes)
     }
@@ -179,19 +177,19 @@ enum PluginArchive {
             guard fields.count == 8, let name = Self.unescaped(fields[7]),
                 name.utf8.count <= pathBytesMax,
                 !name.unicodeScalars.contains(where: TerminalText.isDangerous)
-            else { throw broken("a name is empty, too long or not text") }
+            else { throw .plugin("a name is empty, too long or not text") }
             let mode = Array(fields[2])
             guard let kind = mode.first, "-d".contains(kind), let size = Int(fields[4]) else {
-                throw broken("\(name) is neither a file nor a directory")
+                throw .plugin("\(name) is neither a file nor a directory")
             }
             parts = name.split(separator: "/").filter { $0 != "." }
-            guard parts.count <= depthMax else { throw broken("\(name) is too deep") }
+            guard parts.count <= depthMax else { throw .plugin("\(name) is too deep") }
             guard !name.hasPrefix("/"), !parts.contains("..") else {
-                throw broken("\(name) leads out of it")
+                throw .plugin("\(name) leads out of it")
             }
             isDirectory = kind == "d"
             guard isDirectory ? size == 0 : !parts.isEmpty else {
-                throw broken("\(name) is a directory with bytes")
+                throw .plugin("\(name) is a directory with bytes")
             }
             isProgram = mode.count > 3 && "xs".contains(mode[3])
             self.size = size

@@ -29,14 +29,13 @@ extension PluginCommand {
             let place = try installedFixtures(of: word)
             let test = FixtureTest(plugin: builtIn)
             guard try run(test, of: word, in: place, settings) > 0 else {
-                throw FetchError(.plugin, .plugin, "\(place) has no fixtures")
+                throw .plugin("\(place) has no fixtures")
             }
             return
         }
         let folder = try Settings.pluginFolder(word)
         guard try test(folder, settings) > 0 else {
-            throw FetchError(
-                .plugin, .plugin, "the plugin \(folder.path) has no fixtures/*.wire")
+            throw .plugin("the plugin \(folder.path) has no fixtures/*.wire")
         }
     }
 
@@ -52,11 +51,9 @@ extension PluginCommand {
             return "\(place)/\(name)"
         }
         if let place = places.first(where: { access($0, F_OK) == 0 }) {
-            throw FetchError(
-                .plugin, .plugin, "the plugin \(name) comes without fixtures: \(place) has none")
+            throw .plugin("the plugin \(name) comes without fixtures: \(place) has none")
         }
-        throw FetchError(
-            .plugin, .plugin,
+        throw .plugin(
             "the fixtures of built-in plugins are not installed: neither "
                 + places.joined(separator: " nor ")
                 + " is there, where 'make install PREFIX=DIR' puts them",
@@ -102,8 +99,7 @@ extension PluginCommand {
         }
         let failures = try result.get()
         guard failures == 0 else {
-            throw FetchError(
-                .plugin, .plugin, "\(failures) of \(all.count) fixtures of \(plugin) failed")
+            throw .plugin("\(failures) of \(all.count) fixtures of \(plugin) failed")
         }
         return all.count
     }

@@ -46,7 +46,7 @@ enum PluginTree {
             try call("cannot read", from, .read) { lstat(from, &facts) }
             room.entries -= 1
             guard room.entries >= 0 else {
-                throw FetchError(.plugin, .plugin, "\(source) has more than \(entriesMax) files")
+                throw .plugin("\(source) has more than \(entriesMax) files")
             }
             switch facts.st_mode & S_IFMT {
             case S_IFDIR: try copy(from, to: to, &room)
@@ -54,13 +54,11 @@ enum PluginTree {
                 let bytes = try InputSource.read("@" + from)
                 room.bytes -= bytes.count
                 guard room.bytes >= 0 else {
-                    throw FetchError(
-                        .plugin, .plugin, "\(source) has more than \(bytesMax >> 20) MiB")
+                    throw .plugin("\(source) has more than \(bytesMax >> 20) MiB")
                 }
                 try write(bytes, to: to, isProgram: facts.st_mode & 0o100 != 0)
             default:
-                throw FetchError(
-                    .plugin, .plugin, "\(from) is neither a file nor a directory")
+                throw .plugin("\(from) is neither a file nor a directory")
             }
         }
     }

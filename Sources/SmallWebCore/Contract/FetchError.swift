@@ -158,6 +158,18 @@ extension FetchError: CustomStringConvertible {
     }
 }
 
+extension FetchError {
+    /// A URL that cannot be, or cannot be sent.
+    package static func badURL(_ message: String, hint: String? = nil) -> FetchError {
+        FetchError(.badURL, .input, message, hint: hint)
+    }
+
+    /// A program that breaks the rules of plugins, or cannot be run.
+    package static func plugin(_ message: String, hint: String? = nil) -> FetchError {
+        FetchError(.plugin, .plugin, message, hint: hint)
+    }
+}
+
 /// A mistake in what was asked for.
 package func usageError(_ message: String, hint: String? = nil) -> FetchError {
     FetchError(.usage, .input, message, hint: hint)

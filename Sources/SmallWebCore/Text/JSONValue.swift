@@ -249,6 +249,6 @@ private struct JSONParser {
                 separator: ASCII.lineFeed, omittingEmptySubsequences: false)
             place = "line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
         }
-        return FetchError(.usage, .input, "not JSON: \(what) (\(place))")
+        return usageError("not JSON: \(what) (\(place))")
     }
 }

@@ -163,9 +163,3 @@ extension String {
     /// As a host is written before a port: an IPv6 address in brackets.
     package var bracketedHost: String { holds(ASCII.colon) ? "[\(self)]" : self }
 }
-
-extension FetchError {
-    static func badURL(_ message: String, hint: String? = nil) -> FetchError {
-        FetchError(.badURL, .input, message, hint: hint)
-    }
-}

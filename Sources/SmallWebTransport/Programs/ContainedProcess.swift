@@ -239,13 +239,11 @@ package final class ContainedProcess {
                 "cannot run \(name): the interpreter in its first line is missing",
                 errnoName: error.name)
         case Int32(SWPROGRAM_MEMORY.rawValue):
-            return FetchError(
-                .plugin, .plugin,
+            return .plugin(
                 "\(name) was ended: what it had started and its temporary files took more than"
                     + " the \(memoryBytes) bytes that its manifest allows (memory_bytes)")
         case Int32(SWPROGRAM_COUNT.rawValue):
-            return FetchError(
-                .plugin, .plugin,
+            return .plugin(
                 "\(name) was ended: it had more than \(SWPROGRAM_PROCESSES_MAX) processes and"
                     + " threads at a time")
         default: return Self.failure(name, error)

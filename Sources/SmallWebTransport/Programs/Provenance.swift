@@ -89,8 +89,7 @@ package struct Provenance {
             for name in TemporaryDirectory.names(in: descriptor.borrowed) {
                 entries += 1
                 guard entries <= Self.entriesMax else {
-                    throw FetchError(
-                        .plugin, .plugin,
+                    throw .plugin(
                         "\(folder) holds more than \(Self.entriesMax) files, all of which must be"
                             + " judged before its program runs")
                 }
@@ -123,8 +122,7 @@ package struct Provenance {
             try judge(command: line, in: folder, search, depth: depth + 1)
         } else if place.hasSuffix("/env") || name == "env" || name.hasSuffix("/env") {
             guard let command = Self.command(ofEnv: words.dropFirst()) else {
-                throw FetchError(
-                    .plugin, .plugin,
+                throw .plugin(
                     "what '\(words.joined(separator: " "))' runs cannot be judged",
                     hint: "write: env NAME, or the path of the program")
             }
@@ -269,8 +267,7 @@ package struct Provenance {
             return nil
         }
         guard Self.owners.contains(facts.st_uid) else {
-            throw FetchError(
-                .plugin, .plugin, "\(path) belongs to another user, who can write it")
+            throw .plugin("\(path) belongs to another user, who can write it")
         }
         let kind = facts.st_mode & S_IFMT
         let isSticky = kind == S_IFDIR && facts.st_mode & S_ISVTX != 0
@@ -292,7 +289,7 @@ package struct Provenance {
     private static func isDirectory(_ mode: mode_t) -> Bool { mode & S_IFMT == S_IFDIR }
 
     private static func writable(_ path: String) -> FetchError {
-        FetchError(.plugin, .plugin, "others can write \(path)", hint: "chmod go-w '\(path)'")
+        .plugin("others can write \(path)", hint: "chmod go-w '\(path)'")
     }
 
     private static func missing(_ path: String) -> FetchError {
