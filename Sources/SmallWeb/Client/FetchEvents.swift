@@ -10,6 +10,8 @@ public import SmallWebCore
 public struct FetchEvents: AsyncSequence, Sendable {
     public typealias Element = Event
     public typealias Failure = FetchError
+    /// One fetch that is under way.
+    public typealias Iterator = Client.Iterator<Event>
 
     let fetcher: Fetcher
     /// What was asked for, for errors.
@@ -19,36 +21,16 @@ public struct FetchEvents: AsyncSequence, Sendable {
     /// Begins another fetch, which starts with its first `next()`.
     public func makeAsyncIterator() -> Iterator {
         let (fetcher, url, request) = (fetcher, url, request)
-        return Iterator(
-            Producer { handoff async throws(FetchError) in
-                do throws(FetchError) {
-                    let ending = try await fetcher.run(request.get()) {
-                        event async throws(FetchError) in
-                        try await handoff.put(event)
-                    }
-                    try await handoff.put(.end(ending))
-                } catch {
-                    throw error.of(url)
+        return Iterator { handoff async throws(FetchError) in
+            do throws(FetchError) {
+                let ending = try await fetcher.run(request.get()) {
+                    event async throws(FetchError) in
+                    try await handoff.put(event)
                 }
-            })
-    }
-
-    /// One fetch that is under way.
-    public final class Iterator: AsyncIteratorProtocol {
-        private let producer: Producer<Event>
-
-        init(_ producer: Producer<Event>) { self.producer = producer }
-
-        /// The next event; `nil` after the end.
-        ///
-        /// - Throws: Why there is no reply, or no more of it.
-        public func next(
-            isolation actor: isolated (any Actor)? = #isolation
-        ) async throws(FetchError) -> Event? {
-            try await producer.next()
+                try await handoff.put(.end(ending))
+            } catch {
+                throw error.of(url)
+            }
         }
-
-        /// The next event; `nil` after the end.
-        public func next() async throws(FetchError) -> Event? { try await producer.next() }
     }
 }

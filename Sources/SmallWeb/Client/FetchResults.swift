@@ -160,6 +160,8 @@ extension Client {
 public struct FetchResults: AsyncSequence, Sendable {
     public typealias Element = FetchResult
     public typealias Failure = FetchError
+    /// One run that is under way.
+    public typealias Iterator = Client.Iterator<FetchResult>
 
     let web: Client
     let policy: RunPolicy
@@ -168,36 +170,16 @@ public struct FetchResults: AsyncSequence, Sendable {
     /// Begins another run, which starts with its first `next()`.
     public func makeAsyncIterator() -> Iterator {
         let (web, policy, source) = (web, policy, source)
-        return Iterator(
-            Producer { handoff async throws(FetchError) in
-                let loop = web.fetcher.loop
-                try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
-                    // See ``Fetcher/run(_:emit:)``.
-                    precondition(loop.isCurrent)
-                    let engine = Engine(source(PageJobs(web, handoff)), policy, web.fetcher)
-                    await engine.run()
-                    if Task.isCancelled { throw .cancelled }
-                    if let failure = engine.failure { throw failure }
-                }
-            })
-    }
-
-    /// One run that is under way. Dropping it ends all of its fetches.
-    public final class Iterator: AsyncIteratorProtocol {
-        private let producer: Producer<FetchResult>
-
-        init(_ producer: Producer<FetchResult>) { self.producer = producer }
-
-        /// The next result; `nil` after the last.
-        ///
-        /// - Throws: `interrupted` when the task is cancelled; what the URLs' own sequence throws.
-        public func next(
-            isolation actor: isolated (any Actor)? = #isolation
-        ) async throws(FetchError) -> FetchResult? {
-            try await producer.next()
+        return Iterator { handoff async throws(FetchError) in
+            let loop = web.fetcher.loop
+            try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
+                // See ``Fetcher/run(_:emit:)``.
+                precondition(loop.isCurrent)
+                let engine = Engine(source(PageJobs(web, handoff)), policy, web.fetcher)
+                await engine.run()
+                if Task.isCancelled { throw .cancelled }
+                if let failure = engine.failure { throw failure }
+            }
         }
-
-        /// The next result; `nil` after the last.
-        public func next() async throws(FetchError) -> FetchResult? { try await producer.next() }
     }
 }

@@ -1,43 +1,56 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+public import SmallWebCore
 
-/// The task behind an async sequence, which begins with the first `next()` and is cancelled when
-/// this object goes, or when the task that waits for an element is cancelled.
-final class Producer<Element: Sendable>: Sendable {
-    private let handoff = Handoff<Element>()
-    private let task = Locked<Task<Void, Never>?>(nil)
-    private let produce: @Sendable (Handoff<Element>) async throws(FetchError) -> Void
+extension Client {
+    /// What makes the elements of ``FetchEvents`` and ``FetchResults``: a task that begins with the
+    /// first `next()` and ends with this object, or with the task that waits for an element.
+    public final class Iterator<Element: Sendable>: AsyncIteratorProtocol {
+        private let handoff = Handoff<Element>()
+        private let task = Locked<Task<Void, Never>?>(nil)
+        private let produce: @Sendable (Handoff<Element>) async throws(FetchError) -> Void
 
-    /// - Parameter produce: Puts one element after the other; returns at the end.
-    init(_ produce: @escaping @Sendable (Handoff<Element>) async throws(FetchError) -> Void) {
-        self.produce = produce
-    }
+        /// - Parameter produce: Puts one element after the other; returns at the end.
+        init(_ produce: @escaping @Sendable (Handoff<Element>) async throws(FetchError) -> Void) {
+            self.produce = produce
+        }
 
-    deinit { task.withLock { $0 }?.cancel() }
+        deinit { task.withLock { $0 }?.cancel() }
 
-    func next() async throws(FetchError) -> Element? {
-        let task = task.withLock { task in
-            if let task { return task }
-            let (produce, handoff) = (produce, handoff)
-            // The one unstructured task of the library: a sequence has no scope that a structured
-            // one could live in. It ends with the iterator.
-            let started = Task {
-                do throws(FetchError) {
-                    try await produce(handoff)
-                    handoff.finish(nil)
-                } catch {
-                    handoff.finish(error)
+        /// The next element; `nil` after the last.
+        ///
+        /// - Throws: Of events, why there is no reply, or no more of it. Of results, `interrupted`
+        ///   when the task is cancelled, and what the URLs' own sequence throws.
+        public func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(FetchError) -> Element? {
+            try await next()
+        }
+
+        /// The next element; `nil` after the last.
+        public func next() async throws(FetchError) -> Element? {
+            let task = task.withLock { task in
+                if let task { return task }
+                let (produce, handoff) = (produce, handoff)
+                // The one unstructured task of the library: a sequence has no scope that a
+                // structured one could live in. It ends with the iterator.
+                let started = Task {
+                    do throws(FetchError) {
+                        try await produce(handoff)
+                        handoff.finish(nil)
+                    } catch {
+                        handoff.finish(error)
+                    }
                 }
+                task = started
+                return started
             }
-            task = started
-            return started
+            let result = await withTaskCancellationHandler {
+                await handoff.take()
+            } onCancel: {
+                task.cancel()
+            }
+            return try result.get()
         }
-        let result = await withTaskCancellationHandler {
-            await handoff.take()
-        } onCancel: {
-            task.cancel()
-        }
-        return try result.get()
     }
 }
 
