@@ -83,7 +83,7 @@ public struct GemtextReader: Sendable {
         pending = []
         if number == 1 && !isContinued { line = line.withoutByteOrderMark }
         func result(_ kind: GemtextLine.Kind, dropping count: Int = 0) -> GemtextLine {
-            let text = count == 0 ? line : Self.trimmed(line.dropFirst(count))
+            let text = count == 0 ? line : line.dropFirst(count).trimmed
             return GemtextLine(kind: kind, text: Array(text), target: [], number: number)
         }
         if line.starts(with: "```".utf8) && !isContinued {
@@ -110,22 +110,11 @@ public struct GemtextReader: Sendable {
     private func link(
         _ kind: GemtextLine.Kind, _ rest: ArraySlice<UInt8>
     ) -> GemtextLine? {
-        let rest = Self.trimmed(rest)
-        let target = rest.prefix { !Self.isSpace($0) }
+        let rest = rest.trimmed
+        let target = rest.prefix { !ASCII.isBlank($0) }
         guard !target.isEmpty else { return nil }
         return GemtextLine(
-            kind: kind, text: Array(Self.trimmed(rest.dropFirst(target.count))),
+            kind: kind, text: Array(rest.dropFirst(target.count).trimmed),
             target: Array(target), number: number)
-    }
-
-    private static func isSpace(_ byte: UInt8) -> Bool {
-        byte == ASCII.space || byte == ASCII.tab
-    }
-
-    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        guard let first = bytes.firstIndex(where: { !isSpace($0) }),
-            let last = bytes.lastIndex(where: { !isSpace($0) })
-        else { return [] }
-        return bytes[first...last]
     }
 }

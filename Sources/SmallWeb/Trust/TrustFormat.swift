@@ -174,7 +174,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
     /// `"name" = "value"`, with or without the quotes.
     private static func assignment(_ line: String) -> (String, String)? {
         guard let equals = line.firstIndex(of: "="), equals > line.startIndex else { return nil }
-        let bare = { (text: Substring) in String(text).trimmed.filter { $0 != "\"" } }
+        let bare = { (text: Substring) in text.trimmed.filter { $0 != "\"" } }
         // A quoted name holds no `=`; Base64 does, behind the first one.
         return (bare(line[..<equals]), bare(line[line.index(after: equals)...]))
     }
@@ -222,14 +222,5 @@ extension KnownHosts {
             host.hasPrefix(".") || zip(host, host.dropFirst()).contains { $0 == (".", ".") }
         guard !host.isEmpty, isClean, !hasEmptyLabel else { return nil }
         return (isBareLiteral ? "[\(host)]" : String(host)) + ":\(number)"
-    }
-}
-
-extension String {
-    fileprivate var trimmed: String {
-        var text = self[...]
-        while text.first == " " || text.first == "\t" { text.removeFirst() }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return String(text)
     }
 }

@@ -17,7 +17,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public init?(parsing text: String) {
         var parts = Self.split(text, at: UInt8(ascii: ";"))[...]
         guard let first = parts.popFirst() else { return nil }
-        let essence = Self.trim(first)
+        let essence = first.trimmed
         let halves = essence.split(separator: ASCII.slash, omittingEmptySubsequences: false)
         guard halves.count == 2, halves.allSatisfy({ !$0.isEmpty && $0.allSatisfy(Self.isToken) })
         else { return nil }
@@ -25,8 +25,8 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         var parameters: [String: String] = [:]
         for part in parts {
             guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            let name = String(decoding: Self.trim(part[..<equals]), as: UTF8.self).lowercased()
-            let value = Self.unquote(Self.trim(part[(equals + 1)...]))
+            let name = String(decoding: part[..<equals].trimmed, as: UTF8.self).lowercased()
+            let value = Self.unquote(part[(equals + 1)...].trimmed)
             guard !name.isEmpty && name.utf8.allSatisfy(Self.isToken) else { continue }
             if parameters[name] == nil { parameters[name] = value }
         }
@@ -72,14 +72,6 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         }
         parts.append(bytes[start...])
         return parts
-    }
-
-    private static func trim(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let isSpace = { (byte: UInt8) in byte == ASCII.space || byte == ASCII.tab }
-        guard let first = bytes.firstIndex(where: { !isSpace($0) }),
-            let last = bytes.lastIndex(where: { !isSpace($0) })
-        else { return [] }
-        return bytes[first...last]
     }
 
     private static func unquote(_ bytes: ArraySlice<UInt8>) -> String {

@@ -9,7 +9,7 @@ package enum SecretFields {
     /// One of HTTP's own, or what services call their keys.
     private static func isSecret(_ name: ArraySlice<UInt8>) -> Bool {
         // A blank before the colon makes it no other field to many servers.
-        let bare = name.prefix { $0 != ASCII.space && $0 != ASCII.tab }
+        let bare = name.prefix { !ASCII.isBlank($0) }
         let text = String(decoding: bare, as: UTF8.self).lowercased()
         return names.contains(text) || text.hasSuffix("token") || text.hasSuffix("api-key")
     }

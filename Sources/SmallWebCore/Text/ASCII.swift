@@ -32,6 +32,11 @@ extension Inlined {
         /// Whether it is one of `0` to `9`.
         @inlinable package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
+        /// Whether it is a space or a tab.
+        @inlinable package static func isBlank(_ byte: UInt8) -> Bool {
+            byte == space || byte == tab
+        }
+
         /// Whether it is a letter of either case.
         @inlinable package static func isLetter(_ byte: UInt8) -> Bool {
             (byte | 0x20) &- 0x61 < 26
@@ -81,10 +86,28 @@ extension ArraySlice<UInt8> {
         }
     }
 
+    /// Without spaces and tabs at both ends.
+    package var trimmed: ArraySlice<UInt8> {
+        guard let first = firstIndex(where: { !ASCII.isBlank($0) }),
+            let last = lastIndex(where: { !ASCII.isBlank($0) })
+        else { return [] }
+        return self[first...last]
+    }
+
     /// For the beginning of a text: without the mark that some editors put there, which is no part
     /// of it.
     package var withoutByteOrderMark: ArraySlice<UInt8> {
         starts(with: [0xEF, 0xBB, 0xBF]) ? dropFirst(3) : self
+    }
+}
+
+extension StringProtocol {
+    /// Without spaces and tabs at both ends.
+    package var trimmed: String {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        let start = drop(while: isBlank)
+        guard let end = start.lastIndex(where: { !isBlank($0) }) else { return "" }
+        return String(start[...end])
     }
 }
 

@@ -166,7 +166,7 @@ package struct Provenance {
         let words = line.split(maxSplits: 1) { $0 == 0x20 || $0 == 0x09 }
             .map { String(systemBytes: $0) }
         guard let interpreter = words.first else { return nil }
-        let rest = words.dropFirst().map { String($0.trimmed) }.filter { !$0.isEmpty }
+        let rest = words.dropFirst().map(\.trimmed).filter { !$0.isEmpty }
         let isPath = interpreter.hasPrefix("/") || interpreter.hasPrefix("./")
         return [isPath ? interpreter : "./" + interpreter] + rest
     }
@@ -298,15 +298,5 @@ package struct Provenance {
 
     private static func failure(_ path: String, _ error: SystemError) -> FetchError {
         FetchError(.plugin, .plugin, path, error)
-    }
-}
-
-extension StringProtocol {
-    /// Without spaces and tabs at both ends.
-    fileprivate var trimmed: String {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        let start = drop(while: isBlank)
-        guard let end = start.lastIndex(where: { !isBlank($0) }) else { return "" }
-        return String(start[...end])
     }
 }
