@@ -48,19 +48,9 @@ struct ObjectID: Hashable, Sendable, CustomStringConvertible {
     /// Exactly 40 or 64 hexadecimal digits of either case; `nil` for anything else.
     init?(hex: some Collection<UInt8>) {
         let count = hex.count
-        guard let format = ObjectFormat.allCases.first(where: { $0.byteCount * 2 == count })
+        guard let format = ObjectFormat.allCases.first(where: { $0.byteCount * 2 == count }),
+            let bytes = ASCII.bytes(hex: hex)
         else { return nil }
-        var bytes: [UInt8] = []
-        var high: UInt8?
-        for character in hex {
-            guard let digit = ASCII.hexValue(character) else { return nil }
-            if let first = high {
-                bytes.append(first << 4 | digit)
-                high = nil
-            } else {
-                high = digit
-            }
-        }
         self.format = format
         self.bytes = bytes
     }

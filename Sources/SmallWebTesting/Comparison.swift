@@ -164,13 +164,7 @@ struct Comparison {
             value["event"]?.string == "body"
         else { return nil }
         if let text = value["text"]?.string { return Array(text.utf8) }
-        let digits = Array((value["hex"]?.string ?? "").utf8)
-        return stride(from: 0, to: digits.count - 1, by: 2).compactMap { index in
-            guard let high = ASCII.hexValue(digits[index]),
-                let low = ASCII.hexValue(digits[index + 1])
-            else { return nil }
-            return high << 4 | low
-        }
+        return ASCII.bytes(hex: (value["hex"]?.string ?? "").utf8) ?? []
     }
 
     /// What a fixture may leave unsaid.

@@ -166,10 +166,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         bytes(hex).map { [$0].hex.uppercased() }.joined(separator: ":")
     }
 
-    private static func bytes(_ hex: String) -> [UInt8] {
-        let values = hex.utf8.compactMap(ASCII.hexValue)
-        return stride(from: 0, to: values.count - 1, by: 2).map { values[$0] << 4 | values[$0 + 1] }
-    }
+    private static func bytes(_ hex: String) -> [UInt8] { ASCII.bytes(hex: hex.utf8) ?? [] }
 
     /// `"name" = "value"`, with or without the quotes.
     private static func assignment(_ line: String) -> (String, String)? {

@@ -75,12 +75,11 @@ enum OptionValue {
 
     /// `sha256:` and 64 hexadecimal digits.
     static func sha256(_ text: String, _ option: String) throws(FetchError) -> [UInt8] {
-        let digits = Array(text.utf8.dropFirst("sha256:".utf8.count))
-        let values = digits.compactMap(ASCII.hexValue)
-        guard text.hasPrefix("sha256:"), digits.count == 64, values.count == 64 else {
-            throw usageError("\(option) wants sha256: and 64 hexadecimal digits")
-        }
-        return stride(from: 0, to: 64, by: 2).map { values[$0] << 4 | values[$0 + 1] }
+        guard text.hasPrefix("sha256:"),
+            let bytes = ASCII.bytes(hex: text.utf8.dropFirst("sha256:".utf8.count)),
+            bytes.count == 32
+        else { throw usageError("\(option) wants sha256: and 64 hexadecimal digits") }
+        return bytes
     }
 
     static func choice<Choice: RawRepresentable & CaseIterable>(

@@ -59,6 +59,15 @@ extension Inlined {
             value < 10 ? 0x30 + value : 0x57 + value
         }
 
+        /// The bytes of hexadecimal digits of either case; `nil` for anything else.
+        package static func bytes(hex digits: some Collection<UInt8>) -> [UInt8]? {
+            let values = digits.compactMap(hexValue)
+            guard values.count == digits.count, values.count % 2 == 0 else { return nil }
+            return stride(from: 0, to: values.count, by: 2).map {
+                values[$0] << 4 | values[$0 + 1]
+            }
+        }
+
         /// A decimal number: digits only, no sign or space, at most `max`.
         @inlinable package static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
             var value = 0
