@@ -13,12 +13,10 @@ extension Endpoint {
     /// An IPv6 address as the system writes it; what is not one, as it is.
     private static func shortest(_ literal: String) -> String {
         var address = in6_addr()
-        var text = [UInt8](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        guard inet_pton(AF_INET6, literal, &address) == 1 else { return literal }
-        let isWritten = text.withUnsafeMutableBytes { buffer in
-            let start = buffer.baseAddress?.assumingMemoryBound(to: CChar.self)
-            return inet_ntop(AF_INET6, &address, start, socklen_t(buffer.count)) != nil
-        }
-        return isWritten ? String(decoding: text.prefix { $0 != 0 }, as: UTF8.self) : literal
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_pton(AF_INET6, literal, &address) == 1,
+            inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil
+        else { return literal }
+        return String(buffer: text)
     }
 }

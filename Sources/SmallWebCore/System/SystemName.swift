@@ -49,6 +49,12 @@ extension String {
         self.init(systemBytes: bytes)
     }
 
+    /// What a C function has written into a buffer, up to its NUL.
+    package init(buffer: [CChar]) {
+        let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        self.init(decoding: bytes, as: UTF8.self)
+    }
+
     package var systemBytes: [UInt8] {
         guard hasSystemEscapes else { return Array(utf8) }
         return unicodeScalars.flatMap { scalar -> [UInt8] in

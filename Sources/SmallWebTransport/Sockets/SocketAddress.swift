@@ -61,7 +61,7 @@ struct SocketAddress: Sendable, Hashable {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         let family = address.count == 4 ? AF_INET : AF_INET6
         guard inet_ntop(family, address, &text, socklen_t(text.count)) != nil else { return "" }
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
+        return String(buffer: text)
     }
 
     private static func host(_ bytes: [UInt8]) -> String {

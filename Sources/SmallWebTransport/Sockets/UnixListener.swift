@@ -27,8 +27,7 @@ final class UnixListener: @unchecked Sendable {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/smallweb-XXXXXX".utf8CString)
         guard template.count < 100, mkdtemp(&template) != nil else { return try UnixListener() }
-        let bytes = template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-        let directory = String(decoding: bytes, as: UTF8.self)
+        let directory = String(buffer: template)
         return try UnixListener(path: directory + "/s", in: directory)
     }
 

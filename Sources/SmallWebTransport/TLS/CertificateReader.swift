@@ -75,11 +75,6 @@ struct CertificateReader {
         return (dns, ip)
     }
 
-    private static func text(_ characters: [CChar]) -> String {
-        String(
-            decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
     /// `ecdsa-p256`, `rsa-2048`, `ed25519`.
     private func keyName(_ key: OpaquePointer?) -> String? {
         guard let key, let name = functions.EVP_PKEY_get0_type_name(key) else { return nil }
@@ -90,7 +85,7 @@ struct CertificateReader {
             guard functions.EVP_PKEY_get_group_name(key, &group, group.count, nil) == 1 else {
                 return "ecdsa-\(functions.EVP_PKEY_get_bits(key))"
             }
-            let name = Self.text(group)
+            let name = String(buffer: group)
             let known = ["prime256v1": "p256", "secp384r1": "p384", "secp521r1": "p521"]
             return "ecdsa-" + (known[name] ?? name)
         case let name: return name.lowercased()

@@ -37,8 +37,7 @@ final class TLSLibrary: @unchecked Sendable {
         guard code != 0 else { return (0, "the connection ended") }
         var text = [CChar](repeating: 0, count: 256)
         functions.ERR_error_string_n(code, &text, text.count)
-        let words = text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
-        return (number, String(decoding: words, as: UTF8.self))
+        return (number, String(buffer: text))
     }
 }
 
