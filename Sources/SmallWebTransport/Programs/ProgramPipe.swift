@@ -43,40 +43,34 @@ final class ProgramPipe {
     static func reader(
         keepsDatagrams: Bool = false, on loop: EventLoop
     ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
-        let ends = try makeEnds(keepsDatagrams)
-        do throws(SystemError) {
-            let pipe = try ProgramPipe(
-                ends[0], isReader: true, keepsDatagrams: keepsDatagrams, on: loop)
-            return (pipe, ends[1])
-        } catch {
-            Glibc.close(ends[1])
-            throw error
-        }
+        try make(isReader: true, keepsDatagrams: keepsDatagrams, on: loop)
     }
 
     /// What the program reads, and the program's end of it.
     static func writer(
         keepsDatagrams: Bool = false, on loop: EventLoop
     ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
-        let ends = try makeEnds(keepsDatagrams)
-        do throws(SystemError) {
-            let pipe = try ProgramPipe(
-                ends[1], isReader: false, keepsDatagrams: keepsDatagrams, on: loop)
-            return (pipe, ends[0])
-        } catch {
-            Glibc.close(ends[0])
-            throw error
-        }
+        try make(isReader: false, keepsDatagrams: keepsDatagrams, on: loop)
     }
 
-    private static func makeEnds(_ keepsDatagrams: Bool) throws(SystemError) -> [Int32] {
+    private static func make(
+        isReader: Bool, keepsDatagrams: Bool, on loop: EventLoop
+    ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
         var ends: [Int32] = [-1, -1]
         _ = try systemCall {
             keepsDatagrams
                 ? socketpair(AF_UNIX, swposix_seqpacket_socket, 0, &ends)
                 : swposix_pipe(&ends)
         }
-        return ends
+        let (ours, theirs) = isReader ? (ends[0], ends[1]) : (ends[1], ends[0])
+        do throws(SystemError) {
+            let pipe = try ProgramPipe(
+                ours, isReader: isReader, keepsDatagrams: keepsDatagrams, on: loop)
+            return (pipe, theirs)
+        } catch {
+            Glibc.close(theirs)
+            throw error
+        }
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
