@@ -24,11 +24,7 @@ package final class DatagramSocket: Carrier {
         self.address = address
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
-        _ = try address.withSocketAddress { pointer, length in
-            Result { () throws(SystemError) in
-                try systemCall { Glibc.connect(descriptor.borrowed, pointer, length) }
-            }
-        }.get()
+        try address.connect(descriptor.borrowed)
         // What came between the two calls, when the socket had a port and no peer, is a stranger's.
         var byte: UInt8 = 0
         while recv(descriptor.borrowed, &byte, 1, 0) >= 0 {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import SmallWebCore
 
 /// A numeric IPv4 or IPv6 address with its port, as the socket calls want it.
 struct SocketAddress: Sendable, Hashable {
@@ -76,15 +77,22 @@ struct SocketAddress: Sendable, Hashable {
         }
     }
 
-    func withSocketAddress<Result>(
-        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result {
+    /// Connects a socket to it.
+    func connect(_ socket: Int32) throws(SystemError) {
+        _ = try withSocketAddress { pointer, length in
+            Result { () throws(SystemError) in
+                try systemCall { Glibc.connect(socket, pointer, length) }
+            }
+        }.get()
+    }
+
+    func withSocketAddress<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
         Self.withSocketAddress(bytes, body)
     }
 
-    private static func withSocketAddress<Result>(
-        _ bytes: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result {
+    private static func withSocketAddress<Value>(
+        _ bytes: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Value
+    ) -> Value {
         bytes.withUnsafeBytes { bytes in
             let storage = bytes.bindMemory(to: sockaddr.self)
             guard let address = storage.baseAddress else {

@@ -27,11 +27,7 @@ final class TCPSocket: Carrier {
         // A request is one write; waiting for more to put in its packet only costs time.
         setFlag(IPPROTO_TCP, TCP_NODELAY)
         do throws(SystemError) {
-            _ = try address.withSocketAddress { pointer, length in
-                Result { () throws(SystemError) in
-                    try systemCall { Glibc.connect(descriptor.borrowed, pointer, length) }
-                }
-            }.get()
+            try address.connect(descriptor.borrowed)
         } catch  where error.number == EINPROGRESS {
             // The answer comes with writability.
         }
