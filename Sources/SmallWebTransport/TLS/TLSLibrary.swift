@@ -3,9 +3,7 @@ internal import CSmallWebTLS
 internal import SmallWebCore
 
 /// OpenSSL, opened at the first use of TLS in the process.
-//
-// @unchecked: function pointers that do not change after `init`.
-final class TLSLibrary: @unchecked Sendable {
+final class TLSLibrary: Sendable {
     let functions: swtls_functions
 
     private static let loaded = Result { () throws(FetchError) in try TLSLibrary() }
