@@ -8,29 +8,23 @@ package enum UserFiles {
     /// under cron and systemd, it is that of the user database.
     package static func path(_ variable: String, _ fallback: String, _ name: String) -> String? {
         // A relative XDG directory is invalid and ignored.
-        if let base = Self.variable(variable), base.hasPrefix("/") {
+        if let base = environmentVariable(variable), base.hasPrefix("/") {
             return "\(base)/smallweb/\(name)"
         }
         return home.map { "\($0)/\(fallback)/smallweb/\(name)" }
     }
 
     package static var home: String? {
-        variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
-    }
-
-    /// Of the environment; `nil` when unset or empty.
-    private static func variable(_ name: String) -> String? {
-        guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(systemName: value)
+        environmentVariable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
     }
 
     /// The trust store's default place: SMALLWEB_KNOWN_HOSTS, or a file of the user's data.
     package static var knownHosts: String? {
-        variable("SMALLWEB_KNOWN_HOSTS") ?? path("XDG_DATA_HOME", ".local/share", "known_hosts")
+        environmentVariable("SMALLWEB_KNOWN_HOSTS") ?? path("XDG_DATA_HOME", ".local/share", "known_hosts")
     }
     /// The directory of the identities: SMALLWEB_IDENTITIES, or beside the trust store's place.
     package static var identities: String? {
-        variable("SMALLWEB_IDENTITIES") ?? path("XDG_DATA_HOME", ".local/share", "identities")
+        environmentVariable("SMALLWEB_IDENTITIES") ?? path("XDG_DATA_HOME", ".local/share", "identities")
     }
     package static var history: StoreFile? {
         path("XDG_STATE_HOME", ".local/state", "history").map { StoreFile($0, title: "history") }

@@ -15,7 +15,7 @@ enum InputSource {
         func read() throws(FetchError) -> [UInt8] {
             switch self {
             case .bytes(let bytes): bytes
-            case .file(let path): try InputSource.readFile(path, mayBeStandardInput: true)
+            case .file(let path): try InputSource.readFile(path)
             }
         }
     }
@@ -30,19 +30,17 @@ enum InputSource {
     /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`.
     static func read(_ value: String) throws(FetchError) -> [UInt8] {
         guard value.hasPrefix("@") else { return value.systemBytes }
-        return try readFile(String(value.dropFirst()), mayBeStandardInput: true)
+        return try readFile(String(value.dropFirst()))
     }
 
     /// For messages.
     static func name(of name: String) -> String { name == "-" ? "standard input" : name }
 
-    private static func readFile(
-        _ name: String, mayBeStandardInput: Bool = false
-    ) throws(FetchError) -> [UInt8] {
+    private static func readFile(_ name: String) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
             // Opening may wait for the other end of a FIFO.
             let file = try Patience().call {
-                name == "-" && mayBeStandardInput ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
+                name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
             }
             defer { close(file) }
             let bytes = try Patience().readAll(file, limit: bytesMax)

@@ -6,10 +6,7 @@ internal import SmallWeb
 /// What the process was started with, beside its arguments.
 package enum Environment {
     /// `nil` when unset or empty.
-    static func variable(_ name: String) -> String? {
-        guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(systemName: value)
-    }
+    static func variable(_ name: String) -> String? { environmentVariable(name) }
 
     /// Whether it is there at all, empty or not.
     static func isSet(_ name: String) -> Bool { getenv(name) != nil }

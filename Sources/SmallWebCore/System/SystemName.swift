@@ -81,6 +81,12 @@ extension String {
     }
 }
 
+/// A variable of the environment; `nil` when unset or empty.
+package func environmentVariable(_ name: String) -> String? {
+    guard let value = getenv(name), value.pointee != 0 else { return nil }
+    return String(systemName: value)
+}
+
 extension Unicode.Scalar {
     /// Whether it stands for one byte of a name.
     package var isSystemEscape: Bool { 0x10FE80...0x10FEFF ~= value }

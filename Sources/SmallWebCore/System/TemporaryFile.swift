@@ -5,10 +5,7 @@ internal import Glibc
 /// Files without a name, which no end of the process can leave behind.
 package enum TemporaryFile {
     /// Where they are.
-    package static var directory: String {
-        guard let value = getenv("TMPDIR"), value.pointee != 0 else { return "/var/tmp" }
-        return String(systemName: value)
-    }
+    package static var directory: String { environmentVariable("TMPDIR") ?? "/var/tmp" }
 
     /// - Returns: A file to be read and written, owned by the caller.
     package static func open() throws(SystemError) -> Int32 {

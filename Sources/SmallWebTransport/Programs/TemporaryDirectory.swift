@@ -55,7 +55,7 @@ package final class TemporaryDirectory {
     static var parent: String { "\(top)/smallweb-plugins-\(geteuid())" }
 
     private static var top: String {
-        let named = getenv("TMPDIR").map { String(systemName: $0) } ?? ""
+        let named = environmentVariable("TMPDIR") ?? ""
         return named.hasPrefix("/") ? named : "/tmp"
     }
 
