@@ -324,7 +324,7 @@ struct TrustCommand: Sendable {
             if let format = TrustFormat(rawValue: name) { return format }
             throw OptionValue.unknown(name, "--from", among: TrustFormat.allCases.map(\.rawValue))
         }
-        let isDirectory = named?.isDirectory ?? DirectoryText.isDirectory(path)
+        let isDirectory = named?.isDirectory ?? (fileKind(path) == S_IFDIR)
         let text =
             isDirectory
             ? try DirectoryText.read(path)

@@ -21,11 +21,6 @@ enum PluginArchive {
     /// Of what `tar` says.
     private static let listBytesMax = 8 << 20
 
-    static func isArchive(_ path: String) -> Bool {
-        var facts = stat()
-        return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
-    }
-
     /// Unpacks a tar archive for as long as `body` runs.
     ///
     /// - Parameter body: Gets the folder in it that has a manifest.

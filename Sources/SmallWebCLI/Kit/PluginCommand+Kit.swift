@@ -32,7 +32,7 @@ extension PluginCommand {
             ],
             operands: [.file], options: ["force"]
         ) { settings, words throws(FetchError) in
-            guard PluginArchive.isArchive(words[0]) else {
+            guard fileKind(words[0]) == S_IFREG else {
                 try add(PluginFolder(words[0]), settings)
                 return 0
             }

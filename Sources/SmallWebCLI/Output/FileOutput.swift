@@ -201,8 +201,7 @@ final class FileOutput {
 
     /// Whether a file has the name, and not a device or a pipe, which take all that comes.
     static func isTaken(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
+        [S_IFREG, S_IFDIR].contains(fileKind(path))
     }
 
     /// How many bytes of `path` an earlier attempt has left.

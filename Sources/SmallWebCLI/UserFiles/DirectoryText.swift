@@ -8,16 +8,11 @@ enum DirectoryText {
     /// Largest file read; a file of fingerprints is far smaller.
     private static let fileBytesMax = 4096
 
-    static func isDirectory(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-    }
-
     static func read(_ path: String, depth: Int = 0) throws(FetchError) -> String {
         var text = ""
         for name in try UserFiles.names(in: path) {
             let child = path + "/" + name
-            if isDirectory(child) {
+            if fileKind(child) == S_IFDIR {
                 if depth < 4 { text += try read(child, depth: depth + 1) }
             } else if let bytes = UserFiles.read(child, limit: fileBytesMax) {
                 // Only regular files: a pipe would be waited for.

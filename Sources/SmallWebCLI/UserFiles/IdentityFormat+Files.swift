@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import Glibc
 internal import SmallWeb
 
 /// Reads what other clients keep.
@@ -17,7 +18,7 @@ extension IdentityFormat {
             var found: [ForeignIdentity] = []
             for host in try UserFiles.names(in: path) {
                 let directory = "\(path)/\(host)"
-                guard DirectoryText.isDirectory(directory) else { continue }
+                guard fileKind(directory) == S_IFDIR else { continue }
                 found += try pairs(in: directory, "cert") { _ in ["//\(host)/"] }
             }
             return found

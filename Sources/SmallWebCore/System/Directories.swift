@@ -20,6 +20,12 @@ package func makeDirectories(_ path: String, mode: mode_t) throws(SystemError) {
     if mkdir(path, mode) != 0 && errno != EEXIST { throw SystemError(number: errno) }
 }
 
+/// What a path leads to, as `S_IFREG` and the like; `nil` when that cannot be looked at.
+package func fileKind(_ path: String) -> mode_t? {
+    var facts = stat()
+    return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil
+}
+
 /// What is in a directory, without `.` and `..`, in order.
 package func directoryNames(
     _ path: String, withHidden: Bool = false

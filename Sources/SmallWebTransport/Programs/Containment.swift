@@ -182,11 +182,11 @@ package struct Confinement: Sendable, Hashable {
     ///   - arguments: Of those that are absolute, files outside of the home directory can be read.
     func places(folder: String, executables: [String], arguments: [String] = []) -> [String] {
         let files = arguments.filter { path in
-            path.hasPrefix("/") && !isBelow(resolvingLinks(path), home) && !isDirectory(path)
+            path.hasPrefix("/") && !isBelow(resolvingLinks(path), home) && fileKind(path) != S_IFDIR
         }
         let wanted =
             [folder, resolvingLinks(folder)] + files
-            + executables.flatMap { isDirectory($0) ? [$0] : Self.surroundings($0, home) }
+            + executables.flatMap { fileKind($0) == S_IFDIR ? [$0] : Self.surroundings($0, home) }
         var places: [String] = []
         for place in wanted where place != "/" {
             if (Self.systemPlaces + places).contains(where: { isBelow(place, $0) }) { continue }
@@ -213,12 +213,6 @@ package struct Confinement: Sendable, Hashable {
         }
         return search.filter { canBeSeen($0.path) && canBeSeen($0.resolved) }.map(\.path)
     }
-}
-
-/// Whether it is one, or a link to one.
-private func isDirectory(_ path: String) -> Bool {
-    var facts = stat()
-    return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFDIR
 }
 
 /// Whether a path is a directory, or below it. Both are absolute.
