@@ -50,9 +50,7 @@ extension Connection {
 
         package init() {}
     }
-}
 
-extension Connection {
     /// What the handshake agreed on.
     public struct TLS: Sendable, Hashable {
         /// `TLSv1.3`.
@@ -97,25 +95,21 @@ extension Connection {
             if case .refused = authority { problems.append(.authority) }
             return problems
         }
-    }
-}
 
-extension Connection.TLS {
-    /// A problem in words, for people.
-    package func describe(_ problem: Connection.Problem) -> String {
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
-        switch problem {
-        case .expired: return "the certificate expired on \(day(certificate.notAfter))"
-        case .notYetValid: return "the certificate is valid from \(day(certificate.notBefore))"
-        case .otherName: return "the certificate is for another name"
-        case .authority:
-            guard case .refused(let reason) = authority else { return "no authority was asked" }
-            return "no certificate authority vouches for it (\(reason))"
+        /// A problem in words, for people.
+        package func describe(_ problem: Connection.Problem) -> String {
+            let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
+            switch problem {
+            case .expired: return "the certificate expired on \(day(certificate.notAfter))"
+            case .notYetValid: return "the certificate is valid from \(day(certificate.notBefore))"
+            case .otherName: return "the certificate is for another name"
+            case .authority:
+                guard case .refused(let reason) = authority else { return "no authority was asked" }
+                return "no certificate authority vouches for it (\(reason))"
+            }
         }
     }
-}
 
-extension Connection {
     /// Whether a certificate authority of the system vouches for a certificate.
     public enum Authority: Sendable, Hashable {
         /// Not asked for: it costs the reading of all authorities.
@@ -124,9 +118,7 @@ extension Connection {
         /// OpenSSL's reason.
         case refused(String)
     }
-}
 
-extension Connection {
     /// What can be wrong with a certificate, each apart from the others.
     public enum Problem: String, Sendable, Hashable, CaseIterable {
         case expired = "cert-expired"
@@ -134,9 +126,7 @@ extension Connection {
         case otherName = "cert-name-mismatch"
         case authority = "cert-authority"
     }
-}
 
-extension Connection {
     /// A server's certificate, as far as trust and people need it.
     public struct Certificate: Sendable, Hashable {
         /// SHA-256 of the DER certificate, 32 bytes.
@@ -180,26 +170,23 @@ extension Connection {
             self.notAfter = notAfter
             self.matchesHost = matchesHost
         }
-    }
-}
 
-extension Connection.Certificate {
-    /// What makes the certificate easier to forge than it should be. No policy refuses it for that.
-    ///
-    /// - Parameter place: `HOST:PORT`, of the server.
-    package func weaknesses(of place: String) -> [Note] {
-        var notes: [Note] = []
-        if let weakKey { notes.append(Note("cert-weak-key", "the key is weak: \(weakKey)")) }
-        if let weakDigest {
-            notes.append(
-                Note("cert-weak-signature", "the certificate's signature is weak: \(weakDigest)"))
+        /// What makes the certificate easier to forge than it should be. No policy refuses it for
+        /// that.
+        ///
+        /// - Parameter place: `HOST:PORT`, of the server.
+        package func weaknesses(of place: String) -> [Note] {
+            var notes: [Note] = []
+            if let weakKey { notes.append(Note("cert-weak-key", "the key is weak: \(weakKey)")) }
+            if let weakDigest {
+                let message = "the certificate's signature is weak: \(weakDigest)"
+                notes.append(Note("cert-weak-signature", message))
+            }
+            for index in notes.indices { notes[index].place = place }
+            return notes
         }
-        for index in notes.indices { notes[index].place = place }
-        return notes
     }
-}
 
-extension Connection {
     /// How the server's key was judged.
     public struct Trust: Sendable, Hashable {
         /// What came of the judgement.

@@ -28,16 +28,6 @@ public enum Event: Sendable {
     case end(Ending)
 }
 
-extension Head {
-    /// The reply's class, the same words for every protocol.
-    public enum Class: String, CaseIterable, Sendable, Hashable {
-        case success, input, redirect
-        case temporaryFailure = "temporary-failure"
-        case permanentFailure = "permanent-failure"
-        case needsIdentity = "needs-identity"
-    }
-}
-
 /// What the server said before the body.
 public struct Head: Sendable, Hashable {
     /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
@@ -86,6 +76,14 @@ public struct Head: Sendable, Hashable {
 }
 
 extension Head {
+    /// The reply's class, the same words for every protocol.
+    public enum Class: String, CaseIterable, Sendable, Hashable {
+        case success, input, redirect
+        case temporaryFailure = "temporary-failure"
+        case permanentFailure = "permanent-failure"
+        case needsIdentity = "needs-identity"
+    }
+
     /// Who says what type a body is of, when no header does.
     public enum TypeSource: String, Sendable, Hashable {
         /// The type of the menu item that leads there.

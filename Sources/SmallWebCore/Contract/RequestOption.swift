@@ -90,9 +90,7 @@ extension Request {
             return option
         }
     }
-}
 
-extension Request {
     /// The values of a request's options, by their keys.
     public struct Options: Sendable, Hashable {
         /// What an option was given.

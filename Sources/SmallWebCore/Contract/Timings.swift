@@ -60,9 +60,7 @@ extension Ending {
             moment.map { .nanoseconds($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) }
         }
     }
-}
 
-extension Ending {
     /// Bytes of protocol, above TCP and TLS, of all hops of a fetch.
     public struct Traffic: Sendable, Hashable {
         /// Bytes of requests.
