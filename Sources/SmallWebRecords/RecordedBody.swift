@@ -169,7 +169,7 @@ struct ChunkWriter {
         while !rest.isEmpty {
             var piece = rest.prefix(Self.bytesMax)
             if !(isLast && piece.count == rest.count) {
-                let cut = Self.incompleteSuffix(of: piece)
+                let cut = piece.cutCharacterCount
                 // Four bytes of which none begins a character are no text anyway.
                 if cut < piece.count { piece.removeLast(cut) }
                 if cut == piece.count && piece.count == rest.count {
@@ -181,19 +181,10 @@ struct ChunkWriter {
             count += 1
             offset += piece.count
             rest = rest.dropFirst(piece.count)
-            if !isLast && rest.count < 4 && Self.incompleteSuffix(of: rest) == rest.count {
+            if !isLast && rest.count < 4 && rest.cutCharacterCount == rest.count {
                 carry = Array(rest)
                 return
             }
         }
-    }
-
-    /// How many bytes at the end may be the beginning of a character.
-    private static func incompleteSuffix(of bytes: ArraySlice<UInt8>) -> Int {
-        for (back, byte) in zip(1...3, bytes.reversed()) where byte & 0xC0 != 0x80 {
-            let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
-            return length > back ? back : 0
-        }
-        return 0
     }
 }

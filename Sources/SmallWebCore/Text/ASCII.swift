@@ -95,6 +95,15 @@ extension ArraySlice<UInt8> {
         }
     }
 
+    /// How many bytes at the end may be the beginning of a character of UTF-8.
+    package var cutCharacterCount: Int {
+        for (back, byte) in zip(1...3, reversed()) where byte & 0xC0 != 0x80 {
+            let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
+            return length > back ? back : 0
+        }
+        return 0
+    }
+
     /// Without spaces and tabs at both ends.
     package var trimmed: ArraySlice<UInt8> {
         guard let first = firstIndex(where: { !ASCII.isBlank($0) }),

@@ -42,7 +42,9 @@ public enum TerminalText {
             var input = carry + bytes
             carry = []
             if !isLast {
-                let cut = Self.incompleteSuffix(of: input)
+                // The line feed behind a carriage return may still come.
+                let isReturn = input.last == ASCII.carriageReturn
+                let cut = isReturn ? 1 : input[...].cutCharacterCount
                 carry = Array(input[(input.count - cut)...])
                 input.removeLast(cut)
             }
@@ -61,19 +63,6 @@ public enum TerminalText {
             if previous == "\r" { TerminalText.append(previous, to: &safe) }
             if !safe.isEmpty { endsWithLineFeed = safe.utf8.last == ASCII.lineFeed }
             return Array(safe.utf8)
-        }
-
-        /// How many bytes at the end may be the beginning of something longer: a UTF-8 sequence,
-        /// or a carriage return whose line feed is still to come.
-        private static func incompleteSuffix(of bytes: [UInt8]) -> Int {
-            if bytes.last == ASCII.carriageReturn { return 1 }
-            for back in 1...3 where back <= bytes.count {
-                let byte = bytes[bytes.count - back]
-                if byte & 0xC0 == 0x80 { continue }
-                let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
-                return length > back ? back : 0
-            }
-            return 0
         }
     }
 
