@@ -71,9 +71,6 @@ struct PktLineDecoder: Sendable {
     /// The beginning of a packet whose end is yet to come.
     private var partial: [UInt8] = []
 
-    /// Whether the input may end here.
-    var isAtBoundary: Bool { input.isEmpty && partial.isEmpty }
-
     /// What was added and belongs to no packet that was given out.
     var heldBytes: Int { input.count + partial.count }
 

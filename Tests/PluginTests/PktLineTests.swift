@@ -18,7 +18,7 @@ internal import Testing
             }
             #expect(decoder.heldBytes < PktLine.bytesMax)
         }
-        guard decoder.isAtBoundary else {
+        guard decoder.heldBytes == 0 else {
             return (packets, FetchError(.truncated, .body, "cut"))
         }
         return (packets, nil)

@@ -50,9 +50,6 @@ package struct Containment: Sendable, Hashable {
         }
     }()
 
-    /// Whether anything keeps the program from the network.
-    package var keepsNetworkAway: Bool { !means.isDisjoint(with: [.network, .seccomp]) }
-
     /// For people: what is kept away, and by what.
     package var facts: [(name: String, value: String)] {
         [
