@@ -108,11 +108,8 @@ final class UnixListener: @unchecked Sendable {
         of address: inout sockaddr_un,
         _ body: (UnsafeMutablePointer<sockaddr>) throws(SystemError) -> Value
     ) throws(SystemError) -> Value {
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                Result { () throws(SystemError) in try body(pointer) }
-            }
+        try withUnsafeMutablePointer(to: &address) { pointer throws(SystemError) in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1, body)
         }
-        return try result.get()
     }
 }
