@@ -96,16 +96,3 @@ public struct SpartanPlugin: ProtocolHandler {
         }
     }
 }
-
-extension Request.Upload {
-    /// Bytes that are there already.
-    fileprivate init(_ bytes: [UInt8]) {
-        let rest = Locked(bytes)
-        self.init(byteCount: bytes.count, mediaType: "") { () throws(FetchError) in
-            rest.withLock { rest in
-                defer { rest = [] }
-                return rest
-            }
-        }
-    }
-}

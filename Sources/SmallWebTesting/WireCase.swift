@@ -221,17 +221,8 @@ extension WireCase {
             request.options[option.name] = option.value.map { .text($0) } ?? .flag(true)
         }
         if let upload {
-            let rest = Locked(upload)
-            request.upload = Request.Upload(
-                byteCount: upload.count,
-                mediaType: scheme.uploads?.mediaType ?? "application/octet-stream"
-            ) { () throws(FetchError) in
-                rest.withLock { rest in
-                    let piece = Array(rest.prefix(65_536))
-                    rest.removeFirst(piece.count)
-                    return piece
-                }
-            }
+            let mediaType = scheme.uploads?.mediaType ?? "application/octet-stream"
+            request.upload = Request.Upload(upload, mediaType: mediaType)
         }
         return request
     }

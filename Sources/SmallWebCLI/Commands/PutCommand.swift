@@ -112,15 +112,7 @@ enum PutCommand {
         guard !bytes.isEmpty || isRehearsal || !uploads.deletesWhenEmpty else {
             throw usageError("the upload is empty, which would delete the page")
         }
-        let rest = Locked(bytes)
-        return Request.Upload(
-            byteCount: bytes.count, mediaType: uploads.mediaType
-        ) { () throws(FetchError) in
-            rest.withLock { rest in
-                defer { rest.removeFirst(min(rest.count, 65_536)) }
-                return Array(rest.prefix(65_536))
-            }
-        }
+        return Request.Upload(bytes, mediaType: uploads.mediaType)
     }
 
     /// By the end of the name; `nil` when it has none.

@@ -68,6 +68,17 @@ extension Request {
             self.mediaType = mediaType
             self.next = next
         }
+
+        /// Bytes that are there already.
+        package init(_ bytes: [UInt8], mediaType: String = "") {
+            let rest = Locked(bytes[...])
+            self.init(byteCount: bytes.count, mediaType: mediaType) { () throws(FetchError) in
+                rest.withLock { rest in
+                    defer { rest = rest.dropFirst(65_536) }
+                    return Array(rest.prefix(65_536))
+                }
+            }
+        }
     }
 }
 
