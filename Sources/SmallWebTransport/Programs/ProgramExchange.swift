@@ -127,26 +127,21 @@ private final class ProgramTurns {
         var theirs: [Int32] = []
         defer { for end in theirs { close(end) } }
         do throws(SystemError) {
-            let zero = try ProgramPipe.writer(keepsDatagrams: keepsDatagrams, on: loop)
-            theirs.append(zero.theirs)
-            let one = try ProgramPipe.reader(keepsDatagrams: keepsDatagrams, on: loop)
-            theirs.append(one.theirs)
-            let two = try ProgramPipe.reader(on: loop)
-            theirs.append(two.theirs)
-            let three = try ProgramPipe.reader(on: loop)
-            theirs.append(three.theirs)
-            let four = try ProgramPipe.reader(on: loop)
-            theirs.append(four.theirs)
+            func ours(_ pipe: (ours: ProgramPipe, theirs: Int32)) -> ProgramPipe {
+                theirs.append(pipe.theirs)
+                return pipe.ours
+            }
+            // In the order of their numbers in the program, from 0.
+            input = ours(try ProgramPipe.writer(keepsDatagrams: keepsDatagrams, on: loop))
+            output = ours(try ProgramPipe.reader(keepsDatagrams: keepsDatagrams, on: loop))
+            errors = ours(try ProgramPipe.reader(on: loop))
+            events = ours(try ProgramPipe.reader(on: loop))
+            body = ours(try ProgramPipe.reader(on: loop))
             if program.upload == nil {
                 theirs.append(try systemCall { open("/dev/null", O_RDONLY | O_CLOEXEC) })
             } else {
-                let five = try ProgramPipe.writer(on: loop)
-                theirs.append(five.theirs)
-                upload = five.ours
+                upload = ours(try ProgramPipe.writer(on: loop))
             }
-            (input, output, errors, events, body) = (
-                zero.ours, one.ours, two.ours, three.ours, four.ours
-            )
         } catch {
             throw FetchError(
                 .plugin, .plugin, "no pipe for the program", error, remedy: error.remedy)
