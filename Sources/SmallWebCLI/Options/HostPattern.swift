@@ -58,8 +58,6 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func address(_ text: String) -> [UInt8]? {
-        var address = in6_addr()
-        guard inet_pton(AF_INET6, text, &address) == 1 else { return nil }
-        return withUnsafeBytes(of: address) { Array($0) }
+        addressBytes(text).flatMap { $0.count == 16 ? $0 : nil }
     }
 }

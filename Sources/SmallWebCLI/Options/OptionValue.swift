@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWeb
 
 /// Values of options, from text. Each throws `usage` with the option's name.
@@ -142,10 +141,8 @@ enum OptionValue {
     }
 
     private static func isAddress(_ text: String) -> Bool {
-        var address = in6_addr()
         // With the name of an interface behind it, an IPv6 address is still one.
-        let bare = String(text.prefix { $0 != "%" })
-        return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, bare, &address) == 1
+        addressBytes(text) != nil || addressBytes(String(text.prefix { $0 != "%" }))?.count == 16
     }
 
     private static func malformedResolve(_ text: String) -> FetchError {

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
+/// Four or sixteen bytes in network order; `nil` for what is no IP literal.
+package func addressBytes(_ literal: String) -> [UInt8]? {
+    var (v4, v6) = (in_addr(), in6_addr())
+    if inet_pton(AF_INET, literal, &v4) == 1 { return withUnsafeBytes(of: v4) { Array($0) } }
+    if inet_pton(AF_INET6, literal, &v6) == 1 { return withUnsafeBytes(of: v6) { Array($0) } }
+    return nil
+}
+
 extension Endpoint {
     /// `host:port`, the same however the host is written: a name without the dot at its end, IPv6
     /// in its shortest form (RFC 5952) and in brackets. The key of the pace, and of shards.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWebCore
 
 /// The hosts that need no proxy, by curl's rules: names, which stand for all below them too, with
@@ -52,13 +51,6 @@ struct NoProxyList: Sendable, Hashable {
         if literal.hasPrefix("["), literal.hasSuffix("]") {
             literal = literal.dropFirst().dropLast()
         }
-        var (v4, v6) = (in_addr(), in6_addr())
-        if inet_pton(AF_INET, String(literal), &v4) == 1 {
-            return withUnsafeBytes(of: v4) { Array($0) }
-        }
-        if inet_pton(AF_INET6, String(literal), &v6) == 1 {
-            return withUnsafeBytes(of: v6) { Array($0) }
-        }
-        return nil
+        return addressBytes(String(literal))
     }
 }
