@@ -6,7 +6,7 @@ public struct Manifest: Sendable {
     /// What one scheme is, beside the facts that every plugin has.
     struct SchemeFacts: Sendable {
         /// What carries its bytes.
-        enum Transport: String {
+        enum Transport: String, CaseIterable {
             case tcp, tls, udp, none
         }
 
@@ -330,5 +330,3 @@ private struct ManifestReader {
         return (option, standard)
     }
 }
-
-extension Manifest.SchemeFacts.Transport: CaseIterable {}

@@ -8,16 +8,9 @@ struct Ref: Sendable, Hashable {
     /// 40 or 64 lower-case hexadecimal digits.
     let oid: String
     /// The reference that this one stands for.
-    let symref: String?
+    var symref: String?
     /// What an annotated tag points to in the end.
-    let peeled: String?
-
-    init(name: String, oid: String, symref: String? = nil, peeled: String? = nil) {
-        self.name = name
-        self.oid = oid
-        self.symref = symref
-        self.peeled = peeled
-    }
+    var peeled: String?
 
     var item: Item {
         var item = Item(kind: .reference, text: name)

@@ -59,7 +59,7 @@ struct TrustSnapshot: Sendable {
             index = PlaceIndex()
             index.add(hosts.bytes, from: 0)
             isExact = hosts.bytes.count == bytes.count
-            let seconds = began.secondsUntilNow
+            let seconds = Instant.now.seconds(since: began)
             rereadAt = .after(seconds: max(Self.pauseSeconds, seconds / Self.rereadShare))
         }
         source = content.file
@@ -82,7 +82,7 @@ struct TrustSnapshot: Sendable {
         let (facts, change) = try visit.judge(lines(of: visit.endpoint))
         guard let change else { return Decision(facts: facts) }
         if isExact, try write(change, to: file, lock) {
-            let isDue = syncedAt.map { $0.secondsUntilNow >= Self.pauseSeconds } ?? true
+            let isDue = syncedAt.map { Instant.now.seconds(since: $0) >= Self.pauseSeconds } ?? true
             if isDue { syncedAt = .now }
             return Decision(facts: facts, needsSync: isDue)
         }
@@ -118,11 +118,5 @@ struct TrustSnapshot: Sendable {
         }
         isAll = stamp?.size == hosts.bytes.count
         return true
-    }
-}
-
-extension Instant {
-    fileprivate var secondsUntilNow: Double {
-        Double(Instant.now.nanoseconds - nanoseconds) / 1e9
     }
 }
