@@ -15,13 +15,9 @@ extension Command {
             ("smallweb head --json https://example.org/ | jq .headers", "As a record"),
         ],
         takes: { option in
-            let useless = [
-                "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head",
-                "render", "hyperlink", "body", "inline-max", "stream", "continue-at", "continue",
-                "fail-with-body", "max-filesize",
-            ]
-            return option.group != .links && option.isForFetches && !option.isForReferences
-                && !option.isForUploads && !useless.contains(option.long)
+            option.group != .links && option.isForFetches && !option.isForReferences
+                && !option.isForUploads && !option.isForBodies
+                && !["hyperlink", "max-filesize"].contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

@@ -18,13 +18,8 @@ extension Command {
             ),
         ],
         takes: { option in
-            let useless = [
-                "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head",
-                "render", "body", "inline-max", "stream", "continue-at", "continue",
-                "fail-with-body",
-            ]
-            return option.isForFetches && !option.isForReferences && !option.isForUploads
-                && !useless.contains(option.long)
+            option.isForFetches && !option.isForReferences && !option.isForUploads
+                && !option.isForBodies
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

@@ -2,6 +2,14 @@
 internal import SmallWeb
 
 extension Option {
+    /// Whether it says where bodies go, or how: of no meaning where none is delivered.
+    var isForBodies: Bool { Self.ofBodies.contains(long) }
+
+    private static let ofBodies: Set<String> = [
+        "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head", "render",
+        "body", "inline-max", "stream", "continue-at", "continue", "fail-with-body",
+    ]
+
     /// How pages are shown, and what is read of them.
     static let reading: [Option] = [
         Option(
@@ -29,5 +37,14 @@ extension Option {
             manual: "Also lists the lines of a gopher menu that are text alone, without a URL.",
             example: "smallweb links --all gopher://gopher.floodgap.com/",
             .flag { settings, isOn in settings.output.listsAll = isOn }),
+    ]
+
+    /// Of `smallweb refs`, beside those of the plugins.
+    static let refs: [Option] = [
+        Option(
+            "exit-code", .refs, "fail when nothing is listed",
+            manual: "Exits with status 22 when no reference matches.",
+            example: "smallweb refs --exit-code --tags git://example.org/repo.git v2.0",
+            .flag { settings, isOn in settings.fetch.failsWithoutMatch = isOn })
     ]
 }
