@@ -20,11 +20,13 @@ package enum UserFiles {
 
     /// The trust store's default place: SMALLWEB_KNOWN_HOSTS, or a file of the user's data.
     package static var knownHosts: String? {
-        environmentVariable("SMALLWEB_KNOWN_HOSTS") ?? path("XDG_DATA_HOME", ".local/share", "known_hosts")
+        environmentVariable("SMALLWEB_KNOWN_HOSTS")
+            ?? path("XDG_DATA_HOME", ".local/share", "known_hosts")
     }
     /// The directory of the identities: SMALLWEB_IDENTITIES, or beside the trust store's place.
     package static var identities: String? {
-        environmentVariable("SMALLWEB_IDENTITIES") ?? path("XDG_DATA_HOME", ".local/share", "identities")
+        environmentVariable("SMALLWEB_IDENTITIES")
+            ?? path("XDG_DATA_HOME", ".local/share", "identities")
     }
     package static var history: StoreFile? {
         path("XDG_STATE_HOME", ".local/state", "history").map { StoreFile($0, title: "history") }
