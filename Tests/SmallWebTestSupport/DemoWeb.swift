@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+import SmallWebCore
 public import SmallWebHTTP
 
 /// A request as the server of ``DemoSites/web(_:)`` has read it.

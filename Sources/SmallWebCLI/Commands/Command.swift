@@ -200,6 +200,8 @@ package struct Command: Sendable {
 
     /// - Throws: `usage` for an option that would change nothing.
     func refuseUseless(_ words: Invocation) throws(FetchError) {
+        // Without options there is no need to make the table.
+        if words.given.isEmpty { return }
         let options = options + words.programOptions.filter(takes)
         for name in words.given where !options.contains(where: { $0.long == name }) {
             throw usageError(
