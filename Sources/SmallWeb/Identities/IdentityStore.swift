@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-package import SmallWebCore
-internal import SmallWebTransport
+public import SmallWebCore
+package import SmallWebTransport
 
 /// The user's identities: a directory with one PEM file each, and the file `bindings` with lines of
 /// `NAME URL`. SMALLWEB_IDENTITIES names it, or it is beside the trust store's default place.
@@ -16,6 +16,10 @@ package struct IdentityStore: Sendable {
             throw usageError(
                 "no home directory for identities", hint: "set HOME or SMALLWEB_IDENTITIES")
         }
+        self.init(directory, registry)
+    }
+
+    init(_ directory: String, _ registry: Registry) {
         self.directory = directory
         self.registry = registry
     }
@@ -117,5 +121,63 @@ package struct IdentityStore: Sendable {
             body(&bindings)
             bytes = bindings.bytes
         }
+    }
+}
+
+extension IdentityStore {
+    /// What is bound to a URI, by the bindings as they are then.
+    package func bound(
+        _ load: @escaping @Sendable (_ name: String) throws(FetchError) -> ClientIdentity
+    ) -> @Sendable (URI) throws(FetchError) -> ClientIdentity? {
+        { uri throws(FetchError) in try bindings().name(for: uri).map(load) }
+    }
+
+    /// Each is read once.
+    func identities(_ password: @escaping @Sendable (_ name: String) -> [UInt8]?) -> Identities {
+        let loaded = LoadedIdentities()
+        var identities = Identities()
+        identities.bound = bound { name throws(FetchError) in
+            try loaded.identity(name) { () throws(FetchError) in
+                let pem = try pem(name)
+                return try ClientIdentity(
+                    certificate: pem, key: pem,
+                    password: ClientIdentity.isEncrypted(pem) ? password(name) : nil,
+                    now: UTCDate.now)
+            }
+        }
+        return identities
+    }
+}
+
+extension Identities {
+    /// The user's own, which the command line shares: a URL gets the one that is bound to it.
+    /// Files are read when a URL needs them.
+    ///
+    /// - Parameters:
+    ///   - registry: Knows which schemes have identities.
+    ///   - password: That of an encrypted key, by the identity's name; `nil` when there is none to
+    ///     be had, and the fetch ends as `identity-unusable`.
+    /// - Throws: `usage` when there is no home directory to find them by.
+    public static func ofUser(
+        _ registry: Registry = .builtIn,
+        password: @escaping @Sendable (_ name: String) -> [UInt8]? = { _ in nil }
+    ) throws(FetchError) -> Identities {
+        try IdentityStore(registry).identities(password)
+    }
+}
+
+/// Identities that were read.
+package final class LoadedIdentities: Sendable {
+    private let identities = Locked<[String: ClientIdentity]>([:])
+
+    package init() {}
+
+    package func identity(
+        _ name: String, load: () throws(FetchError) -> ClientIdentity
+    ) throws(FetchError) -> ClientIdentity {
+        if let identity = identities.withLock({ $0[name] }) { return identity }
+        let identity = try load()
+        identities.withLock { $0[name] = identity }
+        return identity
     }
 }

@@ -12,7 +12,10 @@ public struct TrustStore: Sendable {
     private let yieldsToScheme: Bool
     /// Asks a person, for ``TrustStore/Policy/ask``: whether to trust a key all the same. It is
     /// given the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
-    public var asker: (@Sendable (_ error: FetchError) -> Bool)?
+    /// It is called on the event loop of the fetch, and asks one question at a time; other fetches
+    /// go on while it awaits the answer.
+    public var asker: (@Sendable (_ error: FetchError) async -> Bool)?
+    private let questions = Turns()
 
     /// What the file held when it was read last, for all visits of a run and all their loops.
     private let shared = Locked(TrustSnapshot())
@@ -73,12 +76,31 @@ public struct TrustStore: Sendable {
             let isQuestion =
                 (error.outcome == .untrusted || error.outcome == .trustChanged)
                 && !lines.contains { $0.pin == nil }
-            guard policy == .ask, isQuestion, let asker, asker(error) else { throw error }
-            visit.isApproved = true
+            guard policy == .ask, isQuestion, let asker else { throw error }
+            await questions.begin()
+            defer { questions.end() }
+            visit.isApproved = try await ask(visit, asker)
         }
         let (facts, needsSync) = try decide(visit, try await lock(loop: loop, by: deadline))
         if needsSync { try file.sync() }
         return facts
+    }
+
+    /// Asks, unless an answer to another fetch has settled it meanwhile.
+    ///
+    /// - Returns: Whether the key may be pinned because of the answer.
+    /// - Throws: What a no becomes; `interrupted`.
+    private func ask(
+        _ visit: TrustVisit, _ asker: @Sendable (FetchError) async -> Bool
+    ) async throws(FetchError) -> Bool {
+        if Task.isCancelled { throw .cancelled }
+        do throws(FetchError) {
+            _ = try visit.judge(try lines(of: visit.endpoint))
+            return false
+        } catch {
+            guard await asker(error) else { throw error }
+            return true
+        }
     }
 
     /// Judges again under the lock, since another process may have been here in between, and
@@ -164,5 +186,34 @@ public struct TrustStore: Sendable {
             await loop.sleep(until: .after(seconds: .random(in: 0...pause)))
             pause = min(2 * pause, 0.05)
         }
+    }
+}
+
+/// Lets one task at a time go on, in the order in which they come. None blocks its thread.
+private final class Turns: Sendable {
+    private struct State {
+        var isTaken = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Locked(State())
+
+    func begin() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                defer { state.isTaken = true }
+                if state.isTaken { state.waiting.append(continuation) }
+                return !state.isTaken
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func end() {
+        let next = state.withLock { state in
+            state.isTaken = !state.waiting.isEmpty
+            return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+        }
+        next?.resume()
     }
 }

@@ -12,7 +12,7 @@ extension ConnectionSettings {
         var identities = Identities()
         if let certificateFile {
             let name = "\(certificateFile) \(keyFile ?? "")"
-            identities.chosen = try LoadedIdentities.shared.identity(name) {
+            identities.chosen = try LoadedIdentities.ofProcess.identity(name) {
                 () throws(FetchError) in
                 let pem = try Self.read(certificateFile)
                 return try load(
@@ -22,11 +22,10 @@ extension ConnectionSettings {
         } else if let identityName {
             identities.chosen = try named(identityName, asker, registry)
         }
-        identities.bound = { uri throws(FetchError) in
-            guard let store = try? IdentityStore(registry),
-                let name = try store.bindings().name(for: uri)
-            else { return nil }
-            return try named(name, asker, registry)
+        if let store = try? IdentityStore(registry) {
+            identities.bound = store.bound { name throws(FetchError) in
+                try named(name, asker, registry)
+            }
         }
         return identities
     }
@@ -34,7 +33,7 @@ extension ConnectionSettings {
     private func named(
         _ name: String, _ asker: Asker, _ registry: Registry
     ) throws(FetchError) -> ClientIdentity {
-        try LoadedIdentities.shared.identity(name) { () throws(FetchError) in
+        try LoadedIdentities.ofProcess.identity(name) { () throws(FetchError) in
             let store = try IdentityStore(registry)
             let pem = try store.pem(name)
             return try load(pem, key: pem, from: try store.path(name), asker)
@@ -83,18 +82,7 @@ extension ConnectionSettings {
     }
 }
 
-/// The identities of this process that were read: each password is asked for once.
-final class LoadedIdentities: Sendable {
-    static let shared = LoadedIdentities()
-
-    private let identities = Locked<[String: ClientIdentity]>([:])
-
-    func identity(
-        _ name: String, load: () throws(FetchError) -> ClientIdentity
-    ) throws(FetchError) -> ClientIdentity {
-        if let identity = identities.withLock({ $0[name] }) { return identity }
-        let identity = try load()
-        identities.withLock { $0[name] = identity }
-        return identity
-    }
+extension LoadedIdentities {
+    /// Each password is asked for once, whatever section of the config file a URL is in.
+    static let ofProcess = LoadedIdentities()
 }

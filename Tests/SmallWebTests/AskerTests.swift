@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+import SmallWebCore
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWeb
+
+/// A person, or a program, that takes its time to answer for a key.
+@Suite(.timeLimit(.minutes(5)))
+struct AskerTests {
+    private let bench: Bench
+    private let questions = Recorder<String>()
+    private let log = Monitor(State())
+
+    private struct State {
+        var under = 0
+        var most = 0
+    }
+
+    init() throws { bench = try Bench() }
+
+    /// A client whose asker awaits something before it says `answer`.
+    private func web(_ answer: Bool) throws -> Client {
+        let (questions, log) = (questions, log)
+        return try bench.web { options in
+            var store = TrustStore(path: bench.storePath, policy: .ask)
+            store.asker = { error in
+                questions.add(error.actual ?? "")
+                log.update {
+                    $0.under += 1
+                    $0.most = max($0.most, $0.under)
+                }
+                for _ in 0..<20 { await Task.yield() }
+                log.update { $0.under -= 1 }
+                return answer
+            }
+            options.trust = store
+        }
+    }
+
+    @Test func oneQuestionSettlesTheKeyForAllThatWait() async throws {
+        let server = try LoopbackServer.capsule()
+        let web = try web(true)
+        let urls = (0..<16).map { _ in server.url("/about") }
+        for try await result in web.run(urls, parallel: 16, options: .init(perHost: 16)) {
+            #expect(try result.get().outcome == .ok)
+        }
+        #expect(questions.values.count == 1)
+    }
+
+    @Test func oneQuestionIsAskedAtATime() async throws {
+        let servers = try (0..<6).map { _ in try LoopbackServer.capsule() }
+        let plain = try LoopbackServer { $0.write("no question\n") }
+        let web = try web(true)
+        let urls = servers.map { $0.url("/about") } + [plain.url("/", scheme: "finger")]
+        var count = 0
+        for try await result in web.run(urls, parallel: 8) where (try? result.get()) != nil {
+            count += 1
+        }
+        #expect(count == 7)
+        #expect(questions.values.count == 6)
+        #expect(log.update(\.most) == 1)
+    }
+
+    @Test func aNoIsTheEndOfAFetchAndOfNoOther() async throws {
+        let server = try LoopbackServer.capsule()
+        let web = try web(false)
+        for try await result in web.run([server.url("/a"), server.url("/b")], parallel: 2) {
+            guard case .failure(let error) = result.result else {
+                Issue.record("it was trusted")
+                continue
+            }
+            #expect(error.outcome == .untrusted)
+        }
+        #expect(questions.values.count == 2)
+        #expect(server.requestLines.joined().isEmpty)
+    }
+}
