@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import SmallWeb
+@testable import SmallWeb
 import SmallWebTestSupport
 import Testing
 

@@ -261,10 +261,8 @@ package final class Engine: @unchecked Sendable {
         do throws(FetchError) {
             let outcome = try await job.output.conclude(result, job)
             tally.count(
-                .init(
-                    outcome, n: job.n, bytes: result.ending?.bodyBytes ?? 0,
-                    isPostponed: result.error?.isPostponed ?? false,
-                    isUnreadList: job.isUnreadList))
+                outcome, n: job.n, bytes: result.ending?.bodyBytes ?? 0,
+                isPostponed: result.error?.isPostponed ?? false, isUnreadList: job.isUnreadList)
             if policy.failsEarly && outcome != .ok { stop() }
         } catch {
             failure = failure ?? error

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 
 /// Says which of many waiting items starts next. Pure: the caller brings the time.
 ///
 /// Items start in the order in which they were added, except those whose host has as many under way
 /// as it may have, or must not be asked yet. What is put back goes before all that wait. A start
 /// costs O(log h) for h hosts with waiting items.
-package final class StartQueue<Item> {
-    package struct Limits {
+final class StartQueue<Item> {
+    struct Limits {
         /// Items of one host under way at a time, 1 or more.
-        package var perHost = 1
+        var perHost = 1
         /// Least time between the starts of a host.
-        package var hostSeconds = 0.0
+        var hostSeconds = 0.0
         /// Least time between any two starts.
-        package var startSeconds = 0.0
+        var startSeconds = 0.0
         /// Longest pause of a host that its items wait for.
-        package var pauseSecondsMax = Double.infinity
-
-        package init(
-            perHost: Int = 1, hostSeconds: Double = 0, startSeconds: Double = 0,
-            pauseSecondsMax: Double = .infinity
-        ) {
-            self.perHost = perHost
-            self.hostSeconds = hostSeconds
-            self.startSeconds = startSeconds
-            self.pauseSecondsMax = pauseSecondsMax
-        }
+        var pauseSecondsMax = Double.infinity
     }
 
-    package enum Turn {
+    enum Turn {
         /// This one starts now: call ``end(_:)`` when it is over.
         case start(Entry)
         /// This one does not start: it has no host, or the host wants to be left alone for
@@ -39,8 +29,8 @@ package final class StartQueue<Item> {
     }
 
     /// An item that was started.
-    package struct Entry {
-        package let item: Item
+    struct Entry {
+        let item: Item
         fileprivate let host: Host
     }
 
@@ -65,22 +55,22 @@ package final class StartQueue<Item> {
     private var nextPlace = 0
     private var lastPlaceBack = 0
     /// Items that wait.
-    package private(set) var count = 0
+    private(set) var count = 0
 
-    package init(_ limits: Limits) {
+    init(_ limits: Limits) {
         self.limits = limits
         hostless.refusesUntil = .never
     }
 
-    package var isEmpty: Bool { count == 0 }
+    var isEmpty: Bool { count == 0 }
 
     /// Hosts that are known; those that do not matter any more are forgotten in time.
-    package var hostCount: Int { hosts.count }
+    var hostCount: Int { hosts.count }
 
     // MARK: In
 
     /// Puts an item behind all others. One without a host waits for those before it alone.
-    package func add(_ item: Item, host name: String?, now: Instant) {
+    func add(_ item: Item, host name: String?, now: Instant) {
         let host = name.map { self.host($0, now) } ?? hostless
         count += 1
         host.waitingCount += 1
@@ -90,7 +80,7 @@ package final class StartQueue<Item> {
     }
 
     /// Puts an item that has ended before all others, to start again, but not before `notBefore`.
-    package func putBack(_ entry: Entry, notBefore: Instant, now: Instant) {
+    func putBack(_ entry: Entry, notBefore: Instant, now: Instant) {
         lastPlaceBack -= 1
         let (host, waiting) = (entry.host, Waiting(item: entry.item, place: lastPlaceBack))
         count += 1
@@ -106,7 +96,7 @@ package final class StartQueue<Item> {
     // MARK: Out
 
     /// The item whose turn it is. One that starts counts as under way.
-    package func next(_ now: Instant) -> Turn {
+    func next(_ now: Instant) -> Turn {
         wake(now)
         let opening = now >= notBefore ? ready.first : nil
         if let host = refusing.first, opening.map(host.comes(before:)) ?? true {
@@ -122,13 +112,13 @@ package final class StartQueue<Item> {
     }
 
     /// What was started is over.
-    package func end(_ entry: Entry, now: Instant) {
+    func end(_ entry: Entry, now: Instant) {
         entry.host.running -= 1
         if entry.host.rank == nil { rank(entry.host, now) }
     }
 
     /// All that wait, in their order.
-    package func removeAll() -> [Item] {
+    func removeAll() -> [Item] {
         var all = delayed.map(\.waiting)
         delayed = []
         for host in [hostless] + hosts.values {
@@ -143,7 +133,7 @@ package final class StartQueue<Item> {
     // MARK: Hosts
 
     /// The host of `entry` asks for `seconds` without a request.
-    package func pause(_ entry: Entry, seconds: Double, now: Instant) {
+    func pause(_ entry: Entry, seconds: Double, now: Instant) {
         let host = entry.host
         remove(host)
         host.notBefore = max(host.notBefore, now.advanced(seconds: seconds))
@@ -158,7 +148,7 @@ package final class StartQueue<Item> {
     }
 
     /// When the host of `entry` may be asked next; `nil` while it refuses.
-    package func opening(for entry: Entry, now: Instant) -> Instant? {
+    func opening(for entry: Entry, now: Instant) -> Instant? {
         entry.host.isRefusing(now) ? nil : entry.host.notBefore
     }
 

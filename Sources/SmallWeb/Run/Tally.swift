@@ -11,26 +11,6 @@ package struct Tally {
         case first
     }
 
-    /// What became of one URL.
-    package struct Result {
-        let outcome: Outcome
-        let n: Int
-        let bytes: Int
-        let isPostponed: Bool
-        let isUnreadList: Bool
-
-        /// - Parameters:
-        ///   - n: Its position in the run.
-        ///   - isPostponed: Whether there was no time left for it.
-        ///   - isUnreadList: Whether it stands for a list that could not be read.
-        package init(
-            _ outcome: Outcome, n: Int, bytes: Int, isPostponed: Bool, isUnreadList: Bool
-        ) {
-            (self.outcome, self.n, self.bytes) = (outcome, n, bytes)
-            (self.isPostponed, self.isUnreadList) = (isPostponed, isUnreadList)
-        }
-    }
-
     package private(set) var requests = 0
     /// Done already, as the ledger said.
     package var skipped = 0
@@ -47,12 +27,20 @@ package struct Tally {
 
     package init() {}
 
-    package mutating func count(_ result: Result) {
-        let (outcome, n) = (result.outcome, result.n)
+    /// Notes what became of one URL.
+    ///
+    /// - Parameters:
+    ///   - n: Its position in the run.
+    ///   - bytes: Those of its body.
+    ///   - isPostponed: Whether there was no time left for it.
+    ///   - isUnreadList: Whether it stands for a list that could not be read.
+    mutating func count(
+        _ outcome: Outcome, n: Int, bytes: Int, isPostponed: Bool, isUnreadList: Bool
+    ) {
         requests += 1
-        if result.isPostponed { postponed += 1 }
-        if result.isUnreadList { unreadList = unreadList ?? outcome.exitStatus }
-        bytes += result.bytes
+        if isPostponed { postponed += 1 }
+        if isUnreadList { unreadList = unreadList ?? outcome.exitStatus }
+        self.bytes += bytes
         exits[Int(outcome.exitStatus)] += 1
         if outcome == .ok {
             ok += 1
