@@ -51,23 +51,12 @@ struct Patience: Sendable {
 
     /// The same for writing all of `bytes`.
     func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = try call { rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) } }
-            guard count > 0 else { throw SystemError(number: EIO) }
-            rest = rest.dropFirst(count)
-        }
+        try SmallWeb.writeAll(bytes, to: file, by: call)
     }
 
     /// The same for reading a file to its end, or until there are more than `limit` bytes.
     func readAll(_ file: Int32, limit: Int) throws(SystemError) -> [UInt8] {
-        var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
-        while bytes.count <= limit {
-            let count = try call { read(file, &piece, piece.count) }
-            if count == 0 { break }
-            bytes += piece[..<count]
-        }
-        return bytes
+        try SmallWeb.readAll(file, limit: limit, by: call)
     }
 
     /// What one of these calls threw, if the time or a signal was the reason.

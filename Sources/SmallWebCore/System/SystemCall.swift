@@ -53,12 +53,15 @@ package func systemCall<Value: SignedInteger>(_ call: () -> Value) throws(System
 }
 
 /// Writes all of `bytes` to a file that blocks.
-package func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemError) {
+///
+/// - Parameter run: Makes each call, and again if need be.
+package func writeAll(
+    _ bytes: ArraySlice<UInt8>, to file: Int32,
+    by run: (_ call: () -> Int) throws(SystemError) -> Int = systemCall
+) throws(SystemError) {
     var rest = bytes
     while !rest.isEmpty {
-        let count = try systemCall {
-            rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-        }
+        let count = try run { rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) } }
         // No file does that; a loop without an end would be the answer.
         guard count > 0 else { throw SystemError(number: EIO) }
         rest = rest.dropFirst(count)
@@ -66,13 +69,16 @@ package func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemE
 }
 
 /// Reads a file from where it stands: to its end, or until there are more than `limit` bytes.
-package func readAll(_ file: Int32, limit: Int = .max) throws(SystemError) -> [UInt8] {
+package func readAll(
+    _ file: Int32, limit: Int = .max,
+    by run: (_ call: () -> Int) throws(SystemError) -> Int = systemCall
+) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
     var facts = stat()
     if fstat(file, &facts) == 0 { bytes.reserveCapacity(min(limit, max(0, Int(facts.st_size)))) }
     var piece = [UInt8](repeating: 0, count: 65_536)
     while bytes.count <= limit {
-        let count = try systemCall { read(file, &piece, piece.count) }
+        let count = try run { read(file, &piece, piece.count) }
         if count == 0 { break }
         bytes += piece[..<count]
     }
