@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import SmallWebCore
 
 /// Which file stood under a name: each change of ours puts another one there or makes it longer,
 /// and a person's editor leaves another time or size.
 struct FileStamp: Sendable, Equatable {
-    private let device: UInt
-    private let number: UInt
+    private let identity: FileIdentity
     let size: Int
     private let seconds: Int
     private let nanoseconds: Int
 
     init(_ facts: stat) {
-        device = UInt(facts.st_dev)
-        number = UInt(facts.st_ino)
+        identity = FileIdentity(facts)
         size = Int(facts.st_size)
         (seconds, nanoseconds) = (facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec)
     }
@@ -25,7 +24,5 @@ struct FileStamp: Sendable, Equatable {
     }
 
     /// Whether it is one file, then and now.
-    func isSameFile(as other: FileStamp) -> Bool {
-        device == other.device && number == other.number
-    }
+    func isSameFile(as other: FileStamp) -> Bool { identity == other.identity }
 }
