@@ -112,11 +112,8 @@ package final class ListReader {
         }
         if isTooLong { return .tooLong(number: number) }
         if number == 1 { pending = Array(pending[...].withoutByteOrderMark) }
-        let isSpace = { (byte: UInt8) in
-            byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn
-        }
-        guard let first = pending.firstIndex(where: { !isSpace($0) }),
-            let last = pending.lastIndex(where: { !isSpace($0) }),
+        guard let first = pending.firstIndex(where: { !ASCII.isSpace($0) }),
+            let last = pending.lastIndex(where: { !ASCII.isSpace($0) }),
             pending[first] != UInt8(ascii: "#")
         else { return nil }
         return .line(Array(pending[first...last])[...], number: number)

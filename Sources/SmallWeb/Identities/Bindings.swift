@@ -45,9 +45,9 @@ package struct Bindings: Sendable, Equatable {
     private static func binding(
         _ line: ArraySlice<UInt8>, _ registry: Registry
     ) -> Binding? {
-        let words = line.split {
-            $0 == ASCII.space || $0 == ASCII.carriageReturn || $0 == ASCII.tab
-        }.map { String(decoding: $0, as: UTF8.self) }
+        let words = line.split(whereSeparator: ASCII.isSpace).map {
+            String(decoding: $0, as: UTF8.self)
+        }
         guard words.count == 2, isName(words[0]),
             let scope = try? Identities.Scope(words[1], in: registry)
         else {

@@ -65,7 +65,7 @@ package struct KnownHosts: Sendable, Hashable {
         guard let last = bytes.last, last != ASCII.lineFeed else { return }
         let line = bytes[((bytes.lastIndex(of: ASCII.lineFeed) ?? -1) + 1)...]
         let isDate = Self.fields(line).last?.starts(with: "expires=".utf8) ?? false
-        if isDate && !Self.isBlank(last) { bytes.append(ASCII.questionMark) }
+        if isDate && !ASCII.isSpace(last) { bytes.append(ASCII.questionMark) }
         bytes.append(ASCII.lineFeed)
     }
 
@@ -243,15 +243,12 @@ package struct KnownHosts: Sendable, Hashable {
     /// with a byte order mark, or ends lines with a carriage return.
     static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        return (line.starts(with: mark) ? line.dropFirst(mark.count) : line).drop(while: isBlank)
+        return (line.starts(with: mark) ? line.dropFirst(mark.count) : line).drop(
+            while: ASCII.isSpace)
     }
 
     fileprivate static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
-        withoutIndent(line).split(whereSeparator: isBlank)
-    }
-
-    static func isBlank(_ byte: UInt8) -> Bool {
-        byte == ASCII.space || byte == ASCII.tab || byte == ASCII.carriageReturn
+        withoutIndent(line).split(whereSeparator: ASCII.isSpace)
     }
 }
 

@@ -39,7 +39,7 @@ struct PlaceIndex: Sendable {
     func lines(about place: [UInt8]) -> [(start: Int, number: Int)]? {
         let port = place.reversed().prefix(while: ASCII.isDigit).count
         guard port > 0, place.dropLast(port).last == ASCII.colon,
-            !place.contains(where: KnownHosts.isBlank)
+            !place.contains(where: ASCII.isSpace)
         else { return nil }
         var own = 0
         Self.forEachPlace(in: place[...]) { own = $0 }
@@ -66,7 +66,7 @@ struct PlaceIndex: Sendable {
             isPort = false
         }
         for byte in text {
-            if KnownHosts.isBlank(byte) { break }
+            if ASCII.isSpace(byte) { break }
             if !ASCII.isDigit(byte) { endPort() }
             switch byte {
             case ASCII.dot:

@@ -37,6 +37,11 @@ extension Inlined {
             byte == space || byte == tab
         }
 
+        /// Whether it is a space, a tab or a carriage return.
+        @inlinable package static func isSpace(_ byte: UInt8) -> Bool {
+            isBlank(byte) || byte == carriageReturn
+        }
+
         /// Whether it is a letter of either case.
         @inlinable package static func isLetter(_ byte: UInt8) -> Bool {
             (byte | 0x20) &- 0x61 < 26

@@ -214,8 +214,7 @@ private struct JSONParser {
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {
-        byte == ASCII.space || byte == ASCII.tab || byte == ASCII.lineFeed
-            || byte == ASCII.carriageReturn
+        ASCII.isSpace(byte) || byte == ASCII.lineFeed
     }
 
     /// A valid text again, on one line and with what is dangerous in its strings escaped.
