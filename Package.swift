@@ -76,7 +76,8 @@ var targets: [Target] = [
     library("SmallWebTesting", ["SmallWebCore", "SmallWebTransport"]),
     .target(
         name: "SmallWebCLI", dependencies: commandLineDependencies,
-        resources: [.embedInCode("Kit/Templates")], swiftSettings: strict),
+        resources: [.embedInCode("Completion/Scripts"), .embedInCode("Kit/Templates")],
+        swiftSettings: strict),
     .executableTarget(
         name: "SmallWebMain", dependencies: ["SmallWebCLI"], swiftSettings: strict),
     // Makes man/, completions/ and the entry of the desktop; is not installed.

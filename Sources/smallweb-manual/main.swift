@@ -10,7 +10,7 @@ guard CommandLine.arguments.count == 3 else {
 }
 let (docs, target) = (CommandLine.arguments[1], CommandLine.arguments[2])
 var files = try Manual.pages(docs: docs).map { ("man/" + $0.file, $0.text) }
-files += CompletionScripts.all.map { ("completions/" + $0.file, $0.text) }
+files += CompletionScripts.all.map { ("completions/" + $0.file, $0.text()) }
 files.append(("docs/packaging/smallweb.desktop", DesktopEntry.text))
 for (path, text) in files {
     let file = URL(filePath: target).appending(path: path)
