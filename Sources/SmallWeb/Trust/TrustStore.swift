@@ -140,7 +140,9 @@ public struct TrustStore: Sendable {
     /// The store as it is now; empty when there is no file.
     ///
     /// - Throws: `read`.
-    package func hosts() throws(FetchError) -> KnownHosts { try read() }
+    package func hosts() throws(FetchError) -> KnownHosts {
+        KnownHosts(parsing: Array(StoreFile.whole(try file.read())))
+    }
 
     /// Changes the store under its lock.
     ///
@@ -153,7 +155,7 @@ public struct TrustStore: Sendable {
     ) async throws(FetchError) -> Value {
         let lock = try await lock(loop: loop, by: deadline)
         // Nothing remembered counts under the lock.
-        let before = try read()
+        let before = try hosts()
         var hosts = before
         let value = try body(&hosts)
         if hosts != before { try file.replace(by: hosts.bytes, lock) }
@@ -163,10 +165,6 @@ public struct TrustStore: Sendable {
     /// The file, for messages and for changes.
     private var file: StoreFile {
         StoreFile(path, title: "trust store", remedy: .nameTrustStore, phase: .tls)
-    }
-
-    private func read() throws(FetchError) -> KnownHosts {
-        KnownHosts(parsing: Array(StoreFile.whole(try file.read())))
     }
 
     private func lock(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// Four or sixteen bytes in network order; `nil` for what is no IP literal.
+/// Four or sixteen bytes in network order; `nil` for anything but an IP literal.
 package func addressBytes(_ literal: String) -> [UInt8]? {
     var (v4, v6) = (in_addr(), in6_addr())
     if inet_pton(AF_INET, literal, &v4) == 1 { return withUnsafeBytes(of: v4) { Array($0) } }
