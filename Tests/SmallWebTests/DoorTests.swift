@@ -62,7 +62,7 @@ struct DoorTests {
             peer.hang()
         }
         let web = try bench.web()
-        var iterator: FetchEvents.Iterator? =
+        var iterator: Client.Events.Iterator? =
             web.events(stalling.url("/9/x", scheme: "gopher")).makeAsyncIterator()
         while let event = try await iterator?.next() {
             if case .body = event { break }

@@ -199,7 +199,7 @@ struct RunQueueTests {
         #expect(try results.map { try $0.get().text } == (0..<40).map(String.init))
     }
 
-    private func collect(_ results: FetchResults) async throws -> [FetchResult] {
+    private func collect(_ results: Client.Results) async throws -> [FetchResult] {
         var all: [FetchResult] = []
         for try await result in results { all.append(result) }
         return all

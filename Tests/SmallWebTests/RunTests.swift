@@ -30,7 +30,7 @@ struct RunTests {
         }
     }
 
-    private func collect(_ results: FetchResults) async throws -> [FetchResult] {
+    private func collect(_ results: Client.Results) async throws -> [FetchResult] {
         var all: [FetchResult] = []
         for try await result in results { all.append(result) }
         return all

@@ -115,8 +115,8 @@ public struct Client: Sendable {
     }
 
     /// The events of what ``request(_:input:limits:)`` has made.
-    public func events(_ request: Request) -> FetchEvents {
-        FetchEvents(fetcher: fetcher, url: request.uri.description, request: .success(request))
+    public func events(_ request: Request) -> Events {
+        Events(fetcher: fetcher, url: request.uri.description, request: .success(request))
     }
 
     /// A fetch as an async sequence of events, the last of which is ``Event/end(_:)``.
@@ -124,8 +124,8 @@ public struct Client: Sendable {
     /// What is wrong with the URL is thrown by the first `next()`, as are all errors.
     public func events(
         _ url: String, input: String? = nil, limits: Limits = Limits()
-    ) -> FetchEvents {
-        FetchEvents(
+    ) -> Events {
+        Events(
             fetcher: fetcher, url: url,
             request: Result { () throws(FetchError) in
                 try request(url, input: input, limits: limits)

@@ -2,8 +2,8 @@
 public import SmallWebCore
 
 extension Client {
-    /// What makes the elements of ``FetchEvents`` and ``FetchResults``: a task that begins with the
-    /// first `next()` and ends with this object, or with the task that waits for an element.
+    /// What makes the elements of ``Events`` and ``Results``: a task that begins with the first
+    /// `next()` and ends with this object, or with the task that waits for an element.
     public final class Iterator<Element: Sendable>: AsyncIteratorProtocol {
         private let handoff = Handoff<Element>()
         private let task = Locked<Task<Void, Never>?>(nil)

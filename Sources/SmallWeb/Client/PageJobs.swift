@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Makes jobs of the requests of one ``FetchResults``, whose pages go to a consumer.
+/// Makes jobs of the requests of one ``Client/Results``, whose pages go to a consumer.
 //
 // @unchecked: lives on the loop of the run alone.
 final class PageJobs: @unchecked Sendable {

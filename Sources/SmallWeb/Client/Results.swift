@@ -96,7 +96,7 @@ extension Client {
     public func run(
         _ urls: some Sequence<String> & Sendable, parallel: Int = 1,
         options: RunOptions = RunOptions(), limits: Limits = .page
-    ) -> FetchResults {
+    ) -> Results {
         run(urls.lazy.map { RunRequest($0, limits: limits) }, parallel: parallel, options: options)
     }
 
@@ -106,7 +106,7 @@ extension Client {
     public func run(
         _ requests: some Sequence<RunRequest> & Sendable, parallel: Int = 1,
         options: RunOptions = RunOptions()
-    ) -> FetchResults {
+    ) -> Results {
         results(parallel, options) { jobs in
             var iterator = requests.makeIterator()
             return ListSource(jobs) { iterator.next() }
@@ -120,7 +120,7 @@ extension Client {
     public func run<URLs: AsyncSequence & Sendable>(
         _ urls: URLs, parallel: Int = 1, options: RunOptions = RunOptions(),
         limits: Limits = .page
-    ) -> FetchResults where URLs.Element == String {
+    ) -> Results where URLs.Element == String {
         results(parallel, options) { jobs in
             var iterator = urls.makeAsyncIterator()
             return ReaderSource(jobs) { () async throws(FetchError) in
@@ -144,41 +144,43 @@ extension Client {
     /// - Parameter queue: For this run alone.
     public func run(
         _ queue: RunQueue, parallel: Int = 1, options: RunOptions = RunOptions()
-    ) -> FetchResults {
+    ) -> Results {
         results(parallel, options) { QueueSource(queue, $0) }
     }
 
     private func results(
         _ parallel: Int, _ options: RunOptions,
         _ source: @escaping @Sendable (PageJobs) -> any Source
-    ) -> FetchResults {
-        FetchResults(web: self, policy: options.policy(parallel), source: source)
+    ) -> Results {
+        Results(web: self, policy: options.policy(parallel), source: source)
     }
 }
 
-/// The results of many fetches. See ``Client/run(_:parallel:options:limits:)``.
-public struct FetchResults: AsyncSequence, Sendable {
-    public typealias Element = FetchResult
-    public typealias Failure = FetchError
-    /// One run that is under way.
-    public typealias Iterator = Client.Iterator<FetchResult>
+extension Client {
+    /// The results of many fetches. See ``Client/run(_:parallel:options:limits:)``.
+    public struct Results: AsyncSequence, Sendable {
+        public typealias Element = FetchResult
+        public typealias Failure = FetchError
+        /// One run that is under way.
+        public typealias Iterator = Client.Iterator<FetchResult>
 
-    let web: Client
-    let policy: RunPolicy
-    let source: @Sendable (PageJobs) -> any Source
+        let web: Client
+        let policy: RunPolicy
+        let source: @Sendable (PageJobs) -> any Source
 
-    /// Begins another run, which starts with its first `next()`.
-    public func makeAsyncIterator() -> Iterator {
-        let (web, policy, source) = (web, policy, source)
-        return Iterator { handoff async throws(FetchError) in
-            let loop = web.fetcher.loop
-            try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
-                // See ``Fetcher/run(_:emit:)``.
-                precondition(loop.isCurrent)
-                let engine = Engine(source(PageJobs(web, handoff)), policy, web.fetcher)
-                await engine.run()
-                if Task.isCancelled { throw .cancelled }
-                if let failure = engine.failure { throw failure }
+        /// Begins another run, which starts with its first `next()`.
+        public func makeAsyncIterator() -> Iterator {
+            let (web, policy, source) = (web, policy, source)
+            return Iterator { handoff async throws(FetchError) in
+                let loop = web.fetcher.loop
+                try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
+                    // See ``Fetcher/run(_:emit:)``.
+                    precondition(loop.isCurrent)
+                    let engine = Engine(source(PageJobs(web, handoff)), policy, web.fetcher)
+                    await engine.run()
+                    if Task.isCancelled { throw .cancelled }
+                    if let failure = engine.failure { throw failure }
+                }
             }
         }
     }
