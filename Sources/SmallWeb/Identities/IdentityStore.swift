@@ -125,19 +125,13 @@ package struct IdentityStore: Sendable {
 }
 
 extension IdentityStore {
-    /// What is bound to a URI, by the bindings as they are then.
-    package func bound(
-        _ load: @escaping @Sendable (_ name: String) throws(FetchError) -> ClientIdentity
-    ) -> @Sendable (URI) throws(FetchError) -> ClientIdentity? {
-        { uri throws(FetchError) in try bindings().name(for: uri).map(load) }
-    }
-
-    /// Each is read once.
+    /// Those that are bound to a URI, by the bindings as they are then. Each is read once.
     func identities(_ password: @escaping @Sendable (_ name: String) -> [UInt8]?) -> Identities {
         let loaded = LoadedIdentities()
         var identities = Identities()
-        identities.bound = bound { name throws(FetchError) in
-            try loaded.identity(name) { () throws(FetchError) in
+        identities.bound = { uri throws(FetchError) in
+            guard let name = try bindings().name(for: uri) else { return nil }
+            return try loaded.identity(name) { () throws(FetchError) in
                 let pem = try pem(name)
                 return try ClientIdentity(
                     certificate: pem, key: pem,

@@ -22,10 +22,11 @@ extension ConnectionSettings {
         } else if let identityName {
             identities.chosen = try named(identityName, asker, registry)
         }
-        if let store = try? IdentityStore(registry) {
-            identities.bound = store.bound { name throws(FetchError) in
-                try named(name, asker, registry)
-            }
+        identities.bound = { uri throws(FetchError) in
+            guard let store = try? IdentityStore(registry),
+                let name = try store.bindings().name(for: uri)
+            else { return nil }
+            return try named(name, asker, registry)
         }
         return identities
     }
