@@ -72,6 +72,9 @@ struct ProgramRulesTests {
         let history = try smallweb.run(["get", "--history", "trial://h/"])
         #expect(history.status == 0)
         #expect(try smallweb.run(["history"]).text.contains("trial://h/"))
+        let schemes = try smallweb.run(["schemes", "--fallback-curl"]).text
+        #expect(schemes.contains("\ntrial\t0\tnone\t"), "\(schemes)")
+        #expect(schemes.contains("\ncurl:"))
         // Without the plugin its section makes no sense.
         try smallweb.write("[scheme trial]\n", to: config, mode: 0o600)
         #expect(try smallweb.run(["get", "gemini://127.0.0.1:1/"]).status == 2)

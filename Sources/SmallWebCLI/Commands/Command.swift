@@ -274,17 +274,22 @@ package struct Command: Sendable {
         operands: [],
         takes: {
             $0.isForAll || Option.ofConfiguration.contains($0.long)
-                || ["fallback-curl", "json"].contains($0.long)
+                || ["fallback-curl", "json", "plugin"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
-        for scheme in try settings.registry().schemes + PluginFolders.schemes() {
+        let registry = try settings.registry()
+        var seen: Set<String> = []
+        // The first of a name is the one that a fetch would use.
+        for scheme in registry.schemes + PluginFolders.schemes()
+        where seen.insert(scheme.name).inserted {
             if settings.records.areWanted {
                 try writeRecord { $0.members(of: scheme) }
                 continue
             }
-            let isBuiltIn = Registry.withPrograms[scheme.name] != nil
+            let isProgram = registry[scheme.name]?.handler.programVersion != nil
+            let isOfCurl = Registry.builtIn[scheme.name] == nil && !isProgram
             let fields = [
-                isBuiltIn ? scheme.name : "curl:\(scheme.name)", "\(scheme.defaultPort)",
+                isOfCurl ? "curl:\(scheme.name)" : scheme.name, "\(scheme.defaultPort)",
                 scheme.transport.rawValue,
                 scheme.trust.rawValue, scheme.summary,
             ]
