@@ -75,4 +75,37 @@ struct AskerTests {
         #expect(questions.values.count == 2)
         #expect(server.requestLines.joined().isEmpty)
     }
+
+    /// The first question waits until the second fetch, which waits for its turn, is given up.
+    @Test func aFetchThatIsGivenUpIsNotAskedAbout() async throws {
+        let questions = questions
+        let (answer, hasCome) = (Monitor<CheckedContinuation<Void, Never>?>(nil), Monitor(false))
+        let first = try LoopbackServer.capsule()
+        // Its handler runs when hands have been shaken: what is left is the judgement.
+        let second = try LoopbackServer(tls: .make()) { peer in
+            hasCome.update { $0 = true }
+            _ = peer.readLine()
+        }
+        let web = try bench.web { options in
+            var store = TrustStore(path: bench.storePath, policy: .ask)
+            store.asker = { error in
+                questions.add(error.actual ?? "")
+                await withCheckedContinuation { asked in answer.update { $0 = asked } }
+                return true
+            }
+            options.trust = store
+        }
+        let (one, two) = (first.url("/about"), second.url("/about"))
+        let answered = Task { try await web.fetch(one).outcome }
+        while answer.update({ $0 == nil }) { await Task.yield() }
+        let givenUp = Task { try await web.fetch(two).outcome }
+        while !hasCome.update({ $0 }) { await Task.yield() }
+        givenUp.cancel()
+        answer.update { $0?.resume() }
+        #expect(try await answered.value == .ok)
+        let error = await #expect(throws: FetchError.self) { _ = try await givenUp.value }
+        #expect(error?.outcome == .interrupted)
+        #expect(questions.values.count == 1)
+        #expect(second.requestLines.joined().isEmpty)
+    }
 }

@@ -123,13 +123,14 @@ struct TrustCommand: Sendable {
 
     /// A place, or the place of a URL.
     private func place(_ text: String) throws(FetchError) -> String {
-        guard let home = try settings.registry().schemeOfHosts else {
+        let registry = try settings.registry()
+        guard let home = registry.schemeOfHosts else {
             throw usageError("\"\(text)\" has no scheme", hint: "write it as a URL")
         }
         let place: String?
         if text.contains(text: "://") {
             let uri = try Fetcher.asciiHost(URI(parsing: text))
-            let standard = try settings.registry()[uri.scheme]?.scheme ?? home
+            let standard = registry[uri.scheme]?.scheme ?? home
             place = uri.host.map {
                 Endpoint(host: $0, port: uri.port ?? standard.defaultPort, security: .tls)
                     .description

@@ -2,10 +2,10 @@
 
 /// The common stream: one connection, read and written by one task.
 ///
-/// All loops over short reads and short writes of plugins are in this file; below it, `Carrier` has
-/// those that must not read a byte beyond a proxy's reply. Received bytes
-/// live in one buffer that is reused; a returned slice shares it, so a caller that keeps a slice
-/// makes the next read allocate, and one that does not costs nothing.
+/// All loops over short reads and short writes of plugins are in this file; below it, the route to
+/// a server has those that must not read a byte beyond a proxy's reply. Received bytes live in one
+/// buffer that is reused; a returned slice shares it, so a caller that keeps a slice makes the next
+/// read allocate, and one that does not costs nothing.
 public final class ByteStream {
     /// How far a stream has come.
     public enum State: Sendable, Hashable {
