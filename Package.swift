@@ -73,7 +73,7 @@ var targets: [Target] = [
     // Results as JSON lines, lists of requests, the ledger.
     library("SmallWebRecords", ["SmallWeb", "SmallWebCore", "SmallWebLibraries"]),
     // Recorded conversations, replayed: for `plugin test`, our own tests and those of others.
-    library("SmallWebTesting", ["SmallWebCore", "SmallWebTransport"]),
+    library("SmallWebTesting", ["SmallWeb", "SmallWebCore", "SmallWebTransport"]),
     .target(
         name: "SmallWebCLI", dependencies: commandLineDependencies,
         resources: [.embedInCode("Completion/Scripts"), .embedInCode("Kit/Templates")],
@@ -103,6 +103,7 @@ var targets: [Target] = [
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebHTTP", "SmallWebTransport"]),
     tests("SmallWebTests", ["SmallWeb", "SmallWebHTTP", "SmallWebPlugins", "SmallWebTesting"]),
+    tests("SmallWebTestingTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats"]),
     tests(
         "PluginTests",

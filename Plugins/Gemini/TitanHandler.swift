@@ -44,14 +44,14 @@ public struct TitanHandler: ProtocolHandler {
 
     private static let group = "Uploads (put)"
 
-    /// The token is a parameter of the request line, which is all that is masked.
-    public func redacted(_ sent: [UInt8]) -> [UInt8] {
+    /// The token is a parameter of the request line, the last one.
+    public func secrets(in sent: [UInt8]) -> [Range<Int>] {
         let line = sent.prefix { $0 != ASCII.carriageReturn }
         let mark = Array(";token=".utf8)
         guard
             let start = line.indices.first(where: { line[$0...].starts(with: mark) })
-        else { return sent }
-        return line[..<(start + mark.count)] + Array("***".utf8) + sent[line.endIndex...]
+        else { return [] }
+        return [(start + mark.count)..<line.endIndex]
     }
 
     public func fetch(

@@ -199,7 +199,7 @@ struct Comparison {
     }
 
     /// As a fixture has it.
-    private static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
+    static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
         guard !bytes.isEmpty else { return "nothing" }
         guard let valid = String(validating: bytes, as: UTF8.self) else {
             return bytes.map { "\\x" + [$0].hex.uppercased() }.joined()

@@ -61,10 +61,7 @@ package struct FixtureTest: Sendable {
     ) async -> Report {
         let wire: WireCase
         do {
-            guard let text = String(validating: fixture.text, as: UTF8.self) else {
-                throw WireCase.Malformed(why: "it is not UTF-8; \\xNN stands for such bytes")
-            }
-            wire = try WireCase(name: fixture.name, parsing: text)
+            wire = try WireCase(name: fixture.name, fixture.text)
         } catch {
             let why = (error as? WireCase.Malformed)?.why ?? "\(error)"
             return Report(name: fixture.name, failure: ("cannot be read", [why]))

@@ -50,8 +50,13 @@ final class ScriptedServer: Carrier {
     /// Of a stream one piece at a time is a byte up to here, and more beyond.
     private static let singleBytesMax = 512
 
-    init(_ wire: WireCase, _ play: Play, keepsDatagrams: Bool) {
+    /// Whether it is sent what the fixture says, and nothing else.
+    private let isStrict: Bool
+
+    /// - Parameter isStrict: Whether other bytes than those of the fixture are an error at once.
+    init(_ wire: WireCase, _ play: Play, keepsDatagrams: Bool, isStrict: Bool = false) {
         self.wire = wire
+        self.isStrict = isStrict
         var before = 0
         for (step, line) in zip(wire.steps, wire.stepLines) {
             switch step {
@@ -85,6 +90,17 @@ final class ScriptedServer: Carrier {
             endsAfter = parts[1].first?.after ?? endsAfter
             pieces = parts[0]
         }
+    }
+
+    /// One that says everything at once, whatever it is sent.
+    convenience init(reply: [UInt8], _ ending: ByteStream.Ending) {
+        let close: WireCase.Close =
+            switch ending {
+            case .closeNotify: .closeNotify
+            case .endOfFile: .fin
+            case .reset: .reset
+            }
+        self.init(WireCase(reply: reply, close), .whole, keepsDatagrams: false)
     }
 
     private static func bytes(_ piece: Piece) -> [Piece] {
@@ -150,6 +166,14 @@ final class ScriptedServer: Carrier {
 
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         sent += bytes
+        if isStrict && !wire.request.starts(with: sent) {
+            let (seen, expected) = (
+                Comparison.escaped(sent[...]), Comparison.escaped(wire.request[...])
+            )
+            throw FetchError(
+                .plugin, .send, "\(wire.name): another request is sent",
+                expected: expected, actual: seen)
+        }
         return .bytes(bytes.count)
     }
 
@@ -159,7 +183,7 @@ final class ScriptedServer: Carrier {
 }
 
 /// The same for a plugin that is built in. Nothing takes time: what cannot come is silence.
-private final class ScriptedCarrier: Carrier {
+final class ScriptedCarrier: Carrier {
     private let server: ScriptedServer
     /// Each piece is waited for.
     private var hasWaited = false

@@ -81,6 +81,20 @@ package struct WireCase: Sendable, CustomStringConvertible {
         guard !url.isEmpty else { throw Malformed(why: "\(name): no url") }
     }
 
+    /// The same for a file's bytes.
+    package init(name: String, _ bytes: [UInt8]) throws {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Malformed(why: "\(name): it is not UTF-8; \\xNN stands for such bytes")
+        }
+        try self.init(name: name, parsing: text)
+    }
+
+    /// A reply, whatever is asked for.
+    init(reply: [UInt8], _ close: Close) {
+        (self.reply, self.close) = (reply, close)
+        (steps, lineNumbers["<"]) = ([.reply(reply)], [1])
+    }
+
     package struct Malformed: Error {
         package let why: String
         package init(why: String) { self.why = why }
@@ -207,10 +221,18 @@ extension WireCase {
     ///
     /// - Throws: What is wrong with the URL; `unsupported-scheme`.
     package func prepared(for handler: any ProtocolHandler) throws(FetchError) -> Request {
-        let uri = try URI(parsing: url)
-        guard let scheme = handler.schemes.first(where: { $0.name == uri.scheme }) else {
+        let name = try URI(parsing: url).scheme
+        guard let scheme = handler.schemes.first(where: { $0.name == name }) else {
             throw FetchError(.unsupportedScheme, .input, "not of this handler")
         }
+        return try prepared(for: scheme)
+    }
+
+    /// The same for one of its schemes.
+    ///
+    /// - Throws: What is wrong with the URL.
+    func prepared(for scheme: Scheme) throws(FetchError) -> Request {
+        let uri = try URI(parsing: url)
         var request = Request(
             uri: scheme.pathForm == .opaque ? uri : uri.removingDotSegments(), scheme: scheme,
             input: input, limits: limits)

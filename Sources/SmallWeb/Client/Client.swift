@@ -39,12 +39,14 @@ public struct Client: Sendable {
     public let plugins: Registry
     package let fetcher: Fetcher
 
-    /// - Parameter plugins: `.builtIn`, or that with plugins of your own: see
-    ///   ``Registry/adding(_:)``.
+    /// - Parameters:
+    ///   - plugins: `.builtIn`, or that with plugins of your own: see ``Registry/adding(_:)``.
+    ///   - options: What applies to all fetches.
+    ///   - network: What answers; in tests, what `SmallWebTesting` replays.
     /// - Throws: `usage` when there is no home directory to find the trust store by; `connect` or
     ///   `resolve` when the system has no descriptor or thread left.
     public init(
-        plugins: Registry = .builtIn, options: Options = Options()
+        plugins: Registry = .builtIn, options: Options = Options(), network: Network = .live
     ) throws(FetchError) {
         guard let store = options.trust ?? UserFiles.knownHosts.map({ TrustStore(path: $0) }) else {
             throw usageError("no home directory for the trust store: HOME is not set")
@@ -56,6 +58,7 @@ public struct Client: Sendable {
         settings.proxies = options.proxies
         settings.http = options.http
         settings.allowedSchemes = options.schemes
+        settings.network = network
         self.plugins = plugins
         fetcher = Fetcher(registry: plugins, options: settings, thread: try LoopThread())
     }

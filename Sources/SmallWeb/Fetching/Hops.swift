@@ -64,7 +64,7 @@ struct Hops {
 
     /// Makes the next request of a reply that leads elsewhere, if it is to be followed.
     //
-    // Not inlined, like ``timed(_:)`` and ``dialer(_:_:)``: what they work with would be kept while
+    // Not inlined, like ``timed(_:)`` and ``hop(_:)``: what they work with would be kept while
     // an exchange waits for the server.
     @inline(never)
     private mutating func follow(_ ending: Ending, hops: Int) async throws(FetchError) -> Bool {
@@ -121,15 +121,15 @@ struct Hops {
         guard let entry = fetcher.registry[request.uri.scheme] else {
             preconditionFailure("a request is made from a registry entry")
         }
-        let wire = Wire()
+        let hop = try hop(entry.handler)
         defer {
-            wire.close()
-            log.traffic?.sent += wire.traffic.sent
-            log.traffic?.received += wire.traffic.received
+            hop.close()
+            log.traffic?.sent += hop.traffic.sent
+            log.traffic?.received += hop.traffic.received
         }
         let (log, emit, limit) = (log, emit, request.limits.bodyBytesMax)
         let holdsRedirects = fetcher.options.redirects.follows
-        let dialer = try dialer(wire, entry.handler)
+        let dialer = try fetcher.options.network.dialer(request, hop)
         var head: Head?
         var (isHeld, heldBytes) = (false, 0)
         var isEnough = false
@@ -167,28 +167,30 @@ struct Hops {
         } catch {
             guard isEnough else { throw error }
         }
-        wire.close()
+        hop.close()
         log.timings.end()
         return Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
     }
 
     @inline(never)
-    private func dialer(
-        _ wire: Wire, _ handler: any ProtocolHandler
-    ) throws(FetchError) -> NetworkDialer {
+    private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
-        return NetworkDialer(
-            loop: fetcher.loop,
-            options: try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin),
-            scheme: request.scheme, limits: request.limits,
-            deadline: deadline, wire: wire, sessions: fetcher.sessions,
-            identity: try fetcher.options.identities.identity(
-                for: request.uri, origin: origin, in: fetcher.registry)
+        let hop = Hop(
+            try options(for: request), request.scheme, request.limits, on: fetcher.loop,
+            by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
             try await emit(.sent(handler.redacted(bytes), method: method))
         }
+        hop.sessions = fetcher.sessions
+        hop.identity = try fetcher.options.identities.identity(
+            for: request.uri, origin: origin, in: fetcher.registry)
+        return hop
+    }
+
+    private func options(for request: Request) throws(FetchError) -> Fetcher.Options {
+        try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin)
     }
 
     /// The next request, resolved against the present URI, and a remark on what does not go along.
@@ -251,10 +253,7 @@ struct Hops {
     /// `nil` for what needs no connection.
     private func way(of request: Request) throws(FetchError) -> Route? {
         guard request.uri.host != nil else { return nil }
-        let isFirst = request.uri == origin
-        return try fetcher.options.applied(to: request.uri, isFirst: isFirst).way(
-            for: request.scheme, to: request.endpoint
-        ).route
+        return try fetcher.options.network.way(request, options(for: request))
     }
 
     private func isSameOrigin(_ next: Request) -> Bool {

@@ -3,82 +3,29 @@ internal import SmallWebCore
 internal import SmallWebHTTP
 internal import SmallWebTransport
 
-/// What one hop uses, and has used.
-final class Wire {
-    private(set) var traffic = Ending.Traffic()
-    private var streams: [ByteStream] = []
-    private var carriers: [any Carrier] = []
-
-    func add(_ stream: ByteStream) { streams.append(stream) }
-
-    func add(_ carrier: any Carrier) { carriers.append(carrier) }
-
-    func add(_ more: Ending.Traffic) {
-        traffic.sent += more.sent
-        traffic.received += more.received
-    }
-
-    /// Closes whatever the plugin left open, and breaks the circle of streams that refer to it.
-    func close() {
-        for stream in streams {
-            stream.close()
-            traffic.sent += stream.bytesSent
-            traffic.received += stream.bytesReceived
-        }
-        streams = []
-        for carrier in carriers { carrier.close() }
-        carriers = []
-    }
-}
-
-/// Dials for one hop: real sockets, the trust store, and events about what happens.
+/// Dials over real sockets, judges keys by the trust store, and says what happens in events.
 struct NetworkDialer: Dialer {
-    let loop: EventLoop
-    let options: Fetcher.Options
-    /// Of the URL that is fetched.
-    let scheme: Scheme
-    let limits: Limits
-    /// End of the whole fetch.
-    let deadline: Instant
-    let wire: Wire
-    /// To resume; `nil` for a handshake in full.
-    var sessions: TLSSessionCache?
-    /// Of this hop alone.
-    var identity: ClientIdentity?
-    let emit: Emit
+    let hop: Hop
 
-    private var trustStore: TrustStore { options.trustStore.applied(to: scheme) }
-
-    /// Which way a connection goes.
-    func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
-        try options.way(for: scheme, to: endpoint)
-    }
+    private var trustStore: TrustStore { hop.options.trustStore.applied(to: hop.scheme) }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
-        let carrier = try await carrier(to: endpoint)
-        let emit = emit
-        let stream = ByteStream(
-            carrier, idleSeconds: limits.idleSeconds, deadline: deadline
-        ) { bytes async throws(FetchError) in
-            try await emit(.sent(bytes))
-        }
-        wire.add(stream)
-        return stream
+        hop.stream(over: try await carrier(to: endpoint))
     }
 
     private var connectDeadline: Instant {
-        min(deadline, .after(seconds: limits.connectSeconds))
+        min(hop.deadline, .after(seconds: hop.limits.connectSeconds))
     }
 
     private func connector(to endpoint: Endpoint) throws(FetchError) -> Connector {
-        let route = try way(to: endpoint).route
-        let (loop, emit, store) = (loop, emit, trustStore)
+        let route = try hop.way(to: endpoint).route
+        let (loop, emit, store) = (hop.loop, hop.emit, trustStore)
         let connectDeadline = connectDeadline
         return Connector(
-            endpoint: endpoint, loop: loop, resolver: options.resolver, route: route,
+            endpoint: endpoint, loop: loop, resolver: hop.options.resolver, route: route,
             handshake: .init(
-                asksAuthorities: store.policy.asksAuthorities, identity: identity,
-                sessions: sessions
+                asksAuthorities: store.policy.asksAuthorities, identity: hop.identity,
+                sessions: hop.sessions
             ) { endpoint, facts async throws(FetchError) in
                 try await store.judge(
                     endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
@@ -97,26 +44,26 @@ struct NetworkDialer: Dialer {
         } catch {
             // Whether to accept a refused key is decided by its facts.
             if let connection = connector.connection {
-                try await emit(.connected(connection.refused(error, by: trustStore)))
+                try await hop.emit(.connected(connection.refused(error, by: trustStore)))
             }
             throw error
         }
         if let connection = connector.connection {
-            try await emit(.connected(connection))
-            for note in connection.notes + connection.remarks { try await emit(.note(note)) }
+            try await hop.emit(.connected(connection))
+            for note in connection.notes + connection.remarks { try await hop.emit(.note(note)) }
         }
         return carrier
     }
 
     private var programRunner: any ProgramRunner {
-        let (wire, emit) = (wire, emit)
+        let hop = hop
         return ProgramExchange(
-            on: loop, by: deadline,
+            on: hop.loop, by: hop.deadline,
             .init(connect: channel) { bytes async throws(FetchError) in
-                wire.add(Ending.Traffic(sent: bytes.count))
-                try await emit(.sent(bytes))
+                hop.add(Ending.Traffic(sent: bytes.count))
+                try await hop.emit(.sent(bytes))
             } onReceived: {
-                wire.add(Ending.Traffic(received: $0))
+                hop.add(Ending.Traffic(received: $0))
             })
     }
 
@@ -127,15 +74,15 @@ struct NetworkDialer: Dialer {
         case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
         case .stream(let endpoint):
             let carrier = try await carrier(to: endpoint)
-            wire.add(carrier)
+            hop.add(carrier)
             return carrier
         case .datagrams(let endpoint):
-            _ = try way(to: endpoint)
+            _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
-                to: endpoint, options.resolver, on: loop, by: connectDeadline)
+                to: endpoint, hop.options.resolver, on: hop.loop, by: connectDeadline)
             let host = connection.address?.bracketedHost ?? endpoint.host
-            try await emit(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
-            try await emit(.connected(connection))
+            try await hop.emit(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
+            try await hop.emit(.connected(connection))
             return socket
         }
     }
@@ -152,10 +99,10 @@ struct NetworkDialer: Dialer {
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {
         let trust = try trustStore.judgedByCurl()
         var client = try CurlClient(
-            loop: loop, settings: options.http, resolver: options.resolver,
-            route: try way(to: endpoint).route, deadline: deadline, emit: emit
-        ) { [wire] in wire.add($0) }
-        (client.trust, client.identity) = (trust, identity)
+            loop: hop.loop, settings: hop.options.http, resolver: hop.options.resolver,
+            route: try hop.way(to: endpoint).route, deadline: hop.deadline, emit: hop.emit
+        ) { [hop] in hop.add($0) }
+        (client.trust, client.identity) = (trust, hop.identity)
         return client
     }
 }

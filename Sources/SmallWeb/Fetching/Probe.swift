@@ -11,15 +11,13 @@ extension Fetcher {
     package func probe(
         _ endpoint: Endpoint, of scheme: Scheme, limits: Limits = Limits()
     ) async -> (Connection?, FetchError?) {
-        let wire = Wire()
         var connection: Connection?
-        defer { wire.close() }
-        let dialer = NetworkDialer(
-            loop: loop, options: options, scheme: scheme, limits: limits, deadline: .never,
-            wire: wire
-        ) { event in if case .connected(let made) = event { connection = made } }
+        let hop = Hop(options, scheme, limits, on: loop, by: .never) { event in
+            if case .connected(let made) = event { connection = made }
+        }
+        defer { hop.close() }
         do throws(FetchError) {
-            _ = try await dialer.dial(endpoint)
+            _ = try await NetworkDialer(hop: hop).dial(endpoint)
         } catch {
             return (connection, error)
         }

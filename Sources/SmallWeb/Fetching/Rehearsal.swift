@@ -29,19 +29,15 @@ extension Fetcher {
     /// - Throws: What the plugin finds wrong with the request; `not-built-in` where libcurl alone
     ///   knows what it would write.
     package func rehearse(_ request: Request) async throws(FetchError) -> Rehearsal {
-        guard let entry = registry[request.uri.scheme] else {
-            preconditionFailure("a request is made from a registry entry")
-        }
         let stage = Stage()
-        let wire = Wire()
-        let dialer = RehearsalDialer(
-            stage: stage,
-            network: NetworkDialer(
-                loop: loop, options: options, scheme: request.scheme, limits: request.limits,
-                deadline: .never, wire: wire
-            ) { _ in })
+        var options = options
+        // No certificate is read for what is not sent.
+        options.identities = Identities()
+        options.redirects.follows = false
+        options.network = Network { _, hop in RehearsalDialer(stage: stage, hop: hop) }
+        let fetcher = Fetcher(registry: registry, options: options, loop: loop)
         do throws(FetchError) {
-            _ = try await entry.handler.fetch(request, dialer: dialer) { event in
+            _ = try await fetcher.runHere(request, log: FetchLog(request.uri)) { event in
                 if case .head(let head) = event { stage.rehearsal.head = head }
             }
         } catch {
@@ -49,7 +45,8 @@ extension Fetcher {
         }
         var rehearsal = stage.rehearsal
         rehearsal.requestBytes = rehearsal.request.count
-        rehearsal.request = entry.handler.redacted(rehearsal.request)
+        let handler = registry[request.uri.scheme]?.handler
+        rehearsal.request = handler?.redacted(rehearsal.request) ?? rehearsal.request
         return rehearsal
     }
 
@@ -65,7 +62,9 @@ extension Fetcher {
 }
 
 /// What has been written so far.
-private final class Stage {
+//
+// @unchecked: on the loop of one fetcher alone.
+private final class Stage: @unchecked Sendable {
     var rehearsal = Rehearsal()
     /// Whether the plugin waits for a reply, which does not come.
     var isOver = false
@@ -85,11 +84,11 @@ private final class Stage {
 
 private struct RehearsalDialer: Dialer {
     let stage: Stage
-    let network: NetworkDialer
+    let hop: Hop
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         stage.rehearsal.endpoint = endpoint
-        stage.rehearsal.way = try network.way(to: endpoint)
+        stage.rehearsal.way = try hop.way(to: endpoint)
         return ByteStream(RehearsalCarrier(stage: stage), idleSeconds: 0, deadline: .never)
     }
 
@@ -98,10 +97,11 @@ private struct RehearsalDialer: Dialer {
     ) throws(FetchError) -> Engine {
         let engine: Any
         if let endpoint, type == (any HTTPClient).self {
-            stage.rehearsal.way = try network.way(to: endpoint)
-            engine = RehearsalClient(stage: stage, client: try network.curlClient(for: endpoint))
+            stage.rehearsal.way = try hop.way(to: endpoint)
+            engine = RehearsalClient(
+                stage: stage, client: try NetworkDialer(hop: hop).curlClient(for: endpoint))
         } else {
-            engine = RehearsalRunner(stage: stage, network: network)
+            engine = RehearsalRunner(stage: stage, hop: hop)
         }
         guard let engine = engine as? Engine else { throw .noEngine(type) }
         return engine
@@ -111,7 +111,7 @@ private struct RehearsalDialer: Dialer {
 /// Runs a program for what it writes before it waits for a reply.
 private struct RehearsalRunner: ProgramRunner {
     let stage: Stage
-    let network: NetworkDialer
+    let hop: Hop
 
     /// How long it may take to write it.
     private static let patienceSeconds = 0.5
@@ -122,17 +122,17 @@ private struct RehearsalRunner: ProgramRunner {
     ) async throws(FetchError) -> ProgramEnding {
         var program = program
         program.fetchLimits.idleSeconds = Self.patienceSeconds
-        let (stage, network) = (stage, network)
+        let (stage, hop) = (stage, hop)
         let exchange = ProgramExchange(
-            on: network.loop, by: .never,
+            on: hop.loop, by: .never,
             .init { program throws(FetchError) in
                 if case .stream(let endpoint) = program.transport {
                     stage.rehearsal.endpoint = endpoint
-                    stage.rehearsal.way = try network.way(to: endpoint)
+                    stage.rehearsal.way = try hop.way(to: endpoint)
                 }
                 if case .datagrams(let endpoint) = program.transport {
                     stage.rehearsal.endpoint = endpoint
-                    stage.rehearsal.way = try network.way(to: endpoint)
+                    stage.rehearsal.way = try hop.way(to: endpoint)
                 }
                 return RehearsalCarrier(stage: stage)
             } onSent: { _ in

@@ -25,17 +25,16 @@ extension PluginCommand {
 
     private static func test(_ word: String, _ settings: Settings) throws(FetchError) {
         let builtIn = Registry.builtIn.handlers.first { $0.schemes.first?.plugin == word }
-        if let builtIn {
-            let place = try installedFixtures(of: word)
-            let test = FixtureTest(plugin: builtIn)
-            guard try run(test, of: word, in: place, settings) > 0 else {
-                throw .plugin("\(place) has no fixtures")
+        guard let builtIn else {
+            let folder = try Settings.pluginFolder(word)
+            guard try test(folder, settings) > 0 else {
+                throw .plugin("the plugin \(folder.path) has no fixtures/*.wire")
             }
             return
         }
-        let folder = try Settings.pluginFolder(word)
-        guard try test(folder, settings) > 0 else {
-            throw .plugin("the plugin \(folder.path) has no fixtures/*.wire")
+        let fixtures = try Fixtures(installedFixtures(of: word))
+        guard try run(fixtures, of: builtIn, word, settings) > 0 else {
+            throw .plugin("\(fixtures.folder) has no fixtures")
         }
     }
 
@@ -67,24 +66,19 @@ extension PluginCommand {
         _ folder: PluginFolder, showsPassed: Bool = true, _ settings: Settings
     ) throws(FetchError) -> Int {
         try run(
-            FixtureTest(plugin: try folder.handler()), of: folder.name,
-            in: folder.path + "/fixtures", showsPassed: showsPassed, settings)
+            Fixtures(folder.path + "/fixtures"), of: try folder.handler(), folder.name,
+            showsPassed: showsPassed, settings)
     }
 
     private static func run(
-        _ test: FixtureTest, of plugin: String, in place: String, showsPassed: Bool = true,
-        _ settings: Settings
+        _ fixtures: Fixtures, of handler: any ProtocolHandler, _ plugin: String,
+        showsPassed: Bool = true, _ settings: Settings
     ) throws(FetchError) -> Int {
-        var fixtures: [(name: String, text: [UInt8])] = []
-        let names = UserFiles.exists(place) ? try UserFiles.names(in: place) : []
-        for name in names where name.hasSuffix(".wire") {
-            fixtures.append((name, try InputSource.read("@\(place)/\(name)")))
-        }
-        let (loop, all) = (try EventLoop(), fixtures)
+        let loop = try EventLoop()
         let result = loop.runToCompletion { () async -> Result<Int, FetchError> in
             var failures = 0
             do throws(FetchError) {
-                try await test.run(all, on: loop) { report throws(FetchError) in
+                try await fixtures.reports(of: handler, on: loop) { report throws(FetchError) in
                     if report.failure != nil { failures += 1 }
                     if settings.records.areWanted {
                         try writeRecord { $0.members(of: report, plugin) }
@@ -99,9 +93,9 @@ extension PluginCommand {
         }
         let failures = try result.get()
         guard failures == 0 else {
-            throw .plugin("\(failures) of \(all.count) fixtures of \(plugin) failed")
+            throw .plugin("\(failures) of \(fixtures.count) fixtures of \(plugin) failed")
         }
-        return all.count
+        return fixtures.count
     }
 
     private static func text(of report: FixtureTest.Report) -> String {

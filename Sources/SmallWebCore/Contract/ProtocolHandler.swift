@@ -27,9 +27,9 @@ public protocol ProtocolHandler: Sendable {
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried
 
-    /// Request bytes as they may be shown to others: without what is secret in them, by default the
-    /// values of header fields such as Authorization.
-    func redacted(_ sent: [UInt8]) -> [UInt8]
+    /// What of the bytes of a request is secret, and masked wherever they are shown or kept: ranges
+    /// that ascend, by default the values of header fields such as Authorization.
+    func secrets(in sent: [UInt8]) -> [Range<Int>]
 
     /// Runs one exchange.
     ///
@@ -55,9 +55,6 @@ extension ProtocolHandler {
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried { Request.Carried(request.options) }
-
-    /// Without the values of header fields that hold secrets.
-    public func redacted(_ sent: [UInt8]) -> [UInt8] { SecretFields.masked(sent) }
 }
 
 extension Request {

@@ -14,16 +14,38 @@ package enum SecretFields {
         return names.contains(text) || text.hasSuffix("token") || text.hasSuffix("api-key")
     }
 
-    /// The same lines with their secrets masked.
-    package static func masked(_ header: [UInt8]) -> [UInt8] {
-        guard header.contains(ASCII.colon) else { return header }
-        let lines = header.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-        let masked = lines.map { line -> ArraySlice<UInt8> in
+    /// Where the values are, without the blanks before them.
+    static func ranges(in header: [UInt8]) -> [Range<Int>] {
+        guard header.contains(ASCII.colon) else { return [] }
+        return header.split(separator: ASCII.lineFeed).compactMap { line in
             let name = line.prefix { $0 != ASCII.colon }
-            guard name.count < line.count, isSecret(name) else { return line }
-            let end = line.last == ASCII.carriageReturn ? "\r" : ""
-            return name + Array(": ***\(end)".utf8)
+            guard name.count < line.count, isSecret(name) else { return nil }
+            let value = line[(name.endIndex + 1)...].drop(while: ASCII.isBlank)
+            return value.startIndex..<value.endIndex - (value.last == ASCII.carriageReturn ? 1 : 0)
         }
-        return Array(masked.joined(separator: [ASCII.lineFeed]))
     }
+
+    /// The same header with its secrets masked.
+    package static func masked(_ header: [UInt8]) -> [UInt8] { header.masking(ranges(in: header)) }
+}
+
+extension [UInt8] {
+    /// The same bytes with `***` for each of `ranges`, which ascend.
+    fileprivate func masking(_ ranges: [Range<Int>]) -> [UInt8] {
+        guard !ranges.isEmpty else { return self }
+        var (masked, end) = ([UInt8](), 0)
+        for range in ranges {
+            masked += self[end..<range.lowerBound] + Array("***".utf8)
+            end = range.upperBound
+        }
+        return masked + self[end...]
+    }
+}
+
+extension ProtocolHandler {
+    /// Where the values of header fields such as Authorization are.
+    public func secrets(in sent: [UInt8]) -> [Range<Int>] { SecretFields.ranges(in: sent) }
+
+    /// Request bytes as they may be shown to others.
+    package func redacted(_ sent: [UInt8]) -> [UInt8] { sent.masking(secrets(in: sent)) }
 }

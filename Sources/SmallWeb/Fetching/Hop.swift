@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+package import SmallWebTransport
+
+/// One exchange of a fetch: what holds for its connections, and what they have used.
+package final class Hop {
+    package let loop: EventLoop
+    /// As they are for the URL of this hop.
+    let options: Fetcher.Options
+    /// Of the URL that is fetched.
+    let scheme: Scheme
+    package let limits: Limits
+    /// End of the whole fetch.
+    package let deadline: Instant
+    /// To resume; `nil` for a handshake in full.
+    var sessions: TLSSessionCache?
+    /// Of this hop alone.
+    var identity: ClientIdentity?
+    package let emit: Emit
+
+    private(set) var traffic = Ending.Traffic()
+    private var streams: [ByteStream] = []
+    private var carriers: [any Carrier] = []
+
+    init(
+        _ options: Fetcher.Options, _ scheme: Scheme, _ limits: Limits, on loop: EventLoop,
+        by deadline: Instant, emit: @escaping Emit
+    ) {
+        self.loop = loop
+        self.options = options
+        self.scheme = scheme
+        self.limits = limits
+        self.deadline = deadline
+        self.emit = emit
+    }
+
+    /// Which way a connection goes.
+    func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
+        try options.way(for: scheme, to: endpoint)
+    }
+
+    /// A stream that keeps the limits, says what it sends, and is closed with the hop.
+    package func stream(over carrier: any Carrier) -> ByteStream {
+        let emit = emit
+        let stream = ByteStream(
+            carrier, idleSeconds: limits.idleSeconds, deadline: deadline
+        ) { bytes async throws(FetchError) in
+            try await emit(.sent(bytes))
+        }
+        streams.append(stream)
+        return stream
+    }
+
+    func add(_ carrier: any Carrier) { carriers.append(carrier) }
+
+    func add(_ more: Ending.Traffic) {
+        traffic.sent += more.sent
+        traffic.received += more.received
+    }
+
+    /// Closes whatever the plugin left open.
+    func close() {
+        for stream in streams {
+            stream.close()
+            traffic.sent += stream.bytesSent
+            traffic.received += stream.bytesReceived
+        }
+        streams = []
+        for carrier in carriers { carrier.close() }
+        carriers = []
+    }
+}

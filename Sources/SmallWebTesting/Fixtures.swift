@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+public import SmallWeb
+package import SmallWebCore
+internal import SmallWebTransport
+
+/// Recorded conversations: the files `*.wire` of a folder, which docs/wire.md describes.
+public struct Fixtures: Sendable {
+    /// Where they are.
+    public let folder: String
+    private let files: [(name: String, text: [UInt8])]
+
+    /// Reads them, and does not look at what they say.
+    ///
+    /// - Throws: `read` when the folder or one of them cannot be read.
+    public init(_ folder: String) throws(FetchError) {
+        self.folder = folder
+        files = try (UserFiles.exists(folder) ? UserFiles.names(in: folder) : [])
+            .filter { $0.hasSuffix(".wire") }
+            .map { name throws(FetchError) in (name, try Self.read("\(folder)/\(name)")) }
+    }
+
+    private static func read(_ path: String) throws(FetchError) -> [UInt8] {
+        do throws(SystemError) {
+            let file = try systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+            defer { close(file) }
+            return try readAll(file)
+        } catch {
+            throw FetchError(.read, .input, "cannot read \(path)", error)
+        }
+    }
+
+    /// How many there are.
+    public var count: Int { files.count }
+
+    /// A test of nothing must not pass.
+    private func checkCount() throws(FetchError) {
+        guard files.isEmpty else { return }
+        throw FetchError(.read, .input, "\(folder) has no fixtures, which are files *.wire")
+    }
+
+    /// Runs `handler` against each of them: the reply as a whole, byte by byte, in two pieces at
+    /// many offsets, and cut off.
+    ///
+    /// - Returns: For each that fails what was expected and what was seen, as lines.
+    /// - Throws: `read` when there is no fixture, `plugin` when a program cannot run at all.
+    public func failures(of handler: any ProtocolHandler) async throws(FetchError) -> [String] {
+        try checkCount()
+        let thread = try LoopThread()
+        return try await withTaskExecutorPreference(thread.loop) { () async throws(FetchError) in
+            var failures: [String] = []
+            try await reports(of: handler, on: thread.loop) { report in
+                guard let failure = report.failure else { return }
+                let lines = ["\(report.name), \(failure.play):"] + failure.lines
+                failures.append(lines.joined(separator: "\n  "))
+            }
+            return failures
+        }
+    }
+
+    /// The same as reports, in the order of the files' names. On the thread of `loop`.
+    ///
+    /// - Throws: Also what `onReport` throws.
+    package func reports(
+        of handler: any ProtocolHandler, on loop: EventLoop,
+        onReport: (FixtureTest.Report) throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        try await FixtureTest(plugin: handler).run(files, on: loop, onReport: onReport)
+    }
+
+    /// Servers that say what the fixtures have.
+    ///
+    /// - Throws: `read` when there is none, or one makes no sense.
+    fileprivate func servers() throws(FetchError) -> [WireCase] {
+        try checkCount()
+        return try files.map { file throws(FetchError) in
+            do {
+                return try WireCase(name: file.name, file.text)
+            } catch {
+                let why = (error as? WireCase.Malformed)?.why ?? "\(error)"
+                throw FetchError(.read, .input, "\(folder)/\(why)")
+            }
+        }
+    }
+}
+
+extension Network {
+    /// Servers that say what the files `*.wire` of a folder have, to test a program without a
+    /// network: a request gets the reply of the first fixture with its URL, input and options.
+    ///
+    /// What none of them asks for fails with `usage`; a handler that sends other bytes than the
+    /// fixture says, or somewhere else, with `plugin`. HTTP, which libcurl speaks, is
+    /// `not-built-in`.
+    ///
+    /// - Throws: `read` when there is none, or one makes no sense.
+    public static func fixtures(_ folder: String) throws(FetchError) -> Network {
+        let servers = try Fixtures(folder).servers()
+        return Network { request, hop in
+            FixtureDialer(folder: folder, servers.first { $0.isAsked(request) }, request, hop)
+        }
+    }
+}
+
+/// Connects with the server of a fixture.
+private struct FixtureDialer: Dialer {
+    let folder: String
+    let wire: WireCase?
+    let request: Request
+    let hop: Hop
+
+    init(folder: String, _ wire: WireCase?, _ request: Request, _ hop: Hop) {
+        (self.folder, self.wire, self.request, self.hop) = (folder, wire, request, hop)
+    }
+
+    private func server(at endpoint: Endpoint?) throws(FetchError) -> ScriptedServer {
+        guard let wire else {
+            throw FetchError(
+                .usage, .connect, "no fixture of \(folder) asks for \(request.uri.display)")
+        }
+        if let endpoint, let dial = wire.dial, dial != endpoint.description {
+            throw FetchError(
+                .plugin, .connect,
+                "\(folder)/\(wire.name): connected to \(endpoint) instead of \(dial)")
+        }
+        return ScriptedServer(
+            wire, .whole, keepsDatagrams: request.scheme.transport == .udp, isStrict: true)
+    }
+
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        hop.stream(over: ScriptedCarrier(try server(at: endpoint)))
+    }
+
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        guard type == (any ProgramRunner).self else { throw .noEngine(type) }
+        let scripted = ScriptedDialer(try server(at: nil), on: hop.loop, by: hop.deadline)
+        return try scripted.engine(type, for: endpoint)
+    }
+}
+
+extension WireCase {
+    /// Whether a request is the one of the fixture.
+    fileprivate func isAsked(_ request: Request) -> Bool {
+        guard let asked = try? prepared(for: request.scheme) else { return false }
+        return asked.uri == request.uri && asked.input == request.input
+            && asked.options == request.options
+            && (asked.upload == nil) == (request.upload == nil)
+    }
+}
+
+extension ByteStream {
+    /// A stream without a network, to test what reads from one and writes to it.
+    ///
+    /// - Parameters:
+    ///   - reply: What is read.
+    ///   - ending: How it ends.
+    ///   - onSent: Gets what is written, in pieces of any size.
+    public convenience init(
+        replaying reply: some Sequence<UInt8>, ending: ByteStream.Ending = .endOfFile,
+        onSent: @escaping ([UInt8]) -> Void = { _ in }
+    ) {
+        self.init(
+            ScriptedCarrier(ScriptedServer(reply: Array(reply), ending)), idleSeconds: 0,
+            deadline: .never
+        ) { bytes in onSent(bytes) }
+    }
+}
