@@ -104,12 +104,12 @@ var targets: [Target] = [
     tests("SmallWebTransportTests", ["SmallWebHTTP", "SmallWebTransport"]),
     tests("SmallWebTests", ["SmallWeb", "SmallWebHTTP", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebTestingTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
-    tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats"]),
+    tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats", "SmallWebTesting"]),
     tests(
         "PluginTests",
         ["SmallWeb", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting"] + pluginTargets),
     tests(
-        "CommandLineTests", ["SmallWebCLI", "SmallWebFormats", "SmallWebHTTP", "smallweb-manual"]),
+        "CommandLineTests", ["SmallWeb", "SmallWebCLI", "SmallWebRecords", "SmallWebFormats", "SmallWebHTTP", "smallweb-manual"]),
     tests("TidyTests", []),
 ]
 targets += plugins.map(plugin)

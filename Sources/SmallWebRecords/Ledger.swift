@@ -8,7 +8,7 @@ package import SmallWeb
 /// process at a time has the file.
 package final class Ledger {
     private let path: String
-    private let file: Int32
+    private var file: Int32
     /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
     private var outcomes: [Key: Outcome] = [:]
 
@@ -66,14 +66,20 @@ package final class Ledger {
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
         if flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK {
-            throw FetchError(.write, .output, "another process is using the ledger \(path)")
+            throw FetchError(.write, .output, "the ledger \(path) is in use: another run has it")
         }
         Self.own.withLock { $0 = FileIdentity(status) }
         try cutTornLine(size: Int(status.st_size))
         try read()
     }
 
-    deinit { close(file) }
+    deinit { close() }
+
+    /// Another run may have it from now on, and nothing is added any more. Idempotent.
+    package func close() {
+        if file >= 0 { Glibc.close(file) }
+        file = -1
+    }
 
     /// How `url`, as records have it, ended the last time; `nil` when it has not been fetched.
     package func outcome(_ url: String) -> Outcome? { outcomes[Key(url)] }

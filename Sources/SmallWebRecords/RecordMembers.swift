@@ -197,7 +197,7 @@ package enum RecordFields {
         "same_host", "seq", "text",
     ]
     /// Always there: what a reader tells records apart by.
-    private static let common = ["type", "v", "n", "id", "tag"]
+    static let common = ["type", "v", "n", "id", "tag"]
 
     /// - Throws: `usage` with the nearest name for one that does not exist.
     package static func parse(

@@ -5,7 +5,7 @@ internal import SmallWebLibraries
 /// The body of one reply, as its record will show it: hashed, and kept as far as it may go into the
 /// record, or written as records of its own.
 package final class RecordedBody: EventOutput {
-    private let settings: RecordSettings
+    private let options: RecordOptions
     private let scope: RecordScope
     private let records: RecordStream
     private let digest: Digest?
@@ -18,9 +18,9 @@ package final class RecordedBody: EventOutput {
     private var omission: String?
     private var hasBegun = false
 
-    init(_ records: RecordStream, _ settings: RecordSettings, _ scope: RecordScope) {
+    init(_ records: RecordStream, _ options: RecordOptions, _ scope: RecordScope) {
         self.records = records
-        self.settings = settings
+        self.options = options
         self.scope = scope
         // Without libcrypto there is no hash, which a record can say.
         digest = try? Digest(.sha256)
@@ -40,9 +40,9 @@ package final class RecordedBody: EventOutput {
             omission = "head"
         } else if !scope.wantsBody(of: head) {
             omission = "error-status"
-        } else if settings.bodyForm == .none || records.target == nil {
+        } else if options.body == .none || records.target == nil {
             omission = "none-requested"
-        } else if !settings.streamsBodies && settings.bodyForm != .file {
+        } else if !options.streamsBodies && options.body != .file {
             kept = Spool(memoryMax: 65_536)
         }
         charset = head.mediaType?.charset
@@ -53,7 +53,7 @@ package final class RecordedBody: EventOutput {
     private var isWhole: Bool {
         hasBegun && omission != "head" && !scope.isRest
     }
-    private var isStreamed: Bool { settings.streamsBodies && omission == nil }
+    private var isStreamed: Bool { options.streamsBodies && omission == nil }
     /// Whether a part of it has been written.
     var hasWritten: Bool { chunks.count > 0 }
 
@@ -61,7 +61,7 @@ package final class RecordedBody: EventOutput {
         digest?.update(bytes)
         try writeChunks(of: bytes)
         guard let kept else { return }
-        if kept.count + bytes.count > settings.inlineBytesMax
+        if kept.count + bytes.count > options.inlineBytesMax
             && scope.overflow == nil
         {
             self.kept = nil
@@ -79,7 +79,7 @@ package final class RecordedBody: EventOutput {
                 writer.member("seq", number)
                 writer.member("offset", offset)
                 // Bytes in a charset other than UTF-8 are not converted piece by piece.
-                if converter != nil || settings.bodyForm == .base64 {
+                if converter != nil || options.body == .base64 {
                     writer.member("base64") { $0.value(base64: piece) }
                 } else {
                     writer.member(text: piece, allowsNUL: false)
@@ -111,15 +111,15 @@ package final class RecordedBody: EventOutput {
         }
         if isStreamed { return .chunks(chunks.count) }
         guard let kept else { return .omitted("truncated") }
-        if kept.count > settings.inlineBytesMax, let overflow = scope.overflow {
+        if kept.count > options.inlineBytesMax, let overflow = scope.overflow {
             return .path(try await overflow(kept, log))
         }
         let bytes = try await kept.takeAll()
-        if settings.bodyForm == .base64 { return .base64(bytes) }
+        if options.body == .base64 { return .base64(bytes) }
         if let converter, let text = converter.convertAll(bytes) {
             return .text(text, from: charset)
         }
-        if settings.bodyForm == .text {
+        if options.body == .text {
             return .text(Array(String(decoding: bytes, as: UTF8.self).utf8), from: nil)
         }
         return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
@@ -136,7 +136,7 @@ package final class RecordedBody: EventOutput {
             case .null: break
             case .text(let bytes, let charset):
                 source = charset
-                writer.member(text: bytes[...], allowsNUL: settings.bodyForm == .text)
+                writer.member(text: bytes[...], allowsNUL: options.body == .text)
             case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
             case .path(let path): writer.member("path", path.withoutSystemEscapes)
             case .chunks(let count): writer.member("chunks", count)

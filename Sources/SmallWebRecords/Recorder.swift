@@ -1,25 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 
-/// Whether results are JSON records, and what is in them.
-package struct RecordSettings: Sendable {
-    /// How a body goes into its record.
-    package enum BodyForm: String, Sendable, CaseIterable {
-        case auto, text, base64, file, none
-    }
-    package var areWanted = false
-    /// The members of terminal records; `nil` for all.
-    package var fields: Set<String>?
-    package var bodyForm = BodyForm.auto
-    package var inlineBytesMax = 8 << 20
-    package var streamsBodies = false
-    package var includesEvents = false
-    package var keepsInputOrder = false
-    package var wantsSummary = false
-
-    package init() {}
-}
-
 /// What is listed instead of delivering a body, one record for each.
 package enum Listing: Sendable { case refs, links }
 
@@ -64,7 +45,7 @@ package final class Recorder {
     package static let version = 1
 
     private let subject: RecordSubject
-    private let settings: RecordSettings
+    private let options: RecordOptions
     private let scope: RecordScope
     private let wording: ErrorWording
     private let registry: Registry?
@@ -84,18 +65,18 @@ package final class Recorder {
     ///   - registry: Knows who serves a scheme; `nil` when there was nothing to serve.
     ///   - target: Where records go before the terminal one; `nil` for nowhere.
     package init(
-        _ subject: RecordSubject, _ log: FetchLog?, _ settings: RecordSettings,
+        _ subject: RecordSubject, _ log: FetchLog?, _ options: RecordOptions,
         _ scope: RecordScope, registry: Registry? = nil, target: (any RecordTarget)? = nil,
         wording: ErrorWording = .plain
     ) {
         self.subject = subject
         self.log = log
-        self.settings = settings
+        self.options = options
         self.scope = scope
         self.registry = registry
         self.wording = wording
         records = RecordStream(subject: subject, target: target)
-        body = RecordedBody(records, settings, scope)
+        body = RecordedBody(records, options, scope)
         refs = scope.listing == .refs ? RefRecords(records) : nil
         links = scope.listing == .links ? LinkRecords(records) : nil
     }
@@ -105,7 +86,7 @@ package final class Recorder {
     /// - Parameter hidesInput: Whether the request line must not be shown.
     package func outputs(hidesInput: Bool) -> [any EventOutput] {
         var outputs: [any EventOutput] = [body]
-        if settings.includesEvents, let log {
+        if options.includesEvents, let log {
             outputs.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
         }
         if let refs { outputs.append(refs) }
@@ -140,7 +121,7 @@ package final class Recorder {
     private func line(
         _ result: Attempt, _ outcome: Outcome, _ form: RecordedBody.Form
     ) -> [UInt8] {
-        JSONWriter.line(wanted: settings.fields) { writer in
+        JSONWriter.line(wanted: options.fields) { writer in
             let (ending, error) = (result.ending, result.error)
             writer.begin(error == nil ? "response" : "error", subject)
             writer.member("ok", outcome == .ok)

@@ -30,7 +30,7 @@ import Testing
             .timeout, .body, "the server is silent", remedy: .raise(.silence), expected: "5")
         func line(_ wording: ErrorWording) -> String {
             let recorder = Recorder(
-                RecordSubject(url: "gemini://example.org/"), nil, RecordSettings(), RecordScope(),
+                RecordSubject(url: "gemini://example.org/"), nil, RecordOptions(), RecordScope(),
                 wording: wording)
             return String(decoding: recorder.refusal(error), as: UTF8.self)
         }

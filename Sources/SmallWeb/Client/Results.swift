@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
+internal import SmallWebTransport
 
 /// How ``Client`` goes about many URLs.
 public struct RunOptions: Sendable {
@@ -150,9 +151,9 @@ extension Client {
 
     private func results(
         _ parallel: Int, _ options: RunOptions,
-        _ source: @escaping @Sendable (PageJobs) -> any Source
+        _ source: @escaping @Sendable (RunJobs) -> any Source
     ) -> Results {
-        Results(web: self, policy: options.policy(parallel), source: source)
+        Results(client: self, policy: options.policy(parallel), source: source)
     }
 }
 
@@ -164,24 +165,88 @@ extension Client {
         /// One run that is under way.
         public typealias Iterator = Client.Iterator<FetchResult>
 
-        let web: Client
+        let client: Client
         let policy: RunPolicy
-        let source: @Sendable (PageJobs) -> any Source
+        let source: @Sendable (RunJobs) -> any Source
 
         /// Begins another run, which starts with its first `next()`.
         public func makeAsyncIterator() -> Iterator {
-            let (web, policy, source) = (web, policy, source)
-            return Iterator { handoff async throws(FetchError) in
-                let loop = web.fetcher.loop
-                try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
-                    // See ``Fetcher/run(_:emit:)``.
-                    precondition(loop.isCurrent)
-                    let engine = Engine(source(PageJobs(web, handoff)), policy, web.fetcher)
-                    await engine.run()
-                    if Task.isCancelled { throw .cancelled }
-                    if let failure = engine.failure { throw failure }
+            Iterator { handoff async throws(FetchError) in
+                _ = try await run(untilWanted: { await handoff.untilWanted() }) {
+                    PageOutput($0, handoff)
                 }
+            }
+        }
+
+        /// Runs with an output for each request.
+        ///
+        /// - Parameters:
+        ///   - reportsRequests: Whether what HTTP sends is an event, too.
+        ///   - untilWanted: See ``RunJobs``.
+        /// - Throws: `interrupted` when the task is cancelled, and what ends the run.
+        //
+        // `@concurrent`: see ``Fetcher/run(_:emit:)``.
+        @concurrent
+        package func run(
+            reportsRequests: Bool = false, untilWanted: (@Sendable () async -> Void)? = nil,
+            output: @escaping RunJobs.MakeOutput
+        ) async throws(FetchError) -> Tally {
+            let common = client.fetcher
+            let fetcher =
+                reportsRequests ? common.changed { $0.http.reportsRequests = true } : common
+            let loop = fetcher.loop
+            return try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
+                precondition(loop.isCurrent)
+                let jobs = RunJobs(client, fetcher, untilWanted: untilWanted, output)
+                let engine = Engine(source(jobs), policy, fetcher)
+                await engine.run()
+                if Task.isCancelled { throw .cancelled }
+                if let failure = engine.failure { throw failure }
+                return engine.tally
             }
         }
     }
 }
+
+/// Collects the page of one request, and hands it to the consumer of the run.
+private final class PageOutput: Output {
+    private let entry: RunJobs.Entry
+    private let handoff: Handoff<FetchResult>
+    private var parts = Page.Parts()
+    private var result: FetchResult?
+
+    init(_ entry: RunJobs.Entry, _ handoff: Handoff<FetchResult>) {
+        (self.entry, self.handoff) = (entry, handoff)
+    }
+
+    func begin(_ job: Job) throws(FetchError) -> Step {
+        let request = try entry.request.get()
+        parts = Page.Parts()
+        return .fetch(request, FetchLog(request.uri))
+    }
+
+    func take(_ event: Event) { parts.take(event) }
+
+    func finish(_ ending: Ending) throws(FetchError) { try Page.check(ending) }
+
+    var canBeRepeated: Bool { entry.asked.upload == nil }
+
+    func conclude(_ result: Attempt, _ job: Job) -> Outcome {
+        let page: Result<Page, FetchError> =
+            switch result {
+            case .ended(let ending): .success(Page(ending, parts, entry.registry))
+            case .failed(let error): .failure(error.of(entry.asked.url))
+            }
+        parts = Page.Parts()
+        self.result = FetchResult(
+            index: entry.index, request: entry.asked, attempts: job.attempts, result: page)
+        return result.outcome
+    }
+
+    func deliver() async throws(FetchError) {
+        guard let result else { return }
+        self.result = nil
+        try await handoff.put(result)
+    }
+}
+

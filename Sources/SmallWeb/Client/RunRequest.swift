@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
+public import SmallWebTransport
 
 /// One of many requests: see ``Client/run(_:parallel:options:)``.
 public struct RunRequest: Sendable {
@@ -13,10 +14,17 @@ public struct RunRequest: Sendable {
     public var options = Request.Options()
     /// Those of each attempt.
     public var limits: Limits
+    /// How the server's key is judged; `nil` for the client's trust.
+    public var trust: TrustStore?
+    /// The client certificate that is shown to the host and port of ``url``; `nil` for those of the
+    /// client.
+    public var identity: ClientIdentity?
+    /// Which redirects are followed; `nil` for the client's policy.
+    public var redirects: RedirectPolicy?
     /// Whatever the result shall be known by.
     public var tag: String?
 
-    /// A request for what is at `url`; ``upload`` and ``options`` are set afterwards.
+    /// A request for what is at `url`; what else there is to say of it is set afterwards.
     public init(
         _ url: String, input: String? = nil, limits: Limits = .page, tag: String? = nil
     ) {

@@ -73,6 +73,13 @@ package final class Fetcher: Sendable {
         Fetcher(registry: registry, options: options, loop: loop)
     }
 
+    /// The same with other options, and TLS sessions of its own.
+    func changed(_ change: (inout Options) -> Void) -> Fetcher {
+        var options = options
+        change(&options)
+        return Fetcher(registry: registry, options: options, loop: loop, thread: thread)
+    }
+
     /// A request for `url`, ready to be given limits and input.
     ///
     /// - Parameter url: A URI or IRI in full; an international host becomes its A-labels.

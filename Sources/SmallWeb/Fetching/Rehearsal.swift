@@ -30,12 +30,12 @@ extension Fetcher {
     ///   knows what it would write.
     package func rehearse(_ request: Request) async throws(FetchError) -> Rehearsal {
         let stage = Stage()
-        var options = options
-        // No certificate is read for what is not sent.
-        options.identities = Identities()
-        options.redirects.follows = false
-        options.network = Network { _, hop in RehearsalDialer(stage: stage, hop: hop) }
-        let fetcher = Fetcher(registry: registry, options: options, loop: loop)
+        let fetcher = changed { options in
+            // No certificate is read for what is not sent.
+            options.identities = Identities()
+            options.redirects.follows = false
+            options.network = Network { _, hop in RehearsalDialer(stage: stage, hop: hop) }
+        }
         do throws(FetchError) {
             _ = try await fetcher.runHere(request, log: FetchLog(request.uri)) { event in
                 if case .head(let head) = event { stage.rehearsal.head = head }

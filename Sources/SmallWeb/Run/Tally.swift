@@ -2,7 +2,7 @@
 package import SmallWebCore
 
 /// What became of the URLs of a run.
-package struct Tally {
+package struct Tally: Sendable {
     /// What an exit status says of a run.
     package enum Status: String, Sendable, CaseIterable {
         /// Whether every request got its record.

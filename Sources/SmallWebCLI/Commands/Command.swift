@@ -253,7 +253,7 @@ package struct Command: Sendable {
         settings.output.listing = .refs
         // The records have all that the body would say.
         if settings.records.areWanted {
-            settings.records.bodyForm = .none
+            settings.records.options.body = .none
             settings.invocation.given.append("body")
         }
         // A repository is there under the URL that people copy from their browser.

@@ -74,7 +74,7 @@ struct ExplainCommand: Sendable {
                 isFirst = false
             } else if let problem, context.common.records.areWanted {
                 bytes = Recorder(
-                    order.subject, nil, context.common.records, RecordScope(),
+                    order.subject, nil, context.common.records.options, RecordScope(),
                     wording: .commandLine
                 ).refusal(problem)
             }
@@ -149,7 +149,7 @@ struct ExplainCommand: Sendable {
         switch destination {
         case .standardOutput, .rawStandardOutput: return "standard output"
         case .nowhere:
-            let isInRecord = settings.records.areWanted && settings.records.bodyForm != .none
+            let isInRecord = settings.records.areWanted && settings.records.options.body != .none
             return isInRecord && !settings.fetch.wantsHeadAlone ? "the record" : "nowhere"
         case .file, .remoteName:
             let output = settings.output

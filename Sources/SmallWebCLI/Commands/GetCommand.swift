@@ -16,7 +16,7 @@ struct GetCommand: Sendable {
         var settings = settings
         // What the next run must find in it.
         if settings.run.ledger != nil {
-            settings.records.fields?.formUnion(["outcome", "time", "url"])
+            settings.records.options.fields?.formUnion(["outcome", "time", "url"])
         }
         // A prompt would not say which URL it is for.
         if settings.records.areWanted || settings.run.policy.jobs > 1 || Self.hasList(self.operands)
@@ -61,7 +61,7 @@ struct GetCommand: Sendable {
 
     /// Whether an option says nothing about bodies.
     private func onlyOfRecords(_ option: String) -> Bool {
-        if option == "body" { return ![.none, .file].contains(settings.records.bodyForm) }
+        if option == "body" { return ![.none, .file].contains(settings.records.options.body) }
         return ["fields", "inline-max", "stream", "events", "ordered", "summary"].contains(option)
     }
 
@@ -112,7 +112,7 @@ struct GetCommand: Sendable {
     private var isInterruptible: Bool {
         let (output, records) = (settings.output, settings.records)
         let writesFiles =
-            output.usesRemoteName || records.bodyForm == .file || output.headerFile != nil
+            output.usesRemoteName || records.options.body == .file || output.headerFile != nil
             || settings.configuration.hasSections
         return writesFiles || !output.files.isEmpty || records.areWanted
             || settings.run.ledger != nil || mayRunPrograms(settings)

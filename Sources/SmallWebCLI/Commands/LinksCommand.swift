@@ -25,7 +25,7 @@ extension Command {
         var settings = settings
         settings.output.listing = .links
         // The records have all that is wanted of the body.
-        if settings.records.areWanted { settings.records.bodyForm = .none }
+        if settings.records.areWanted { settings.records.options.body = .none }
         return try GetCommand(settings, operands).run()
     }.or("ls")
 }

@@ -36,7 +36,7 @@ extension Command {
             guard settings.records.areWanted else { throw error }
             Messages(settings.messages).error(url, error)
             let record = Recorder(
-                RecordSubject(url: url), nil, settings.records, RecordScope(),
+                RecordSubject(url: url), nil, settings.records.options, RecordScope(),
                 wording: .commandLine
             ).refusal(error)
             try StandardStream.output.write(record[...], isWhole: true)

@@ -17,7 +17,7 @@ extension Option {
                 + "always there.",
             example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
             .value("LIST") { settings, value throws(FetchError) in
-                settings.records.fields = try RecordFields.parse(value, .builtIn)
+                settings.records.options.fields = try RecordFields.parse(value, .builtIn)
             }
         ).offering(.someOf { RecordFields.all(.builtIn) }),
         Option(
@@ -25,25 +25,25 @@ extension Option {
             manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "
                 + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
             example: "smallweb get --json --body none gemini://geminiprotocol.net/",
-            .value("FORM", "--body", OptionValue.choice) { $0.records.bodyForm = $1 }
-        ).offering(.oneOf { RecordSettings.BodyForm.allCases.map(\.rawValue) }),
+            .value("FORM", "--body", OptionValue.choice) { $0.records.options.body = $1 }
+        ).offering(.oneOf { RecordOptions.BodyForm.allCases.map(\.rawValue) }),
         Option(
             "inline-max", .json, "largest body in a record (8M)",
             manual: "The largest body that a record has in it. A larger one goes to --output-dir "
                 + "if there is one, and is left out otherwise; its size and hash are still there.",
             example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
-            .value("SIZE", "--inline-max", OptionValue.size) { $0.records.inlineBytesMax = $1 }),
+            .value("SIZE", "--inline-max", OptionValue.size) { $0.records.options.inlineBytesMax = $1 }),
         Option(
             "stream", .json, "bodies in chunk records, as they arrive",
             manual: "Writes a body as chunk records while it arrives, before the URL's own record. "
                 + "What has been written is not tried again.",
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
-            .flag { settings, isOn in settings.records.streamsBodies = isOn }),
+            .flag { settings, isOn in settings.records.options.streamsBodies = isOn }),
         Option(
             "events", .json, "records of requests, redirects, notices too",
             manual: "Writes records of what happens on the way: request, redirect, notice.",
             example: "smallweb get --json --events gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.records.includesEvents = isOn }),
+            .flag { settings, isOn in settings.records.options.includesEvents = isOn }),
         Option(
             "ordered", .json, "records in the order of the URLs",
             manual: "Holds records back until those of all earlier URLs are written.",
@@ -53,7 +53,7 @@ extension Option {
             "summary", .json, "a summary record even for one URL",
             manual: "Ends with a summary record. Without it there is one for several URLs.",
             example: "smallweb get --json --summary gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.records.wantsSummary = isOn }),
+            .flag { settings, isOn in settings.records.options.wantsSummary = isOn }),
     ]
 
     /// Many URLs.

@@ -63,10 +63,10 @@ extension BodySink.Destination {
         } else if order.subject.n < output.files.count {
             let name = output.files[order.subject.n]
             self = name == "-" ? .rawStandardOutput : .file(output.place(of: name))
-        } else if output.usesRemoteName || records.bodyForm == .file {
+        } else if output.usesRemoteName || records.options.body == .file {
             self = .remoteName(directory: output.directory)
         } else {
-            let isUnwanted = records.areWanted || records.bodyForm == .none
+            let isUnwanted = records.areWanted || records.options.body == .none
             self = isUnwanted ? .nowhere : .standardOutput
         }
     }

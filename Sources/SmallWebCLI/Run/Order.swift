@@ -127,9 +127,9 @@ extension Order {
             let limit = try OptionValue.count(try Self.number(member), name)
             return { $0.fetch.redirects.limit = limit }
         case "body":
-            let form: RecordSettings.BodyForm = try OptionValue.choice(
+            let form: RecordOptions.BodyForm = try OptionValue.choice(
                 try Self.string(member), name)
-            return { $0.records.bodyForm = form }
+            return { $0.records.options.body = form }
         case "identity":
             let identity = try Self.string(member)
             return { settings in

@@ -42,7 +42,7 @@ final class RunContext: @unchecked Sendable {
         let (output, records) = (settings.output, settings.records)
         var policy = settings.run.policy
         let savesAll =
-            output.usesRemoteName || records.bodyForm == .file || records.bodyForm == .none
+            output.usesRemoteName || records.options.body == .file || records.options.body == .none
         let writesBodies =
             !savesAll || output.showsHeader || output.files.contains("-")
             || output.writeOut != nil
@@ -63,7 +63,7 @@ final class RunContext: @unchecked Sendable {
         let writesMeanwhile =
             headers != nil
             || !holdsOutput && records.areWanted
-                && (records.includesEvents || records.streamsBodies)
+                && (records.options.includesEvents || records.options.streamsBodies)
         if !isBulk || writesMeanwhile { policy.loops = 1 }
         self.policy = policy
         if policy.jobs > 1 { Self.keepFreedMemory() }
@@ -106,7 +106,7 @@ final class RunContext: @unchecked Sendable {
                 ?? tally.exitStatus(engine.isStopping ? .first : settings.run.status)
         var failure = engine.failure
         if settings.records.areWanted
-            && (settings.records.wantsSummary || tally.requests + tally.skipped > 1)
+            && (settings.records.options.wantsSummary || tally.requests + tally.skipped > 1)
         {
             do throws(FetchError) {
                 try StandardStream.output.write(
@@ -230,7 +230,7 @@ extension Settings {
         options.resolver.names = connection.hostNames
         options.proxies = try connection.readProxies()
         options.http = connection.http
-        options.http.reportsRequests = messages.isVerbose || records.includesEvents
+        options.http.reportsRequests = messages.isVerbose || records.options.includesEvents
         options.http.authorityFile = Environment.variable("SSL_CERT_FILE")
         options.http.authorityDirectory = Environment.variable("SSL_CERT_DIR")
         return options

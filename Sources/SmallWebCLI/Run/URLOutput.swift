@@ -88,7 +88,7 @@ final class URLOutput: Output {
         guard target != nil || context.ledger != nil || settings.output.writeOut != nil
         else { return }
         let recorder = Recorder(
-            order.subject, log, settings.records, RecordScope(settings),
+            order.subject, log, settings.records.options, RecordScope(settings),
             registry: job.fetcher.registry, target: target, wording: .commandLine)
         recorder.attempts = job.attempts
         recorder.queueSeconds = job.queueSeconds
@@ -195,7 +195,7 @@ final class URLOutput: Output {
     var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) && order.upload == nil }
 
     func repeats(after attempts: Int) throws(FetchError) {
-        guard settings.records.includesEvents else { return }
+        guard settings.records.options.includesEvents else { return }
         try recorder?.records.write(Note("retry", "attempt \(attempts) failed, trying again"))
     }
 

@@ -127,6 +127,13 @@ struct FetchSettings: Sendable {
     }
 }
 
+/// Whether results are JSON records, and what is in them.
+struct RecordSettings: Sendable {
+    var areWanted = false
+    var options = RecordOptions()
+    var keepsInputOrder = false
+}
+
 /// Which URLs of a run are fetched, and how.
 struct RunSettings: Sendable {
     /// Lists, as operands.

@@ -28,6 +28,13 @@ extension Inlined {
             return writer.bytes.array
         }
 
+        /// A string alone.
+        package static func string(_ text: String) -> [UInt8] {
+            var writer = JSONWriter(wanted: nil)
+            writer.value(text)
+            return writer.bytes.array
+        }
+
         // MARK: Structure
 
         @usableFromInline package mutating func object(_ body: (inout JSONWriter) -> Void) {

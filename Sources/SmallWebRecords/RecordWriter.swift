@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+public import SmallWeb
+
+/// Writes what becomes of requests as lines of JSON, the records of docs/json.md: see
+/// ``SmallWeb/Client/Results/write(to:)``.
+public struct RecordWriter: Sendable {
+    let options: RecordOptions
+    let ledger: String?
+    let write: @Sendable (_ line: [UInt8]) throws -> Void
+
+    /// - Parameters:
+    ///   - options: What is in the records.
+    ///   - ledger: A file that gets the terminal record of each request that is done, too. What it
+    ///     says is done is not fetched again.
+    ///   - write: Gets one record after the other, each with its line feed, on the thread that
+    ///     fetches, which waits for it. What it throws ends the run.
+    public init(
+        options: RecordOptions = RecordOptions(), ledger: String? = nil,
+        write: @escaping @Sendable (_ line: [UInt8]) throws -> Void
+    ) {
+        (self.options, self.ledger, self.write) = (options, ledger, write)
+    }
+
+    /// Writes to an open file, a pipe or a terminal, which stays open.
+    ///
+    /// - Parameters:
+    ///   - descriptor: Must be blocking.
+    ///   - options: What is in the records.
+    ///   - ledger: See ``init(options:ledger:write:)``.
+    public init(
+        to descriptor: Int32, options: RecordOptions = RecordOptions(), ledger: String? = nil
+    ) {
+        self.init(options: options, ledger: ledger) { line throws(SystemError) in
+            try writeAll(line[...], to: descriptor)
+        }
+    }
+}
+
+/// What became of a run.
+public struct RunSummary: Sendable, Hashable {
+    /// Requests that have a record.
+    public let requests: Int
+    /// Those of them that went well.
+    public let ok: Int
+    /// Requests that were done already, as the ledger said.
+    public let skipped: Int
+    /// What the command line would exit with: the status of the first request that failed.
+    public let exitStatus: Int32
+
+    package init(requests: Int, ok: Int, skipped: Int, exitStatus: Int32) {
+        (self.requests, self.ok, self.skipped) = (requests, ok, skipped)
+        self.exitStatus = exitStatus
+    }
+}
+
+extension Client.Results {
+    /// Runs, and writes records instead of handing out pages: what `smallweb get --json` prints for
+    /// a list of these requests.
+    ///
+    /// The bodies of refusals are not in their records. A run of several requests ends with a
+    /// `summary`.
+    ///
+    /// - Throws: `interrupted` when the task is cancelled, `write` when a record cannot be written
+    ///   or the ledger cannot be used, and what the requests' own sequence throws. What has been
+    ///   written is done, and nothing else is in the ledger.
+    @discardableResult
+    public func write(to writer: RecordWriter) async throws(FetchError) -> RunSummary {
+        let shelf = RecordShelf(
+            writer,
+            try writer.ledger.map { path throws(FetchError) in
+                try Ledger(path)
+            })
+        defer { shelf.ledger?.close() }
+        let tally = try await run(reportsRequests: writer.options.includesEvents) { entry in
+            shelf.isDone(entry) ? nil : RecordOutput(entry, shelf)
+        }
+        let exit = tally.exitStatus(.first)
+        if writer.options.wantsSummary || tally.requests + tally.skipped > 1 {
+            try shelf.write(JSONWriter.line { $0.members(of: tally, exit: exit) })
+        }
+        return RunSummary(
+            requests: tally.requests, ok: tally.ok, skipped: tally.skipped, exitStatus: exit)
+    }
+}
+
+/// Where the records of one run go.
+//
+// @unchecked: the ledger is used on the loop of the run alone.
+private final class RecordShelf: @unchecked Sendable {
+    let options: RecordOptions
+    private let writer: RecordWriter
+    let ledger: Ledger?
+
+    init(_ writer: RecordWriter, _ ledger: Ledger?) {
+        var options = writer.options
+        // Members that every record has.
+        options.fields?.formUnion(RecordFields.common)
+        // There is no file.
+        if options.body == .file { options.body = .none }
+        (self.options, self.writer, self.ledger) = (options, writer, ledger)
+    }
+
+    func isDone(_ entry: RunJobs.Entry) -> Bool {
+        guard let ledger else { return false }
+        let url = (try? entry.request.get())?.uri.display ?? URI.display(entry.asked.url)
+        return ledger.outcome(url) == .ok
+    }
+
+    func write(_ line: [UInt8]) throws(FetchError) {
+        do {
+            try writer.write(line)
+        } catch {
+            throw error as? FetchError
+                ?? (error as? SystemError).map {
+                    FetchError(.write, .output, "cannot write a record", $0)
+                } ?? FetchError(.write, .output, "cannot write a record: \(error)")
+        }
+    }
+}
+
+/// The records of one request, which are held until its turn has come.
+private final class RecordOutput: Output, RecordTarget {
+    private let entry: RunJobs.Entry
+    private let shelf: RecordShelf
+    private var recorder: Recorder?
+    private var outputs: [any EventOutput] = []
+    private var lines: [[UInt8]] = []
+    private var isDone = false
+
+    init(_ entry: RunJobs.Entry, _ shelf: RecordShelf) {
+        (self.entry, self.shelf) = (entry, shelf)
+    }
+
+    func writeRecord(_ line: [UInt8]) { lines.append(line) }
+
+    func begin(_ job: Job) throws(FetchError) -> Step {
+        let log = open(job)
+        let request = try entry.request.get()
+        return .fetch(request, log ?? FetchLog(request.uri))
+    }
+
+    /// A record to be, with nothing of an earlier attempt in it.
+    @discardableResult
+    private func open(_ job: Job) -> FetchLog? {
+        lines = []
+        let log = (try? entry.request.get()).map { FetchLog($0.uri) }
+        var subject = RecordSubject(url: entry.asked.url)
+        subject.n = entry.index
+        subject.tag = entry.asked.tag.map(JSONWriter.string)
+        let recorder = Recorder(
+            subject, log, shelf.options, RecordScope(), registry: entry.registry, target: self)
+        recorder.attempts = job.attempts
+        recorder.queueSeconds = job.queueSeconds
+        outputs = recorder.outputs(hidesInput: false)
+        self.recorder = recorder
+        return log
+    }
+
+    func take(_ event: Event) throws(FetchError) {
+        for output in outputs { try output.take(event) }
+    }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        for output in outputs { try output.finish(ending) }
+    }
+
+    var canBeRepeated: Bool { entry.asked.upload == nil }
+
+    func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
+        if recorder == nil { open(job) }
+        guard let recorder else { return result.outcome }
+        let (line, problem) = try await recorder.finish(result, result.outcome, path: nil)
+        lines.append(line)
+        let outcome = problem?.outcome ?? result.outcome
+        // What was given up is not done.
+        isDone = outcome != .interrupted
+        return outcome
+    }
+
+    /// What the ledger has is written.
+    func deliver() async throws(FetchError) {
+        for line in lines { try shelf.write(line) }
+        if isDone, let line = lines.last { try shelf.ledger?.append(line) }
+        (lines, recorder, outputs) = ([], nil, [])
+    }
+}
