@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import ExternalPlugin
 internal import Glibc
-package import SmallWebCore
+public import SmallWebCore
 internal import SmallWebTransport
 
 /// A folder with a plugin that is a program: its manifest, read as data. Nothing is executed.
@@ -173,7 +173,7 @@ package enum PluginFolders {
 extension Registry {
     /// The handlers that smallweb comes with, and those of programs, which are looked for when
     /// nothing else has a scheme.
-    package static let withPrograms: Registry = {
+    public static let withPrograms: Registry = {
         var registry = builtIn
         registry.setFallback { scheme throws(FetchError) in
             try PluginFolders.handler(of: scheme)
