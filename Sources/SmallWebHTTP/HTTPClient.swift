@@ -14,7 +14,10 @@ public struct HTTPRequest: Sendable {
     /// Those of the fetch.
     public let limits: Limits
 
-    /// - Parameter uri: Where it goes; `nil` for the URI of `request`.
+    /// - Parameters:
+    ///   - request: What was asked for.
+    ///   - uri: Where it goes; `nil` for the URI of `request`.
+    ///   - options: Its method, fields and body.
     /// - Throws: `bad-url` when the URI names no host.
     public init(
         _ request: Request, uri: URI? = nil, options: HTTPOptions
@@ -63,6 +66,7 @@ public struct HTTPReply: Sendable, Hashable {
     /// The reply as an event, as far as it is the same whatever the status means.
     ///
     /// - Parameters:
+    ///   - replyClass: What the status means.
     ///   - method: Of the request.
     ///   - factName: What the version and the method are called together in the head's facts.
     public func head(_ replyClass: Head.Class, method: String, factName: String) -> Head {
@@ -79,6 +83,7 @@ public struct HTTPReply: Sendable, Hashable {
 /// The host side's HTTP engine: one exchange, redirects not followed, limits kept.
 public protocol HTTPClient {
     /// - Parameters:
+    ///   - request: What is sent.
     ///   - onReply: Called once, before any body.
     ///   - onBody: Called with each piece of the body; while it does not return, nothing more is
     ///     received.
@@ -95,7 +100,7 @@ extension Dialer {
     ///
     /// - Parameter endpoint: Where all its requests go.
     /// - Throws: `not-built-in` when libcurl is not installed, or where there is no network; what
-    ///   ``SmallWebCore/Dialer/dial(_:)`` throws of a proxy.
+    ///   ``Dialer/dial(_:)`` throws of a proxy.
     public func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
         try engine((any HTTPClient).self, for: endpoint)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// What a request of the HTTP engine has beside its URL, made from a ``Request``'s options.
+/// What a request of the HTTP engine has beside its URL, made from the options of a `Request`.
 public struct HTTPOptions: Sendable, Hashable {
     /// `nil` for GET, or POST when there is a body.
     public var method: String?
@@ -37,8 +37,10 @@ public struct HTTPOptions: Sendable, Hashable {
 
     /// What may follow a redirect with `status` (RFC 9110 §15.4).
     ///
-    /// - Parameter isSameOrigin: Whether scheme, host and port stay. No other origin gets the body,
-    ///   or a field that may be a secret.
+    /// - Parameters:
+    ///   - status: That of the redirect.
+    ///   - isSameOrigin: Whether scheme, host and port stay. No other origin gets the body, or a
+    ///     field that may be a secret.
     public func redirected(status: Int?, isSameOrigin: Bool) -> HTTPOptions {
         var options = self
         let keepsMethod = status == 307 || status == 308 || method == "HEAD"
@@ -146,8 +148,10 @@ public struct HTTPField: Sendable, Hashable {
     /// As it is sent; empty for a field that is left out.
     public let value: String
 
-    /// - Parameter name: Blanks around it go, which many servers do not see either: a secret must
-    ///   be known as one.
+    /// - Parameters:
+    ///   - name: Blanks around it go, which many servers do not see either: a secret must be known
+    ///     as one.
+    ///   - value: As it is sent.
     public init(_ name: String, _ value: String) {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         let end = name.lastIndex { !isBlank($0) }.map(name.index(after:)) ?? name.startIndex

@@ -7,8 +7,9 @@ public import SmallWebTransport
 ///
 /// Three ways in, all with the same rules for redirects, trust and limits:
 /// ``fetch(_:input:limits:)`` collects a page, ``events(_:input:limits:)`` is the fetch as it
-/// happens, and ``run(_:parallel:options:limits:)`` fetches many. All may be called from any task,
-/// and at the same time; cancelling the task ends the fetch and closes its connection.
+/// happens, and ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)`` fetches many.
+/// All may be called from any task, and at the same time; cancelling the task ends the fetch and
+/// closes its connection.
 ///
 /// A value has a thread of its own, which ends with its last copy and the last fetch.
 public struct Client: Sendable {

@@ -92,7 +92,9 @@ extension Client {
     /// held back. A failed fetch is a result; the sequence itself throws when it is cancelled.
     ///
     /// - Parameters:
+    ///   - urls: In full, with their schemes.
     ///   - parallel: Fetches at a time, 1 or more. Each needs a descriptor.
+    ///   - options: Pace, retries, deadline and order.
     ///   - limits: Those of each attempt.
     public func run(
         _ urls: some Sequence<String> & Sendable, parallel: Int = 1,
@@ -103,7 +105,7 @@ extension Client {
 
     /// Fetches many requests at the same time, each with input, options and limits of its own.
     ///
-    /// As ``run(_:parallel:options:limits:)``.
+    /// As ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)``.
     public func run(
         _ requests: some Sequence<RunRequest> & Sendable, parallel: Int = 1,
         options: RunOptions = RunOptions()
@@ -116,8 +118,8 @@ extension Client {
 
     /// Fetches URLs that come one after the other, as the lines of a file do.
     ///
-    /// As ``run(_:parallel:options:limits:)``; when `urls` fails, so does the sequence, after the
-    /// results of those that came before.
+    /// As ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)``;
+    /// when `urls` fails, so does the sequence, after the results of those that came before.
     public func run<URLs: AsyncSequence & Sendable>(
         _ urls: URLs, parallel: Int = 1, options: RunOptions = RunOptions(),
         limits: Limits = .page
@@ -138,11 +140,14 @@ extension Client {
 
     /// Fetches what is pushed into `queue`, before the run and while it goes on.
     ///
-    /// As ``run(_:parallel:options:limits:)``. The run ends when its consumer asks for a result
-    /// after everything that was pushed has become one; a queue that is held open ends with
-    /// ``RunQueue/end()``.
+    /// As ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)``.
+    /// The run ends when its consumer asks for a result after everything that was pushed has become
+    /// one; a queue that is held open ends with ``RunQueue/end()``.
     ///
-    /// - Parameter queue: For this run alone.
+    /// - Parameters:
+    ///   - queue: For this run alone.
+    ///   - parallel: Fetches at a time, 1 or more.
+    ///   - options: Pace, retries, deadline and order.
     public func run(
         _ queue: RunQueue, parallel: Int = 1, options: RunOptions = RunOptions()
     ) -> Results {
@@ -158,7 +163,8 @@ extension Client {
 }
 
 extension Client {
-    /// The results of many fetches. See ``Client/run(_:parallel:options:limits:)``.
+    /// The results of many fetches: see
+    /// ``Client/run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)``.
     public struct Results: AsyncSequence, Sendable {
         public typealias Element = FetchResult
         public typealias Failure = FetchError

@@ -2,7 +2,8 @@
 public import SmallWebCore
 public import SmallWebTransport
 
-/// One of many requests: see ``Client/run(_:parallel:options:)``.
+/// One of many requests: see
+/// ``Client/run(_:parallel:options:)-(SendableSequence<RunRequest>,_,_)``.
 public struct RunRequest: Sendable {
     /// In full, with its scheme; an international host becomes its A-labels.
     public var url: String
@@ -36,7 +37,7 @@ public struct RunRequest: Sendable {
 }
 
 /// Requests that are added while they are fetched, as a crawler finds them: see
-/// ``Client/run(_:parallel:options:)``.
+/// ``Client/run(_:parallel:options:)-(RunQueue,_,_)``.
 public final class RunQueue: Sendable {
     private struct State {
         var requests: [RunRequest] = []

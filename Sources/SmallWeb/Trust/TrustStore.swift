@@ -2,7 +2,7 @@
 package import SmallWebCore
 package import SmallWebTransport
 
-/// Trust on first use over a known_hosts file that many processes may share (see ``StoreFile``).
+/// Trust on first use over a known_hosts file that many processes may share.
 public struct TrustStore: Sendable {
     /// The file, which is made when the first key is pinned.
     public let path: String
@@ -22,7 +22,9 @@ public struct TrustStore: Sendable {
 
     /// A store in the file `path`; nothing is read before it is needed.
     ///
-    /// - Parameter policy: `nil` for that of each scheme: authorities, or trust on first use.
+    /// - Parameters:
+    ///   - path: The file, which need not be there.
+    ///   - policy: `nil` for that of each scheme: authorities, or trust on first use.
     public init(path: String, policy: TrustStore.Policy? = nil) {
         self.path = path
         self.policy = policy ?? .tofu

@@ -46,11 +46,11 @@ public struct Head: Sendable, Hashable {
     public var fields: Head.Fields?
     /// ``meta`` as it came, when that is not UTF-8.
     public var rawMeta: [UInt8]?
-    /// For ``Head.Class/redirect``: the reference as the server wrote it.
+    /// For ``Head/Class/redirect``: the reference as the server wrote it.
     public var redirectTarget: String?
-    /// For ``Head.Class/redirect``: the old URL shall not be used again.
+    /// For ``Head/Class/redirect``: the old URL shall not be used again.
     public var isPermanentRedirect = false
-    /// For ``Head.Class/input``: the answer must not be shown or remembered.
+    /// For ``Head/Class/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput = false
     /// Whether the request asked for no body, so that none follows whatever the header says.
     public var hasNoBody = false

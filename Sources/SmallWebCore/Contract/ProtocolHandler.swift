@@ -10,6 +10,7 @@ public typealias Emit = (Event) async throws(FetchError) -> Void
 /// opens a socket, sleeps, prints, reads the clock or the environment, follows a redirect or counts
 /// the body against a limit: the host side does all that for every protocol alike.
 public protocol ProtocolHandler: Sendable {
+    /// What it serves: the same each time it is asked for.
     var schemes: [Scheme] { get }
 
     /// The options that its requests know, none by default. Made when asked for: most runs have no

@@ -6,7 +6,7 @@ package typealias Instant = Inlined.Instant
 
 extension Inlined {
     /// A moment on the clock of this process: the monotonic clock, less the time in which the
-    /// process was stopped (``ProcessClock``).
+    /// process was stopped (`ProcessClock`).
     public struct Instant: Sendable, Hashable, Comparable {
         /// Nanoseconds of that clock.
         @usableFromInline package let nanoseconds: UInt64

@@ -3,17 +3,20 @@ package import SmallWebCore
 
 /// How the HTTP engine connects, for all requests of a fetcher.
 public struct HTTPSettings: Sendable {
+    /// The User-Agent field of requests that have none.
     public var userAgent = "smallweb"
     /// curl's `--connect-to`: `HOST1:PORT1:HOST2:PORT2`.
     public var connectTo: [String] = []
     /// Path of a Unix socket to connect to instead.
     public var unixSocket: String?
-    /// Certificate authorities, as PEM: a file, a directory; `nil` for the system's.
+    /// A file of certificate authorities, as PEM; `nil` for the system's.
     public var authorityFile: String?
+    /// A directory of certificate authorities, as PEM; `nil` for the system's.
     public var authorityDirectory: String?
     /// Whether the request's header is reported as an event.
     package var reportsRequests = false
 
+    /// The defaults.
     public init() {}
 
     /// Whether connections are made in a way that other schemes cannot follow.

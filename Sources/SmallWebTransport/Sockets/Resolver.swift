@@ -8,10 +8,12 @@ package import SmallWebCore
 public struct Resolver: Sendable {
     /// Fixed answers by `host:port`, as with curl's `--resolve`: IP literals.
     public var overrides: [String: [String]]
+    /// Which addresses are tried.
     public var family: Resolver.Family
     /// What has been looked up, by all copies of this value.
     package var names = HostNames()
 
+    /// The system's answers, but for those that are fixed.
     public init(overrides: [String: [String]] = [:], family: Resolver.Family = .any) {
         self.overrides = overrides
         self.family = family

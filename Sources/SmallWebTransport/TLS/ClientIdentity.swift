@@ -6,6 +6,7 @@ public import SmallWebCore
 //
 // @unchecked: the objects do not change after `init`; OpenSSL counts references to them.
 public final class ClientIdentity: @unchecked Sendable {
+    /// What its certificate says.
     public let facts: Connection.Certificate
     private let certificate: OpaquePointer
     /// The authorities that lead from it to one that the server knows.
