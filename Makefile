@@ -14,6 +14,7 @@
 # make deb        a Debian package in .build/deb
 # make pictures   docs/pictures, from the release binary in a real terminal
 # make web        the manual as web pages in .build/web
+# make docc       the documentation of the library as web pages in .build/docc/html, for a server
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -43,7 +44,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts fuzz fuzz-night fuzz-coverage faults \
-	crawl soak loopback pictures web sanitize format lint clean
+	crawl soak loopback pictures web docc sanitize format lint clean
 
 all: build
 
@@ -117,7 +118,7 @@ generated:
 	.build/debug/smallweb-manual docs .
 
 # The debug build runs the suite; the release binary is what the real servers meet.
-test: unit examples real
+test: unit examples docc real
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit. And a process that has just
@@ -152,6 +153,11 @@ pictures: test-deps build
 
 web: test-deps
 	python3 docs/packaging/web.py .build/web
+
+# From the modules of the debug build, which the tests have made.
+docc: deps
+	$(SWIFT) build --product smallweb
+	SWIFT='$(SWIFT)' python3 docs/packaging/docc.py .build/debug .build/docc
 
 # With the flags of the binary, or everything is compiled anew for each of them.
 loopback: deps static-libs

@@ -162,7 +162,7 @@ import Testing
         let pattern = try NSRegularExpression(
             pattern: Self.refusedWords, options: .caseInsensitive)
         var names = ["README.md", "CHANGELOG.md"]
-        for folder in ["docs", "man"] {
+        for folder in ["docs", "man", "Sources/SmallWeb"] {
             let all = FileManager.default.enumerator(atPath: "\(Self.root)/\(folder)")?.allObjects
             names += (all as? [String] ?? []).map { "\(folder)/\($0)" }
         }

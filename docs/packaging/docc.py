@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""The documentation of the library, by the toolchain's docc, from the modules of a debug build.
+
+usage: docc.py BUILD DIRECTORY
+
+The code of the articles must compile, each public name be a topic, and docc say nothing.
+"""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+root = os.path.realpath(os.path.dirname(__file__) + "/../..")
+build, target = map(os.path.realpath, sys.argv[1:])
+catalog = root + "/Sources/SmallWeb/SmallWeb.docc"
+graphs = target + "/graphs"
+
+# What `import SmallWeb` shows of other modules is documented as its own. The other modules are
+# products; each has a page NAME.md in the catalog.
+EXPORTED = ["SmallWebCore", "SmallWebPlugins", "SmallWebTransport"]
+MODULES = ["SmallWeb", "SmallWebHTTP"]
+
+swift = shutil.which(os.environ.get("SWIFT", "swift"))
+tools = os.path.dirname(os.path.realpath(swift))
+search = ["-I", build + "/Modules"]
+for path in glob.glob(root + "/Sources/C*"):
+    search += ["-Xcc", "-fmodule-map-file=%s/%s.build/module.modulemap"
+               % (build, os.path.basename(path))]
+
+
+def run(*words):
+    if subprocess.run(words).returncode != 0:
+        sys.exit(1)
+
+
+def code(path):
+    """The code of a page as one function, each line where it is in the page."""
+    name = os.path.basename(path).removesuffix(".md")
+    lines, is_code = ["func page%s() async throws {" % name], False
+    for line in open(path).read().splitlines()[1:]:
+        if line.startswith("```"):
+            is_code = line == "```swift"
+            line = ""
+        if is_code and line.startswith("import "):
+            imports.add(line)
+            line = ""
+        lines.append(line if is_code else "")
+    return "\n".join(['#sourceLocation(file: "%s", line: 1)' % path, *lines, "}",
+                      "#sourceLocation()", ""])
+
+
+shutil.rmtree(target, ignore_errors=True)
+os.makedirs(graphs)
+imports = set()
+functions = [code(path) for path in sorted(glob.glob(catalog + "/*.md"))]
+with open(target + "/pages.swift", "w") as file:
+    file.write("\n".join([*sorted(imports), *functions]))
+run(tools + "/swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *search,
+    target + "/pages.swift")
+
+info = json.loads(subprocess.check_output([tools + "/swiftc", "-print-target-info"]))
+for module in MODULES:
+    run(tools + "/swift-symbolgraph-extract", "-module-name", module, *search,
+        "-target", info["target"]["triple"], "-minimum-access-level", "public",
+        "-skip-synthesized-members", "-skip-inherited-docs", "-output-dir", graphs,
+        *(["-experimental-allowed-reexported-modules=" + ",".join(EXPORTED)]
+          if module == "SmallWeb" else []))
+    page = open("%s/%s.md" % (catalog, module)).read()
+    for symbol in json.load(open("%s/%s.symbols.json" % (graphs, module)))["symbols"]:
+        name = symbol["pathComponents"][0]
+        if "\n- ``%s``\n" % name not in page:
+            sys.exit("%s.md: %s is not among the topics" % (module, name))
+
+# What a module adds to a type that is exported, it adds to SmallWeb's.
+for exported in EXPORTED:
+    for path in glob.glob("%s/*@%s.symbols.json" % (graphs, exported)):
+        os.rename(path, path.replace("@" + exported, "@SmallWeb"))
+
+run(tools + "/docc", "convert", catalog, "--additional-symbol-graph-dir", graphs,
+    "--output-dir", target + "/html", "--warnings-as-errors")
