@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 
 /// How the HTTP engine connects, for all requests of a fetcher.
 public struct HTTPSettings: Sendable {
