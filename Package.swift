@@ -109,7 +109,11 @@ var targets: [Target] = [
         "PluginTests",
         ["SmallWeb", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting"] + pluginTargets),
     tests(
-        "CommandLineTests", ["SmallWeb", "SmallWebCLI", "SmallWebRecords", "SmallWebFormats", "SmallWebHTTP", "smallweb-manual"]),
+        "CommandLineTests",
+        [
+            "SmallWeb", "SmallWebCLI", "SmallWebRecords", "SmallWebFormats", "SmallWebHTTP",
+            "smallweb-manual",
+        ]),
     tests("TidyTests", []),
 ]
 targets += plugins.map(plugin)

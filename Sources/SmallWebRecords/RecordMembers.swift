@@ -196,6 +196,8 @@ package enum RecordFields {
         "base64", "i", "kind", "line", "name", "offset", "oid", "page", "peeled", "raw",
         "same_host", "seq", "text",
     ]
+    /// What a ledger says of a URL, and when.
+    package static let ofLedgers = ["outcome", "time", "url"]
     /// Always there: what a reader tells records apart by.
     static let common = ["type", "v", "n", "id", "tag"]
 

@@ -95,6 +95,7 @@ private final class RecordShelf: @unchecked Sendable {
         var options = writer.options
         // Members that every record has.
         options.fields?.formUnion(RecordFields.common)
+        if ledger != nil { options.fields?.formUnion(RecordFields.ofLedgers) }
         // There is no file.
         if options.body == .file { options.body = .none }
         (self.options, self.writer, self.ledger) = (options, writer, ledger)

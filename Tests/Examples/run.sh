@@ -25,8 +25,8 @@ must() {
 }
 
 start=$SECONDS
-for package in swift-fetch swift-plugin; do
-    if ! "${SWIFT:-swift}" build --package-path "$root/docs/examples/$package" \
+for package in swift-fetch swift-embed swift-plugin; do
+    if ! "${SWIFT:-swift}" build --build-tests --package-path "$root/docs/examples/$package" \
         --scratch-path "$scratch" >"$work/build" 2>&1; then
         cat "$work/build"
         echo "not ok - $package builds"
@@ -59,6 +59,9 @@ gemini=gemini://127.0.0.1:$(port gemini)
 gopher=gopher://127.0.0.1:$(port gopher)
 daytime=daytime://127.0.0.1:$(cat "$work/daytime")
 
+must "a handler is tested on its fixtures" "${SWIFT:-swift}" test --skip-build --disable-xctest \
+    --package-path "$root/docs/examples/swift-plugin" --scratch-path "$scratch"
+
 "$scratch/debug/fetch" "$gemini/links/" "$gopher/1/" >"$work/output"
 must "a page has its status and type" grep -qx '20, text/gemini' "$work/output"
 must "a page has its links" grep -qx 'https://example.org/a.png A picture' "$work/output"
@@ -74,5 +77,44 @@ must "a run has the plugin's own scheme" \
 must "a run keeps the order" test "$(cut -d' ' -f1 "$work/output" | tr -d '\n')" = 0123
 must "a run goes on after an error" \
     grep -qx '3 nowhere://x/: no plugin handles the scheme "nowhere"' "$work/output"
+
+# A thousand URLs, as records: the command line's, byte for byte but for times.
+for n in $(seq 1 998); do echo "$gopher/7/search?$n"; done >"$work/list"
+printf '%s\n' "$gopher/0/nope" "$gemini/about" >>"$work/list"
+masked() {
+    sed -E 's/"time":\{[^}]*\}//; s/"date":"[^"]*"//; s/"first_seen":"[^"]*"//; s/"hint":[^}]*//' "$1"
+}
+"$scratch/debug/records" "$work/ledger" <"$work/list" >"$work/ours"
+must "a run of records exits as the command line" test "$?" -eq 22
+xargs "$(dirname "$loopback")/smallweb" get --json --ordered -j 64 --per-host 8 \
+    --per-host-delay 0.0002 --deadline 120 <"$work/list" >"$work/theirs" 2>"$work/errors"
+must "a thousand requests have their records" test "$(wc -l <"$work/ours")" -eq 1001
+must "the records are the command line's" \
+    cmp <(masked "$work/ours") <(masked "$work/theirs")
+must "what is done is left out" \
+    test "$("$scratch/debug/records" "$work/ledger" <"$work/list" | grep -c '"type":"response"')" -eq 1
+
+# Cancelled at moments that differ, a run goes on from its ledger and loses nothing.
+for most in 1 40 200; do
+    "$scratch/debug/records" "$work/cancelled" <"$work/list" >"$work/part" &
+    run=$!
+    while kill -0 "$run" 2>/dev/null && [ "$(wc -l <"$work/part")" -lt "$most" ]; do :; done
+    kill -INT "$run" 2>/dev/null
+    wait "$run"
+done
+"$scratch/debug/records" "$work/cancelled" <"$work/list" >"$work/part"
+must "cancelled runs are one run" test "$(grep -c '"outcome":"ok"' "$work/cancelled")" -eq 999
+must "of which nothing is there twice" \
+    test "$(grep -o '"url":"[^"]*"' "$work/cancelled" | sort | uniq -d | grep -vc nope)" -eq 0
+
+# A plugin that is a program, and a run whose pages are pushed into it.
+mkdir -p "$work/data/smallweb/plugins"
+cp -r "$root/docs/examples/plugins/scroll" "$work/data/smallweb/plugins/"
+printf 'scroll://127.0.0.1:1/\n' >"$work/list"
+XDG_DATA_HOME=$work/data "$scratch/debug/records" "$work/programs" <"$work/list" >"$work/part"
+must "a program's scheme is known" grep -q '"plugin":"program:scroll"' "$work/part"
+"$scratch/debug/crawl" "$gemini/" >"$work/output"
+must "what a page leads to is fetched in the same run" grep -q "^$gemini/about 0" "$work/output"
+must "each page once" test "$(cut -d' ' -f1 "$work/output" | sort | uniq -d | wc -l)" -eq 0
 [ "$failed" -eq 0 ] || cat "$work/output"
 exit "$failed"

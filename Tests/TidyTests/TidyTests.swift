@@ -284,7 +284,8 @@ import Testing
     /// The modules of products, and those that they export.
     private static let documented = [
         "Sources/SmallWeb/", "Sources/SmallWebCore/", "Sources/SmallWebHTTP/",
-        "Sources/SmallWebPlugins/", "Sources/SmallWebTransport/",
+        "Sources/SmallWebPlugins/", "Sources/SmallWebRecords/", "Sources/SmallWebTesting/",
+        "Sources/SmallWebTransport/",
     ]
 
     /// What a program can name has a promise in words.

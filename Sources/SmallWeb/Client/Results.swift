@@ -255,4 +255,3 @@ private final class PageOutput: Output {
         try await handoff.put(result)
     }
 }
-

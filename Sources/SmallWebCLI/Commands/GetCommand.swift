@@ -16,7 +16,7 @@ struct GetCommand: Sendable {
         var settings = settings
         // What the next run must find in it.
         if settings.run.ledger != nil {
-            settings.records.options.fields?.formUnion(["outcome", "time", "url"])
+            settings.records.options.fields?.formUnion(RecordFields.ofLedgers)
         }
         // A prompt would not say which URL it is for.
         if settings.records.areWanted || settings.run.policy.jobs > 1 || Self.hasList(self.operands)

@@ -32,7 +32,9 @@ extension Option {
             manual: "The largest body that a record has in it. A larger one goes to --output-dir "
                 + "if there is one, and is left out otherwise; its size and hash are still there.",
             example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
-            .value("SIZE", "--inline-max", OptionValue.size) { $0.records.options.inlineBytesMax = $1 }),
+            .value("SIZE", "--inline-max", OptionValue.size) {
+                $0.records.options.inlineBytesMax = $1
+            }),
         Option(
             "stream", .json, "bodies in chunk records, as they arrive",
             manual: "Writes a body as chunk records while it arrives, before the URL's own record. "

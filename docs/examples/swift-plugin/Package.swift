@@ -6,6 +6,14 @@ let package = Package(
     name: "daytime",
     dependencies: [.package(name: "smallweb", path: "../../..")],
     targets: [
-        .executableTarget(
-            name: "daytime", dependencies: [.product(name: "SmallWeb", package: "smallweb")])
+        .target(
+            name: "DaytimePlugin",
+            dependencies: [.product(name: "SmallWeb", package: "smallweb")]),
+        .executableTarget(name: "daytime", dependencies: ["DaytimePlugin"]),
+        .testTarget(
+            name: "DaytimeTests",
+            dependencies: [
+                "DaytimePlugin", .product(name: "SmallWebTesting", package: "smallweb"),
+            ],
+            exclude: ["Fixtures"]),
     ])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Fetches all URLs of the command line, 64 at a time, with a protocol of its own among the others.
+import DaytimePlugin
 import SmallWeb
 
 let web = try Client(plugins: .builtIn.adding(DaytimePlugin()))

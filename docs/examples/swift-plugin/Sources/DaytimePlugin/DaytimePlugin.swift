@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-import SmallWeb
+public import SmallWeb
 
 /// Daytime (RFC 867): the server says what time it is, and closes.
-struct DaytimePlugin: ProtocolHandler {
-    let schemes = [
+public struct DaytimePlugin: ProtocolHandler {
+    public init() {}
+
+    public let schemes = [
         Scheme(
             "daytime", plugin: "daytime", port: 13, transport: .tcp,
             summary: "What time it is at a server (RFC 867)")
     ]
 
-    func fetch(
+    public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
         let stream = try await dialer.dial(request.endpoint)
