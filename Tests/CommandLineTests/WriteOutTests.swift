@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import Foundation
 import SmallWeb
+import SmallWebRecords
 import SmallWebTestSupport
 import Testing
 

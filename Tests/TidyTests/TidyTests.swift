@@ -128,8 +128,8 @@ import Testing
                 || isManual && code.hasPrefix("+ \"")
             let literals = code.split(separator: "\"", omittingEmptySubsequences: false)
                 .enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
-                // The shell's.
-                .filter { $0 != "-c" }
+                // Those of the shell and of jq.
+                .filter { $0 != "-c" && !$0.contains("jq -r") }
             if isManual || code.hasPrefix("//") { continue }
             guard literals.contains(where: { $0.contains(pattern) }) else { continue }
             Issue.record("line \(number + 1) names an option or command: \(code)")

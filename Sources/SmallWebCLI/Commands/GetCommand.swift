@@ -53,8 +53,13 @@ struct GetCommand: Sendable {
         try check()
         var settings = settings
         try settings.fetch.readFiles()
-        settings.output.writeOut = try settings.output.format.map { format throws(FetchError) in
-            try WriteOut(String(systemBytes: InputSource.read(format)))
+        if let format = settings.output.format {
+            let text = String(systemBytes: try InputSource.read(format))
+            do throws(FetchError) {
+                settings.output.writeOut = try WriteOut(text)
+            } catch {
+                throw usageError("--write-out: \(error.message)", hint: error.hint)
+            }
         }
         return (settings, try settings.fetcher(EventLoop()))
     }

@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 
 extension Command {
     static let open = Command(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// Where `--data` comes from.
 enum InputSource {
@@ -8,17 +9,7 @@ enum InputSource {
     private static let bytesMax = 64 << 20
 
     /// Where a request's data is until it is sent.
-    enum Origin: Sendable, Hashable {
-        case bytes([UInt8])
-        case file(String)
-
-        func read() throws(FetchError) -> [UInt8] {
-            switch self {
-            case .bytes(let bytes): bytes
-            case .file(let path): try InputSource.readFile(path)
-            }
-        }
-    }
+    typealias Origin = RequestLine.Payload
 
     /// The text itself, or the lines of `@FILE` that are not empty.
     static func lines(_ value: String) throws(FetchError) -> [String] {
@@ -36,7 +27,7 @@ enum InputSource {
     /// For messages.
     static func name(of name: String) -> String { name == "-" ? "standard input" : name }
 
-    private static func readFile(_ name: String) throws(FetchError) -> [UInt8] {
+    fileprivate static func readFile(_ name: String) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
             // Opening may wait for the other end of a FIFO.
             let file = try Patience().call {
@@ -63,5 +54,14 @@ enum InputSource {
         if bytes.last == ASCII.lineFeed { bytes.removeLast() }
         if bytes.last == ASCII.carriageReturn { bytes.removeLast() }
         return bytes
+    }
+}
+
+extension RequestLine.Payload {
+    func read() throws(FetchError) -> [UInt8] {
+        switch self {
+        case .bytes(let bytes): bytes
+        case .file(let path): try InputSource.readFile(path)
+        }
     }
 }

@@ -41,10 +41,7 @@ final class OrderSource: @unchecked Sendable {
                     }
                     return owned(Order(line: bytes, number: number))
                 case .tooLong(let number):
-                    var order = Order(url: nil)
-                    order.subject.line = number
-                    order.problem = ListReader.tooLong(number)
-                    return owned(order)
+                    return owned(Order(problem: ListReader.tooLong(number), line: number))
                 case .nothing: return .nothing(list.descriptor)
                 case .failed(let error): return .order(refused(error))
                 case .end: self.list = nil
@@ -92,8 +89,7 @@ final class OrderSource: @unchecked Sendable {
 
     private func refused(_ error: FetchError) -> Order {
         list = nil
-        var order = Order(url: nil)
-        order.problem = error
+        var order = Order(problem: error)
         order.isUnreadList = true
         return numbered(order)
     }

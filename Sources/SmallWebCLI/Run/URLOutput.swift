@@ -213,7 +213,9 @@ final class URLOutput: Output {
         let (line, problem) = try await recorder.finish(result, outcome, path: path)
         if let problem { outcome = report(.failed(problem)) }
         try recorder.records.target?.writeRecord(line)
-        try context.settings.output.writeOut?.write(line, to: target)
+        for (text, toError) in try context.settings.output.writeOut?.pieces(of: line) ?? [] {
+            if toError { try StandardStream.error.write(text) } else { try target.write(text) }
+        }
         // What was given up is not done: the ledger keeps what it knows.
         if context.ledger != nil && outcome != .interrupted {
             let spool = Spool(memoryMax: Self.heldBytesMax)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWeb
-internal import SmallWebRecords
+package import SmallWeb
 
 /// The format of `--write-out`: text with `%{NAME}` for what the URL's record says under that name,
 /// or under the name that curl has for it.
-struct WriteOut: Sendable {
+package struct WriteOut: Sendable {
     private enum Part: Sendable {
         case text(String)
         /// Members from the outermost on.
@@ -16,7 +15,7 @@ struct WriteOut: Sendable {
     private var parts: [Part] = []
 
     /// curl's names, and where records have the same.
-    static let curlNames: [String: String] = [
+    package static let curlNames: [String: String] = [
         "content_type": "mime", "errormsg": "error.message", "exitcode": "exit",
         "filename_effective": "body.path", "header_json": "headers", "http_code": "status",
         "num_redirects": "redirects", "remote_ip": "remote.ip", "remote_port": "remote.port",
@@ -29,14 +28,14 @@ struct WriteOut: Sendable {
     ]
 
     /// Of curl, and those of records.
-    static var names: [String] {
+    package static var names: [String] {
         curlNames.keys + RecordFields.all(.builtIn) + [
             "id", "json", "n", "stderr", "stdout", "tag", "type",
         ]
     }
 
     /// - Throws: `usage` for a name that does not exist.
-    init(_ format: String) throws(FetchError) {
+    package init(_ format: String) throws(FetchError) {
         var text = ""
         var rest = format[...]
         while let character = rest.popFirst() {
@@ -47,7 +46,7 @@ struct WriteOut: Sendable {
             case ("\\", "\\"?), ("%", "%"?): text.append(character)
             case ("%", "{"?):
                 guard let end = rest.firstIndex(of: "}") else {
-                    throw usageError("--write-out: \"%\(rest)\" has no }")
+                    throw usageError("\"%\(rest)\" has no }")
                 }
                 parts.append(.text(text))
                 text = ""
@@ -71,7 +70,7 @@ struct WriteOut: Sendable {
             let path = (curlNames[name] ?? name).split(separator: ".").map(String.init)
             guard let first = path.first, curlNames[name] != nil || names.contains(first) else {
                 throw usageError(
-                    "--write-out: there is no name \"\(name)\"",
+                    "there is no name \"\(name)\"",
                     hint: Nearest.name(to: name, among: names).map { "did you mean %{\($0)}?" }
                         ?? "the fields of smallweb-json(5) are names")
             }
@@ -79,27 +78,23 @@ struct WriteOut: Sendable {
         }
     }
 
-    /// Writes what the format makes of a terminal record.
-    ///
-    /// - Parameter target: Of this URL, standard output.
-    func write(_ record: [UInt8], to target: BodyTarget) throws(FetchError) {
+    /// What the format makes of a terminal record: pieces of text, and whether each goes to
+    /// standard error.
+    package func pieces(of record: [UInt8]) throws(FetchError) -> [(text: String, toError: Bool)] {
         let value = try JSONValue.parse(record[...])
         var toError = false
+        var pieces: [(String, Bool)] = []
         for part in parts {
-            var text = ""
             switch part {
-            case .text(let words): text = words
+            case .text(let words): pieces.append((words, toError))
             case .standardOutput: toError = false
             case .standardError: toError = true
             case .value(let path, let name):
-                text = TerminalText.escapeLine(Self.text(value, path, name, record))
-            }
-            if toError {
-                try StandardStream.error.write(text)
-            } else {
-                try target.write(text)
+                let text = TerminalText.escapeLine(Self.text(value, path, name, record))
+                pieces.append((text, toError))
             }
         }
+        return pieces
     }
 
     private static func text(
