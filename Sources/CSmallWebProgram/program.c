@@ -263,7 +263,8 @@ static void leave_terminal(void) {
     }
 }
 
-static _Noreturn void supervise(struct start start) {
+static _Noreturn void supervise(void *argument) {
+    struct start start = *(const struct start *)argument;
     int is_first = start.flags & CLONE_NEWPID;
     // Those of smallweb are about its own descriptors. All are blocked.
     for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
@@ -282,7 +283,7 @@ static _Noreturn void supervise(struct start start) {
     if (watch_can_list(start.has_proc)) start.said.holds |= SWPROGRAM_WATCH;
     static char stack[STACK_SIZE] __attribute__((aligned(16)));
     pid_t program =
-        clone(begin, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+        clone_sharing(begin, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
     if (program < 0) {
         say(&start, SWPROGRAM_SET_UP, errno);
         _exit(1);
@@ -311,10 +312,7 @@ static pid_t make_with(struct start *start, int flags, int inherits_network) {
         | (inherits_network || flags & CLONE_NEWNET ? SWPROGRAM_NETWORK : 0)
         | (flags & CLONE_NEWUSER ? SWPROGRAM_USERS : 0);
     // Without a signal at its end: a program's own wait() for its children does not see it.
-    pid_t process = (pid_t)syscall(
-        SYS_clone, flags | (inherits_network ? CLONE_PARENT : 0), 0, 0, 0, 0);
-    if (process == 0) supervise(*start);
-    return process;
+    return copy_process(flags | (inherits_network ? CLONE_PARENT : 0), supervise, start);
 }
 
 struct inside {

@@ -14,11 +14,46 @@
 #include <unistd.h>
 
 // For the way into them, and for the supervisor, which begins with a copy of it.
+#ifdef HAS_THREAD_SANITIZER
+#define STACK_SIZE (256 << 10)
+#else
 #define STACK_SIZE (64 << 10)
+#endif
 
 struct namespaces {
     int users, network;         // descriptors; -1 when they could not be made
 };
+
+#ifdef HAS_THREAD_SANITIZER
+
+struct copied {
+    void (*run)(void *);
+    void *argument;
+};
+
+static int begin_copy(void *argument) {
+    struct copied *copied = argument;
+    copied->run(copied->argument);
+    return 1;
+}
+
+// The thread sanitizer has locks of its own. One that another thread holds would never be released
+// in the copy, and only its own clone(), which wants a stack, sees to that.
+pid_t copy_process(int flags, void (*run)(void *), void *argument) {
+    char stack[STACK_SIZE / 2] __attribute__((aligned(16)));
+    struct copied copied = {run, argument};
+    return clone(begin_copy, stack + sizeof stack, flags, &copied);
+}
+
+#else
+
+pid_t copy_process(int flags, void (*run)(void *), void *argument) {
+    pid_t process = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
+    if (process == 0) run(argument);
+    return process;
+}
+
+#endif
 
 static void write_file(const char *path, const char *text) {
     int file = open(path, O_WRONLY | O_CLOEXEC);
@@ -46,22 +81,30 @@ static pid_t wait_for(pid_t process) {
     return ended;
 }
 
+// What is handed to the process that opens them.
+struct opening {
+    uid_t user;
+    gid_t group;
+    int end;                    // of the pipe to which it writes them
+};
+
+static void open_own(void *argument) {
+    const struct opening *opening = argument;
+    map_user(opening->user, opening->group);
+    struct namespaces opened = {
+        .users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC),
+        .network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)};
+    (void)!write(opening->end, &opened, sizeof opened);
+    _exit(0);
+}
+
 // By a process that has its own memory, so that this one stays guarded, but the same descriptors.
 static struct namespaces open_namespaces(void) {
-    struct namespaces opened = {-1, -1};
+    struct namespaces opened;
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return opened;
-    uid_t user = geteuid();
-    gid_t group = getegid();
-    pid_t process = (pid_t)syscall(
-        SYS_clone, CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNET, 0, 0, 0, 0);
-    if (process == 0) {
-        map_user(user, group);
-        opened.users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-        opened.network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-        (void)!write(ends[1], &opened, sizeof opened);
-        _exit(0);
-    }
+    if (pipe2(ends, O_CLOEXEC) != 0) return (struct namespaces){-1, -1};
+    struct opening opening = {.user = geteuid(), .group = getegid(), .end = ends[1]};
+    pid_t process = copy_process(CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNET, open_own, &opening);
     // With the process gone, nothing or all of it has been written.
     if (process > 0) wait_for(process);
     close(ends[1]);
@@ -103,7 +146,7 @@ int shared_enter(void (*make)(void *), void *context) {
     struct entry entry = {.namespaces = namespaces(), .make = make, .context = context};
     if (entry.namespaces.users < 0 || entry.namespaces.network < 0) return 0;
     char stack[STACK_SIZE] __attribute__((aligned(16)));
-    pid_t process = clone(enter, stack + sizeof stack, CLONE_VM | CLONE_VFORK, &entry);
+    pid_t process = clone_sharing(enter, stack + sizeof stack, CLONE_VM | CLONE_VFORK, &entry);
     if (process > 0) wait_for(process);
     return entry.is_inside;
 }

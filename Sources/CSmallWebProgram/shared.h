@@ -7,13 +7,21 @@
 #include <sched.h>
 #include <sys/types.h>
 
-// The thread sanitizer's own clone() takes a process that shares its memory for one that does not.
+// For a process that shares the caller's memory, which the thread sanitizer's own clone() takes for
+// one that does not.
+#define clone_sharing clone
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER
 int __clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
-#define clone __clone
+#undef clone_sharing
+#define clone_sharing __clone
 #endif
 #endif
+
+// Calls `run`, which does not return, in a process with a copy of this one's memory. `flags` are
+// those of clone(). Returns the process, or -1.
+pid_t copy_process(int flags, void (*run)(void *), void *argument);
 
 // Calls `make` inside of them, in a process that shares the caller's memory and ends when `make`
 // returns; the caller waits for it. What `make` starts with CLONE_PARENT is the caller's child.
