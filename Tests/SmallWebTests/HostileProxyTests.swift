@@ -50,14 +50,19 @@ struct HostileProxyTests {
         _ end: End = .fin, for targets: [String] = targets
     ) async throws {
         let server = try liar(reply, step: step, end)
-        let seconds = end == .silence ? 0.2 : 20
+        // Silence needs little time, unless the machine is too busy to reach the proxy in it.
+        let limits: [Double] = end == .silence ? [0.2, 2, 20] : [20]
         for url in targets where kind != "http" || !url.hasPrefix("http:") {
-            let played = await play(url, through: kind, server, connectSeconds: seconds)
+            var played = await play(url, through: kind, server, connectSeconds: limits[0])
+            for seconds in limits.dropFirst() where played.error?.phase != .proxy {
+                played = await play(url, through: kind, server, connectSeconds: seconds)
+            }
+            let what = "\(kind) \(url) \(reply.prefix(60)) \(end): \(played.result)"
+            #expect(played.error?.outcome == outcome, "\(what)")
+            #expect(played.error?.phase == .proxy, "\(what)")
             #expect(
-                played.error?.outcome == outcome,
-                "\(kind) \(url) \(reply.prefix(60)) \(end): \(played.result)")
-            #expect(played.error?.phase == .proxy)
-            #expect(played.error?.message.contains("\(kind)://127.0.0.1:\(server.port)") == true)
+                played.error?.message.contains("\(kind)://127.0.0.1:\(server.port)") == true,
+                "\(what)")
         }
     }
 
