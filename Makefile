@@ -193,8 +193,13 @@ crawl: build
 soak: test-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)
 
+THREAD := --scratch-path .build/thread --sanitize=thread
+
 sanitize: test-deps
-	$(SWIFT) test --scratch-path .build/thread --sanitize=thread --disable-xctest
+	$(SWIFT) build --build-tests $(THREAD)
+	$(TEST) $(THREAD) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
+	$(TEST) $(THREAD) --filter '$(PROXY_TESTS)'
+	$(TEST) $(THREAD) --filter '$(PROCESS_TESTS)'
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp $(SWIFT) test -c release \
 		--scratch-path .build/address --sanitize=address --disable-xctest -Xswiftc -enable-testing
 
