@@ -36,11 +36,12 @@ LOOPBACK := .build/release/smallweb-loopback
 
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
+# Nothing asks the binary for a symbol, so it exports none.
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error.
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
-	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -L$(STATIC_LIBS) \
+	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(STATIC_LIBS) \
 	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts fuzz fuzz-night fuzz-coverage faults \
