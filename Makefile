@@ -3,6 +3,7 @@
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="small git" runs these alone
+# make start-order  the order of functions in the binary, from a few starts
 # make counts     instructions and allocations, held against docs/bench/counts.json
 # make fuzz-night HOURS=8 JOBS=2: the optimised fuzzers in turns; what they find goes into the corpus
 # make fuzz-coverage  lines of each parser that the corpus reaches
@@ -36,15 +37,18 @@ LOOPBACK := .build/release/smallweb-loopback
 
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
-# Nothing asks the binary for a symbol, so it exports none.
+# Nothing asks the binary for a symbol, so it exports none. Each function is a section, so that those
+# which are not used go, and those of a start lie side by side (make start-order).
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error.
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(STATIC_LIBS) \
-	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import
+	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import \
+	-Xswiftc -Xfrontend -Xswiftc -function-sections \
+	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts fuzz fuzz-night fuzz-coverage faults \
+.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts start-order fuzz fuzz-night fuzz-coverage faults \
 	crawl soak loopback pictures web docc sanitize format lint clean
 
 all: build
@@ -172,6 +176,9 @@ bench: test-deps build loopback
 
 counts: build loopback
 	Tests/Benchmark/counts.py $(if $(WHY),--update '$(WHY)') $(BIN) $(LOOPBACK)
+
+start-order: build loopback
+	docs/packaging/start_order.py $(BIN) $(LOOPBACK) docs/packaging/start-order.txt
 
 fuzz: deps
 	Tests/Fuzz/run.py fuzz --seconds $(or $(SECONDS),120) --jobs $(JOBS) $(addprefix --build ,$(FUZZERS))

@@ -148,7 +148,7 @@ enum PluginArchive {
         }
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
         guard try process.reap() == .exited(0) else {
-            let said = lines.first { !$0.hasPrefix("block ") || $0.contains(text: ": tar: ") }
+            let said = lines.first { !$0.hasPrefix("block ") || $0.range(ofText: ": tar: ") != nil }
             throw .plugin(said.map(String.init) ?? "tar was ended: it took too much time or space")
         }
         let entries = lines.filter { $0.hasPrefix("block ") }

@@ -4,9 +4,16 @@ internal import SmallWebRecords
 
 extension Option {
     /// All options, in the order in which they are described.
-    package static let all: [Option] =
-        output + reading + json + requests + bulk + workers + refs + ofPlugins + limits + connection
-        + proxies + programs + engine + trust + identity + messages + daily
+    package static let all: [Option] = {
+        var all: [Option] = []
+        // A sum of arrays copies what comes first again and again.
+        all.reserveCapacity(128)
+        for part in [
+            output, reading, json, requests, bulk, workers, refs, ofPlugins, limits, connection,
+            proxies, programs, engine, trust, identity, messages, daily,
+        ] { all += part }
+        return all
+    }()
 
     private static let output: [Option] = [
         Option(

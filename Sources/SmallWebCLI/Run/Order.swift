@@ -30,6 +30,8 @@ struct Order: Sendable {
 
     /// A URL of the command line.
     init(operand: String) {
+        subject = RecordSubject(url: operand)
+        guard operand.hasSystemEscapes else { return }
         let line = RequestLine(url: operand.systemBytes)
         (subject, problem) = (line.subject, line.problem)
         subject.url = operand.withoutSystemEscapes

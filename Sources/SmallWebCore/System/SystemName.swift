@@ -45,6 +45,11 @@ extension String {
 
     /// - Parameter name: Ends with NUL.
     package init(systemName name: UnsafePointer<CChar>) {
+        // The check of a C string is compiled; that of any collection asks for metadata at run time.
+        if let text = String(validatingCString: name), !text.hasSystemEscapes {
+            self = text
+            return
+        }
         let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
         self.init(systemBytes: bytes)
     }
