@@ -89,5 +89,6 @@ extension OptionValue {
 }
 
 extension TrustFormat {
-    static let names = allCases.map(\.rawValue).joined(separator: ", ")
+    // Made at each start that has an option; `joined` asks for metadata.
+    static let names = allCases.dropFirst().reduce(allCases[0].rawValue) { $0 + ", " + $1.rawValue }
 }

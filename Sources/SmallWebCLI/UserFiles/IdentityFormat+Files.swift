@@ -4,7 +4,7 @@ internal import SmallWeb
 
 /// Reads what other clients keep.
 extension IdentityFormat {
-    static let names = allCases.map(\.rawValue).joined(separator: ", ")
+    static let names = allCases.dropFirst().reduce(allCases[0].rawValue) { $0 + ", " + $1.rawValue }
 
     /// - Parameters:
     ///   - path: A file or directory, as the client keeps it; for av-98 a dump of its table.

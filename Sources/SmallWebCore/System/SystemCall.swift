@@ -42,7 +42,15 @@ extension FetchError {
 /// Every result of a system call is used. Where a failure changes nothing that was promised, the
 /// code says `_ = call(…)` with the reason above it; only calls that give something up (`close`,
 /// `unlink`, `rmdir`, `kill`) stand by themselves. `TidyTests` holds it.
-package func systemCall<Value: SignedInteger>(_ call: () -> Value) throws(SystemError) -> Value {
+package func systemCall(_ call: () -> Int32) throws(SystemError) -> Int32 {
+    try repeating(call)
+}
+
+/// The same for calls that count.
+package func systemCall(_ call: () -> Int) throws(SystemError) -> Int { try repeating(call) }
+
+// Compiled for both here: elsewhere it would ask for metadata at each call.
+private func repeating<Value: SignedInteger>(_ call: () -> Value) throws(SystemError) -> Value {
     while true {
         let value = call()
         if value != -1 { return value }

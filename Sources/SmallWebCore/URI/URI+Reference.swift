@@ -199,7 +199,8 @@ extension URI.Authority {
     private static func name(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
         let decoded = PercentEncoding.decode(String(decoding: bytes, as: UTF8.self))
         guard !decoded.isEmpty else { throw .badURL("no host in the URL") }
-        guard let name = String(validating: decoded, as: UTF8.self) else {
+        let name = String(decoding: decoded, as: UTF8.self)
+        guard name.utf8.elementsEqual(decoded) else {
             throw .badURL("the host is not UTF-8")
         }
         for byte in decoded where byte < 0x80 {
