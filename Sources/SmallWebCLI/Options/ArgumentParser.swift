@@ -119,7 +119,7 @@ struct ArgumentParser {
         case .flag(let set):
             guard attached == nil else { throw usageError("\(name) takes no value") }
             set(&settings, true)
-        case .value(let placeholder, let set):
+        case .value(let placeholder, _, let set):
             guard let value = attached ?? arguments.popFirst() else {
                 throw usageError("\(name) needs a value: \(placeholder)")
             }
@@ -129,7 +129,7 @@ struct ArgumentParser {
             guard !value.hasSystemEscapes || option.takesAnyBytes(value) else {
                 throw usageError("the value of \(name) is not UTF-8")
             }
-            try set(&settings, value)
+            try set(&settings, value, "--\(option.long)")
         }
     }
 

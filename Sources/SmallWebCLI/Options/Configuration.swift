@@ -248,7 +248,7 @@ struct Configuration: Sendable {
 
     private static func apply(_ entry: Entry, to settings: inout Settings) throws(FetchError) {
         switch entry.option.action {
-        case .value(_, let set): try set(&settings, entry.value)
+        case .value(_, _, let set): try set(&settings, entry.value, "--\(entry.option.long)")
         case .flag(let set):
             switch entry.value {
             case "true", "yes", "on", "1": set(&settings, true)

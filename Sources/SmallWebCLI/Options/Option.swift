@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
+/// A record of a table that says more than its initializer takes.
+protocol Adjustable {}
+
+extension Adjustable {
+    func with<Value>(_ member: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
+        var record = self
+        record[keyPath: member] = value
+        return record
+    }
+}
+
 /// One option: the parser, `--help` and whatever else describes the command line read this record.
-package struct Option: Sendable {
+package struct Option: Sendable, Adjustable {
     /// A heading of help texts and manual.
     package struct Group: Sendable, Hashable {
         package let title: String
@@ -45,8 +56,12 @@ package struct Option: Sendable {
     enum Action: Sendable {
         /// A switch; with its `--no-` form it is given `false`.
         case flag(@Sendable (inout Settings, Bool) -> Void)
-        /// The value's name in help texts, and what to do with a value.
-        case value(String, @Sendable (inout Settings, String) throws(FetchError) -> Void)
+        /// The value's name in help texts, what a shell offers for it, and what to do with one,
+        /// where errors name the option.
+        case value(String, Values, Setter)
+
+        typealias Setter =
+            @Sendable (inout Settings, _ value: String, _ option: String) throws(FetchError) -> Void
     }
 
     /// What a shell offers after the option.
@@ -61,7 +76,7 @@ package struct Option: Sendable {
     package let long: String
     package let short: Character?
     /// Other long names that mean the same.
-    package private(set) var aliases: [String] = []
+    package internal(set) var aliases: [String] = []
     package let group: Group
     /// For `--help`: a few words.
     package let summary: String
@@ -70,7 +85,7 @@ package struct Option: Sendable {
     /// A command line that shows the option at work.
     package let example: String
     let action: Action
-    private(set) var values: Values
+    var values: Values
     /// For an option of a plugin: which requests have a use for it.
     var purpose: Request.Option.Purpose?
 
@@ -85,32 +100,7 @@ package struct Option: Sendable {
         self.manual = manual
         self.example = example
         self.action = action
-        values = Self.values(of: action)
-    }
-
-    /// The same with another long name.
-    func or(_ alias: String) -> Option {
-        var option = self
-        option.aliases.append(alias)
-        return option
-    }
-
-    /// The same with other values for a shell than what the value's name says.
-    func offering(_ values: Values?) -> Option {
-        var option = self
-        if let values { option.values = values }
-        return option
-    }
-
-    /// FILE, DIR and WHEN say what they are.
-    private static func values(of action: Action) -> Values {
-        guard case .value(let name, _) = action else { return .none }
-        return switch name {
-        case "FILE", "PATH": .files
-        case "DIR": .directories
-        case "WHEN": .oneOf { Settings.When.allCases.map(\.rawValue) }
-        default: .none
-        }
+        values = if case .value(_, let values, _) = action { values } else { .none }
     }
 
     /// Whether `value` names a file, or is sent as it is, and need not be UTF-8.
@@ -161,7 +151,7 @@ package struct Option: Sendable {
 
     /// The value's name in help texts; `nil` for a switch.
     package var valueName: String? {
-        guard case .value(let name, _) = action else { return nil }
+        guard case .value(let name, _, _) = action else { return nil }
         return name
     }
 }

@@ -19,22 +19,19 @@ extension Option {
             .value("LIST") { settings, value throws(FetchError) in
                 settings.records.options.fields = try RecordFields.parse(value, .builtIn)
             }
-        ).offering(.someOf { RecordFields.all(.builtIn) }),
+        ).with(\.values, .someOf { RecordFields.all(.builtIn) }),
         Option(
             "body", .json, "auto, text, base64, file or none",
             manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "
                 + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
             example: "smallweb get --json --body none gemini://geminiprotocol.net/",
-            .value("FORM", "--body", OptionValue.choice) { $0.records.options.body = $1 }
-        ).offering(.oneOf { RecordOptions.BodyForm.allCases.map(\.rawValue) }),
+            .choice("FORM") { $0.records.options.body = $1 }),
         Option(
             "inline-max", .json, "largest body in a record (8M)",
             manual: "The largest body that a record has in it. A larger one goes to --output-dir "
                 + "if there is one, and is left out otherwise; its size and hash are still there.",
             example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
-            .value("SIZE", "--inline-max", OptionValue.size) {
-                $0.records.options.inlineBytesMax = $1
-            }),
+            .value("SIZE", OptionValue.size) { $0.records.options.inlineBytesMax = $1 }),
         Option(
             "stream", .json, "bodies in chunk records, as they arrive",
             manual: "Writes a body as chunk records while it arrives, before the URL's own record. "
@@ -81,14 +78,12 @@ extension Option {
             "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
             manual: "How many URLs are fetched at a time.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
-            .value("N", "--jobs", OptionValue.count) { $0.run.policy.jobs = max(1, $1) }),
+            .value("N", OptionValue.count) { $0.run.policy.jobs = max(1, $1) }),
         Option(
             "per-host", .bulk, "with -j, at most N of them from one host (2)",
             manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
-            .value("N", "--per-host", OptionValue.count) {
-                $0.run.policy.jobsPerHost = max(1, $1)
-            }),
+            .value("N", OptionValue.count) { $0.run.policy.jobsPerHost = max(1, $1) }),
         Option(
             "loops", .bulk, "with -j, fetch in N threads (one per core)",
             manual: "In how many threads URLs are fetched, besides the one that reads the list and "
@@ -98,33 +93,29 @@ extension Option {
                 + "single URL. Results, their order, limits and statuses are the same with any "
                 + "number.",
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
-            .value("N", "--loops", OptionValue.count) { $0.run.policy.loops = max(1, $1) }),
+            .value("N", OptionValue.count) { $0.run.policy.loops = max(1, $1) }),
         Option(
             "rate", .bulk, "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
             example: "smallweb get --rate 30/m - < urls.txt",
-            .value("N", "--rate", OptionValue.interval) { $0.run.policy.startSeconds = $1 }),
+            .value("N", OptionValue.interval) { $0.run.policy.startSeconds = $1 }),
         Option(
             "per-host-delay", .bulk, "seconds between two requests to one host",
             manual: "The least time between the starts of two requests to one host.",
             example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
-            .value("SEC", "--per-host-delay", OptionValue.seconds) {
-                $0.run.policy.hostSeconds = $1
-            }),
+            .value("SEC", OptionValue.seconds) { $0.run.policy.hostSeconds = $1 }),
         Option(
             "retry", .bulk, "try up to N times more when that may help (0)",
             manual: "Tries again after a failure that may pass: no connection, a time limit, a "
                 + "temporary refusal. The first wait is about a second, each further one twice as "
                 + "long. A server that names the wait is obeyed, for all requests to its host.",
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
-            .value("N", "--retry", OptionValue.count) { $0.run.policy.retry.retries = $1 }),
+            .value("N", OptionValue.count) { $0.run.policy.retry.retries = $1 }),
         Option(
             "retry-delay", .bulk, "wait so many seconds before each retry",
             manual: "The wait before each retry, instead of one that grows.",
             example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
-            .value("SEC", "--retry-delay", OptionValue.seconds) {
-                $0.run.policy.retry.delaySeconds = $1
-            }),
+            .value("SEC", OptionValue.seconds) { $0.run.policy.retry.delaySeconds = $1 }),
         Option(
             "retry-max-time", .bulk, "no retry later than so many seconds",
             manual: "The time from the first attempt after which there is no further one. It also "
@@ -153,8 +144,8 @@ extension Option {
                 "Fetches only URLs whose last record in the ledger has one of these outcomes, the "
                 + "words of 'smallweb help exit-status', separated by commas.",
             example: "smallweb get --ledger done.jsonl --only timeout,connect - < urls.txt",
-            .value("LIST", "--only", OptionValue.outcomes) { $0.run.ledgerOutcomes = $1 }
-        ).offering(.someOf { Outcome.allCases.map(\.rawValue) }),
+            .value("LIST", OptionValue.outcomes) { $0.run.ledgerOutcomes = $1 }
+        ).with(\.values, .someOf { Outcome.allCases.map(\.rawValue) }),
     ]
 
     /// One of several workers.
@@ -166,16 +157,14 @@ extension Option {
                 + "host belong to part 0. n in records stays the position in the whole input. "
                 + "'smallweb shard' says which part a line belongs to.",
             example: "smallweb get --json --shard 0/4 - < urls.txt",
-            .value("I/N", "--shard", OptionValue.shard) { $0.run.shard = $1 }),
+            .value("I/N", OptionValue.shard) { $0.run.shard = $1 }),
         Option(
             "deadline", .bulk, "start no request later than this: 90, 15m, 2h",
             manual: "The time since the start after which no request starts; requests under way "
                 + "go on. What is left gets records with the outcome interrupted, and a ledger "
                 + "does not count it as done. The exit status is 130, or 0 with --exit-status run.",
             example: "smallweb get --json --deadline 15m --exit-status run - < urls.txt",
-            .value("TIME", "--deadline", OptionValue.duration) {
-                $0.run.policy.deadlineSeconds = $1
-            }),
+            .value("TIME", OptionValue.duration) { $0.run.policy.deadlineSeconds = $1 }),
         Option(
             "exit-status", .bulk, "what it says: first (failure), or run",
             manual:
@@ -184,8 +173,7 @@ extension Option {
                 + "A run that could not do its work fails all the same: a list that cannot be "
                 + "read, a ledger or standard output that cannot be written, a signal.",
             example: "smallweb get --json --exit-status run - < urls.txt",
-            .value("WHAT", "--exit-status", OptionValue.choice) { $0.run.status = $1 }
-        ).offering(.oneOf { Tally.Status.allCases.map(\.rawValue) }),
+            .choice("WHAT") { $0.run.status = $1 }),
         Option(
             "authority", .bulk, "shard: print host:port as well",
             manual: "Prints host and port between the part and the line: a key for programs that "

@@ -26,8 +26,7 @@ extension Option {
                 + "than a second; bar draws it wherever standard error goes; json writes a record "
                 + "a second for each URL under way.",
             example: "smallweb get --progress json -O gopher://example.org/9/disk.img",
-            .value("FORM", "--progress", OptionValue.choice) { $0.messages.progress = $1 }
-        ).offering(.oneOf { MessageSettings.Progress.allCases.map(\.rawValue) }),
+            .choice("FORM") { $0.messages.progress = $1 }),
         Option(
             "progress-bar", short: "#", .messages, "the same as --progress bar",
             manual: "Draws a progress bar, as --progress bar does.",

@@ -23,7 +23,7 @@ extension Option {
                 + "client certificate, whatever the identity is bound to.",
             example: "smallweb get --identity alice gemini://example.org/app/",
             .value("NAME") { settings, value in settings.connection.identityName = value }
-        ).offering(.identities),
+        ).with(\.values, .identities),
         Option(
             "cert", short: "E", .store, "the same with a certificate from FILE",
             manual: "Shows the certificate in FILE, PEM, to the host of the URL and no other. "
@@ -46,8 +46,7 @@ extension Option {
             manual: "What kind of key 'smallweb identity new' makes: ecdsa, which is P-256 and "
                 + "which every server understands, or ed25519.",
             example: "smallweb identity new --key-type ed25519 alice",
-            .value("TYPE", "--key-type", OptionValue.choice) { $0.stores.keyType = $1 }
-        ).offering(.oneOf { ClientIdentity.KeyType.allCases.map(\.rawValue) }),
+            .choice("TYPE") { $0.stores.keyType = $1 }),
         Option(
             "delete", .uploads, "put: send nothing, which deletes",
             manual: "Uploads no bytes, which servers take for a request to delete the page.",

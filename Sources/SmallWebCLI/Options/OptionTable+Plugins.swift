@@ -53,7 +53,8 @@ extension Option {
         var made = Option(
             key, short: option.short, Group(title: option.group), option.summary,
             manual: option.manual, example: option.example, action
-        ).offering(option.values.isEmpty ? nil : .oneOf { option.values })
+        )
+        if !option.values.isEmpty { made.values = .oneOf { option.values } }
         made.purpose = option.purpose
         return [made]
     }

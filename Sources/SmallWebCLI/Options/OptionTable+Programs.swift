@@ -17,7 +17,6 @@ extension Option {
             manual: "In which language 'smallweb plugin new' writes the program: sh, "
                 + "python or swift.",
             example: "smallweb plugin new --lang python hello-python",
-            .value("LANG", "--lang", OptionValue.choice) { $0.stores.language = $1 }
-        ).offering(.oneOf { PluginTemplate.Language.allCases.map(\.rawValue) }),
+            .choice("LANG") { $0.stores.language = $1 }),
     ]
 }

@@ -25,13 +25,13 @@ extension Option {
                 + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "
                 + "without colours; ansi with them. --raw turns it off.",
             example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
-            .value("FORM", "--render", OptionValue.choice) { $0.output.rendering = $1 }),
+            .value("FORM", OptionValue.choice) { $0.output.rendering = $1 }),
         Option(
             "hyperlink", .output, "links to click on: auto, always or never",
             manual: "Whether the links of a page that is laid out can be clicked on, in terminals "
                 + "that know OSC 8. auto means where there is colour.",
             example: "smallweb open --hyperlink never gemini://geminiprotocol.net/",
-            .value("WHEN", "--hyperlink", OptionValue.choice) { $0.output.hyperlinks = $1 }),
+            .choice("WHEN") { $0.output.hyperlinks = $1 }),
         Option(
             "all", .links, "also the lines of a menu that lead nowhere",
             manual: "Also lists the lines of a gopher menu that are text alone, without a URL.",

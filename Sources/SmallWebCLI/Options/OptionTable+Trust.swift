@@ -14,15 +14,15 @@ extension Option {
                 + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
                 + "ca where a plugin's manifest says so, and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
-            .value("POLICY", "--trust", OptionValue.trust) { $0.connection.trust = $1 }
-        ).offering(.oneOf { TrustStore.Policy.names }),
+            .value("POLICY", OptionValue.trust) { $0.connection.trust = $1 }
+        ).with(\.values, .oneOf { TrustStore.Policy.names }),
         Option(
             "pin", .connection, "the server's key must be sha256:HEX",
             manual: "The SHA-256 of the public key (SPKI) that the server must have, whatever else "
                 + "speaks for or against it. Outside HTTP the SHA-256 of the whole certificate "
                 + "does as well. Nothing is stored.",
             example: "smallweb get --pin \"sha256:$(cat key.sha256)\" https://example.org/",
-            .value("sha256:HEX", "--pin", OptionValue.sha256) { $0.connection.pin = $1 }),
+            .value("sha256:HEX", OptionValue.sha256) { $0.connection.pin = $1 }),
         Option(
             "known-hosts", .connection, "use FILE as the trust store",
             manual: "The trust store, instead of the user's own and of SMALLWEB_KNOWN_HOSTS: one "
@@ -37,7 +37,7 @@ extension Option {
             "within", .store, "expiring: in this time (14d)",
             manual: "What 'smallweb trust expiring' counts as soon: a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
-            .value("TIME", "--within", OptionValue.duration) { $0.stores.within = $1 }),
+            .value("TIME", OptionValue.duration) { $0.stores.within = $1 }),
         Option(
             "from", .store, "import: the client that it comes from",
             manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). It need "
@@ -46,13 +46,12 @@ extension Option {
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
             .value("CLIENT") { settings, value in settings.stores.importClient = value }
-        ).offering(.oneOf { TrustFormat.allCases.map(\.rawValue) }),
+        ).with(\.values, .oneOf { TrustFormat.allCases.map(\.rawValue) }),
         Option(
             "to", .store, "export: the client to write for",
             manual: "For whom 'smallweb trust export' writes: \(TrustFormat.names).",
             example: "smallweb trust export --to lagrange",
-            .value("CLIENT", "--to", OptionValue.choice) { $0.stores.exportFormat = $1 }
-        ).offering(.oneOf { TrustFormat.allCases.map(\.rawValue) }),
+            .choice("CLIENT") { $0.stores.exportFormat = $1 }),
         Option(
             "replace", .store, "import: overwrite what is known",
             manual: "Lets an import replace keys that are known. Without it they stay.",

@@ -35,7 +35,7 @@ extension Option {
                 + "with / stays as it is.",
             example: "smallweb get -O --create-dirs --output-dir new gopher://example.org/0/a.txt",
             .value("DIR") { settings, value in settings.output.directory = value }
-        ).or("directory-prefix"),
+        ).with(\.aliases, ["directory-prefix"]),
         Option(
             "tree", .output, "with -O, keep host and path as directories",
             manual: "Writes each body below a directory for its host and the directories of its "
@@ -56,7 +56,7 @@ extension Option {
             manual: "Replaces a file that is there, as --output does anyway.",
             example: "smallweb get -O --overwrite gopher://example.org/0/a.txt",
             .flag { settings, isOn in settings.output.existing = isOn ? .replaced : .asNamed }
-        ).or("clobber"),
+        ).with(\.aliases, ["clobber"]),
         Option(
             "skip-existing", .output, "fetch nothing when the file exists",
             manual: "Sends nothing when the file that the body would go to exists, and counts "
@@ -85,7 +85,7 @@ extension Option {
             manual: "Prints the reply header, as received, before the body.",
             example: "smallweb get -i gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.output.showsHeader = isOn }
-        ).or("include"),
+        ).with(\.aliases, ["include"]),
         Option(
             "dump-header", short: "D", .output, "write reply headers to FILE",
             manual: "Writes the reply headers to FILE; - is standard output, % standard error.",
@@ -158,21 +158,21 @@ extension Option {
             "max-redirs", .requests, "follow at most N redirects (5)",
             manual: "The most redirects that one fetch follows.",
             example: "smallweb get --max-redirs 1 gemini://geminiprotocol.net/",
-            .value("N", "--max-redirs", OptionValue.count) { $0.fetch.redirects.limit = $1 }),
+            .value("N", OptionValue.count) { $0.fetch.redirects.limit = $1 }),
         Option(
             "proto", .requests, "allow only these schemes",
             manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "
                 + "front of a name it is added to or taken from all schemes.",
             example: "smallweb get --proto gemini,gophers gemini://geminiprotocol.net/",
             .value("LIST") { settings, value in settings.fetch.schemes = value }
-        ).offering(.schemes),
+        ).with(\.values, .schemes),
         Option(
             "proto-redir", .requests, "follow redirects to these other schemes",
             manual: "The schemes that a redirect may lead to from another one. None by default.",
             example:
                 "smallweb get --proto-redir gemini gopher://example.org/hURL:gemini://example.org/",
             .value("LIST") { settings, value in settings.fetch.redirectSchemes = value }
-        ).offering(.schemes),
+        ).with(\.values, .schemes),
     ]
 
     private static let limits: [Option] = [
@@ -181,34 +181,32 @@ extension Option {
             "the whole fetch, in seconds (no limit)",
             manual: "The most seconds that one URL may take, redirects included. 0 means no limit.",
             example: "smallweb get -m 10 gemini://geminiprotocol.net/",
-            .value("SEC", "--max-time", OptionValue.seconds) { $0.fetch.totalSeconds = $1 }
-        ).or("maximum-time"),
+            .value("SEC", OptionValue.seconds) { $0.fetch.totalSeconds = $1 }
+        ).with(\.aliases, ["maximum-time"]),
         Option(
             "connect-timeout", .limits, "resolving, connecting and TLS, in seconds (15)",
             manual: "The most seconds for resolving the name, connecting and the TLS handshake "
                 + "together. 0 means no limit.",
             example: "smallweb get --connect-timeout 3 gemini://geminiprotocol.net/",
-            .value("SEC", "--connect-timeout", OptionValue.seconds) {
-                $0.fetch.connectSeconds = $1
-            }),
+            .value("SEC", OptionValue.seconds) { $0.fetch.connectSeconds = $1 }),
         Option(
             "read-timeout", .limits, "longest silence, in seconds (60)",
             manual: "The most seconds that the server may be silent. 0 means no limit.",
             example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
-            .value("SEC", "--read-timeout", OptionValue.seconds) { $0.fetch.readSeconds = $1 }),
+            .value("SEC", OptionValue.seconds) { $0.fetch.readSeconds = $1 }),
         Option(
             "limit-rate", .limits, "most bytes a second of a body",
             manual: "Receives a body no faster than so many bytes a second; k, M and G are powers "
                 + "of 1024. Several URLs at a time have the limit each.",
             example: "smallweb get --limit-rate 100k -O gopher://example.org/9/disk.img",
-            .value("SIZE", "--limit-rate", OptionValue.size) { $0.fetch.bytesPerSecond = $1 }),
+            .value("SIZE", OptionValue.size) { $0.fetch.bytesPerSecond = $1 }),
         Option(
             "max-filesize", .limits, "largest body: 10k, 5M (stdout: 256M)",
             manual: "The largest body. Beyond it the transfer stops and the file is removed. "
                 + "k, M and G are powers of 1024. The default is 256M for standard output and no "
                 + "limit for a file; 0 means no limit.",
             example: "smallweb get --max-filesize 10M -O gopher://example.org/9/disk.img",
-            .value("SIZE", "--max-filesize", OptionValue.size) { $0.fetch.bodyBytesMax = $1 }),
+            .value("SIZE", OptionValue.size) { $0.fetch.bodyBytesMax = $1 }),
     ]
 
     private static let connection: [Option] = [
@@ -245,7 +243,7 @@ extension Option {
             manual: "Whether to use colour. auto means on a terminal, unless NO_COLOR is set or "
                 + "TERM is dumb.",
             example: "smallweb get --color never gopher://gopher.floodgap.com/",
-            .value("WHEN", "--color", OptionValue.choice) { $0.messages.color = $1 }),
+            .choice("WHEN") { $0.messages.color = $1 }),
         Option(
             "quiet", short: "q", .messages, "no notes, no progress",
             manual: "Leaves out notes and progress. Errors are still shown.",

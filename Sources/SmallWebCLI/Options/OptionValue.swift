@@ -151,14 +151,37 @@ enum OptionValue {
 }
 
 extension Option.Action {
-    /// A value that `parse` takes apart; its errors name the option.
+    /// - Parameter placeholder: FILE, PATH and DIR say what a shell offers.
+    static func value(
+        _ placeholder: String,
+        _ set: @escaping @Sendable (inout Settings, String) throws(FetchError) -> Void
+    ) -> Self {
+        let values: Option.Values =
+            ["FILE", "PATH"].contains(placeholder)
+            ? .files : placeholder == "DIR" ? .directories : .none
+        return .value(placeholder, values) { settings, text, _ throws(FetchError) in
+            try set(&settings, text)
+        }
+    }
+
+    /// A value that `parse` takes apart.
     static func value<Value>(
-        _ placeholder: String, _ option: String,
+        _ placeholder: String,
         _ parse: @escaping @Sendable (String, _ option: String) throws(FetchError) -> Value,
         _ set: @escaping @Sendable (inout Settings, Value) -> Void
     ) -> Self {
-        .value(placeholder) { settings, text throws(FetchError) in
+        .value(placeholder, .none) { settings, text, option throws(FetchError) in
             set(&settings, try parse(text, option))
+        }
+    }
+
+    /// One of the words of `Choice`.
+    static func choice<Choice: RawRepresentable & CaseIterable & Sendable>(
+        _ placeholder: String, _ set: @escaping @Sendable (inout Settings, Choice) -> Void
+    ) -> Self where Choice.RawValue == String {
+        let words = Option.Values.oneOf { Choice.allCases.map(\.rawValue) }
+        return .value(placeholder, words) { settings, text, option throws(FetchError) in
+            set(&settings, try OptionValue.choice(text, option))
         }
     }
 }
