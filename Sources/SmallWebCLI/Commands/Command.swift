@@ -7,7 +7,7 @@ internal import SmallWebTransport
 
 /// One command: its name, its help, and what it does with settings and operands. The parser, the
 /// help texts, the manual and the completions are made from these records.
-package struct Command: Sendable {
+package struct Command: Sendable, Adjustable {
     /// What stands at one place after the command's name.
     enum Operand: Sendable, Hashable {
         case url, file, directory, topic, optionName, text, bookmark
@@ -29,17 +29,17 @@ package struct Command: Sendable {
     /// The n-th goes with the n-th operand; the last is for all further ones.
     let operands: [Operand]
     /// Which options it has a use for.
-    let takes: @Sendable (Option) -> Bool
+    private(set) var takes: @Sendable (Option) -> Bool
     /// Returns the exit status.
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
     /// Other words for it.
-    private(set) var aliases: [String] = []
+    var aliases: [String] = []
     /// Those of its options that come first in its help, before those of all commands.
-    private(set) var mainOptions: [String] = []
+    var mainOptions: [String] = []
     /// Whether its URLs can be of that scheme, for completion.
-    private(set) var canUse: @Sendable (Scheme) -> Bool = { !($0.uploads?.isOnlyUse ?? false) }
+    var canUse: @Sendable (Scheme) -> Bool = { !($0.uploads?.isOnlyUse ?? false) }
     /// Whether its URLs belong into the history.
-    private(set) var visits: Bool
+    var visits: Bool
     /// What it does by the word after its name; without one the first. Each is a command of its
     /// own.
     package private(set) var actions: [Command] = []
@@ -64,15 +64,21 @@ package struct Command: Sendable {
     }
 
     /// A command that is nothing but its actions.
+    ///
+    /// - Parameter options: The long names of those that all its actions take.
     init(
         _ synopsis: String, _ summary: String, manual: String, examples: [(String, String)],
-        actions: [Command]
+        options: [String] = [], actions: [Command]
     ) {
+        let takes = { @Sendable (action: Command, option: Option) in
+            options.contains(option.long) || action.takes(option)
+        }
         self.init(
             synopsis, summary, manual: manual, examples: examples, operands: [],
-            takes: { option in actions.contains { $0.takes(option) } }, run: actions[0].run)
-        self.actions = actions.map { action in
-            var action = action
+            takes: { option in actions.contains { takes($0, option) } }, run: actions[0].run)
+        self.actions = actions.map { original in
+            var action = original
+            action.takes = { takes(original, $0) }
             action.name = "\(name) \(action.name)"
             let usages = action.synopsis.split(whereSeparator: \.isNewline)
             action.synopsis = usages.map { "\(name) \($0)" }.joined(separator: "\n")
@@ -86,39 +92,15 @@ package struct Command: Sendable {
     static func action(
         _ synopsis: String, _ summary: String, manual: String = "",
         examples: [(String, String)] = [], operands: [Operand] = [], options: [String] = [],
-        run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
+        run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Void
     ) -> Command {
         Command(
             synopsis, summary, manual: manual, examples: examples, operands: operands,
-            takes: { $0.isForAll || options.contains($0.long) }, run: run)
-    }
-
-    /// The same with another name.
-    func or(_ alias: String) -> Command {
-        var command = self
-        command.aliases.append(alias)
-        return command
-    }
-
-    /// The same with these options first in its help.
-    func featuring(_ options: [String]) -> Command {
-        var command = self
-        command.mainOptions = options
-        return command
-    }
-
-    /// The same for URLs of other schemes.
-    func using(_ canUse: @escaping @Sendable (Scheme) -> Bool) -> Command {
-        var command = self
-        command.canUse = canUse
-        return command
-    }
-
-    /// The same without a trace in the history.
-    func leavingNoHistory() -> Command {
-        var command = self
-        command.visits = false
-        return command
+            takes: { $0.isForAll || options.contains($0.long) }
+        ) { settings, words throws(FetchError) in
+            try run(settings, words)
+            return 0
+        }
     }
 
     /// Each is made when it is asked for: their texts are most of what a start would cost.
@@ -261,7 +243,7 @@ package struct Command: Sendable {
         let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
         let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
         return try GetCommand(settings, [repository]).run()
-    }.featuring(["heads", "tags", "symref", "exit-code"]).using { scheme in
+    }.with(\.mainOptions, ["heads", "tags", "symref", "exit-code"]).with(\.canUse) { scheme in
         scheme.hasReferences
             || Registry.builtIn.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
     }
@@ -280,25 +262,22 @@ package struct Command: Sendable {
         let registry = try settings.registry()
         var seen: Set<String> = []
         // The first of a name is the one that a fetch would use.
-        for scheme in registry.schemes + PluginFolders.schemes()
-        where seen.insert(scheme.name).inserted {
-            if settings.records.areWanted {
-                try writeRecord { $0.members(of: scheme) }
-                continue
-            }
+        let schemes = (registry.schemes + PluginFolders.schemes()).filter {
+            seen.insert($0.name).inserted
+        }
+        try settings.write(schemes) {
+            $0.members(of: $1)
+        } text: { scheme in
             let isProgram = registry[scheme.name]?.handler.programVersion != nil
             let isOfCurl = Registry.builtIn[scheme.name] == nil && !isProgram
             let fields = [
                 isOfCurl ? "curl:\(scheme.name)" : scheme.name, "\(scheme.defaultPort)",
-                scheme.transport.rawValue,
-                scheme.trust.rawValue, scheme.summary,
+                scheme.transport.rawValue, scheme.trust.rawValue, scheme.summary,
             ]
             // Columns for a person, tabs for `cut`.
-            let line =
-                Environment.isTerminal(1)
-                ? zip(fields, [10, 6, 5, 6, 0]).map { Help.padded($0, $1) }.joined(separator: " ")
-                : fields.joined(separator: "\t")
-            try StandardStream.output.write(line + "\n")
+            return Environment.isTerminal(1)
+                ? zip(fields, [10, 6, 5, 6, 0]).map(Help.padded).joined(separator: " ") + "\n"
+                : fields.joined(separator: "\t") + "\n"
         }
         return 0
     }

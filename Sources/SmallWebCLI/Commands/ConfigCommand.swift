@@ -27,15 +27,14 @@ extension Command {
                 hint: Nearest.question(name, among: Option.all.map(\.long)))
         }
         for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
-        for entry in configuration.entries
-        where operands.first == nil || operands.first == entry.option.long {
-            if settings.records.areWanted {
-                try writeRecord { $0.members(of: entry) }
-                continue
-            }
-            let origin = settings.invocation.showsOrigin ? entry.origin + "\t" : ""
-            try StandardStream.output.writeForeign(
-                "\(origin)\(entry.scope.text)\(entry.option.long) = \(entry.value)\n")
+        let entries = configuration.entries.filter {
+            operands.first == nil || operands.first == $0.option.long
+        }
+        try settings.write(entries) {
+            $0.members(of: $1)
+        } text: {
+            (settings.invocation.showsOrigin ? $0.origin + "\t" : "")
+                + "\($0.scope.text)\($0.option.long) = \($0.value)\n"
         }
         return 0
     }

@@ -27,7 +27,7 @@ extension Command {
         // Never prompts.
         settings.fetch.promptsAllowed = false
         return try ExplainCommand(settings, operands).run()
-    }.leavingNoHistory().using { _ in true }
+    }.with(\.visits, false).with(\.canUse) { _ in true }
 }
 
 /// `smallweb explain URL…`.

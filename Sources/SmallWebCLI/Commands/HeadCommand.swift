@@ -23,7 +23,7 @@ extension Command {
         var settings = settings
         settings.fetch.wantsHeadAlone = true
         return try GetCommand(settings, operands).run()
-    }.or("info")
+    }.with(\.aliases, ["info"])
 }
 
 /// What `head` says of one URL, and HTTP's reply header below it.

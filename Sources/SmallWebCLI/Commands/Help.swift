@@ -115,7 +115,7 @@ package enum Help {
 
         Fields, which --fields chooses from:
 
-          \(wrapped(RecordFields.all(.builtIn), indent: 2))
+          \(wrapped(RecordFields.all(.builtIn).joined(separator: " "), indent: 2))
 
         A list of URLs (-, @FILE, --input-file) may have requests among its lines:
 
@@ -132,20 +132,8 @@ package enum Help {
     }
 
     /// Within 80 columns; all lines but the first are indented.
-    private static func wrapped(_ words: [String], indent: Int) -> String {
-        var (text, column) = ("", indent)
-        for word in words {
-            if column + 1 + word.count > 80 {
-                text += "\n" + padded("", indent)
-                column = indent
-            } else if column > indent {
-                text += " "
-                column += 1
-            }
-            text += word
-            column += word.count
-        }
-        return text
+    private static func wrapped(_ text: String, indent: Int) -> String {
+        DisplayWidth.wrapped(text, to: 80 - indent).joined(separator: "\n" + padded("", indent))
     }
 
     private static let patterns = """
@@ -191,8 +179,7 @@ package enum Help {
             let number = "\(outcome.exitStatus)"
             text += String(repeating: " ", count: 5 - number.count) + number + "  "
             text += padded(outcome.rawValue, 20) + "  "
-            let words = outcome.summary.split(separator: " ").map(String.init)
-            text += wrapped(words, indent: 29) + "\n"
+            text += wrapped(outcome.summary, indent: 29) + "\n"
         }
         return text + "\nSeveral URLs: the status of the first that failed, in the order given.\n"
     }

@@ -14,17 +14,17 @@ extension Command {
         ],
         operands: [.topic], takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in
-        guard let operand = operands.first else {
-            try StandardStream.output.write(Help.summary)
-            return 0
-        }
+        try StandardStream.output.write(helpText(operands))
+        return 0
+    }
+
+    /// - Returns: Nothing where man(1) has shown it.
+    private static func helpText(_ operands: [String]) throws(FetchError) -> String {
+        guard let operand = operands.first else { return Help.summary }
         // The name of a manual page means what it is about.
         let prefix = "smallweb-"
         let name = operand.hasPrefix(prefix) ? String(operand.dropFirst(prefix.count)) : operand
-        if let topic = Help.topics.first(where: { $0.name == name }) {
-            try StandardStream.output.write(topic.text())
-            return 0
-        }
+        if let topic = Help.topics.first(where: { $0.name == name }) { return topic.text() }
         guard let command = Command.named(name) else {
             let names = Command.all.map(\.name) + Help.topics.map(\.name)
             throw usageError(
@@ -33,15 +33,9 @@ extension Command {
                     ?? "topics: " + Help.topics.map(\.name).joined(separator: ", "))
         }
         if operands.count > 1 {
-            let action = try command.resolved(Array(operands.dropFirst())).0
-            try StandardStream.output.write(Help.text(of: action))
-            return 0
+            return Help.text(of: try command.resolved(Array(operands.dropFirst())).0)
         }
-        let page = "smallweb-" + command.name
-        if Environment.isTerminal(1), Program.run(["man", page], silencesErrors: true) == 0 {
-            return 0
-        }
-        try StandardStream.output.write(Help.text(of: command))
-        return 0
+        let isShown = Environment.isTerminal(1) && Program.run(["man", prefix + command.name]) == 0
+        return isShown ? "" : Help.text(of: command)
     }
 }

@@ -19,7 +19,7 @@ extension Command {
                 "Take over those of another client"
             ),
         ],
-        actions: IdentityCommand.actions)
+        options: Option.ofConfiguration, actions: IdentityCommand.actions)
 }
 
 /// `smallweb identity`: client certificates, and the URLs that they are bound to.
@@ -27,42 +27,48 @@ struct IdentityCommand {
     let settings: Settings
     let store: IdentityStore
 
-    fileprivate static let actions = [
-        action("list", "the identities and their places", options: ["json"]) {
-            command, _ throws(FetchError) in try command.list()
+    init(_ settings: Settings) throws(FetchError) {
+        self.settings = settings
+        store = try IdentityStore(settings.registry())
+    }
+
+    fileprivate static let actions: [Command] = [
+        .action("list", "the identities and their places", options: ["json"]) {
+            settings, _ throws(FetchError) in try IdentityCommand(settings).list()
         },
-        action(
+        .action(
             "new NAME [URL]", "make one, and bind it to URL",
             examples: [
                 ("smallweb identity new bob gemini://example.org/app/", "For one place")
             ], operands: [.text, .url], options: ["key-type", "json"]
-        ) { command, words throws(FetchError) in
-            try command.make(words[0], for: words.dropFirst().first)
+        ) { settings, words throws(FetchError) in
+            try IdentityCommand(settings).make(words[0], for: words.dropFirst().first)
         },
-        action(
+        .action(
             "show NAME", "its certificate, and where it is used",
             examples: [("smallweb identity show alice", "Its names, dates and hashes")],
             operands: [.identity], options: ["json"]
-        ) { command, words throws(FetchError) in try command.show(words[0]) },
-        action(
+        ) { settings, words throws(FetchError) in try IdentityCommand(settings).show(words[0]) },
+        .action(
             "use NAME URL", "bind it to URL and what lies below",
             examples: [
                 ("smallweb identity use alice gemini://example.org/app", "Bind it to a place")
             ], operands: [.identity, .url]
-        ) { command, words throws(FetchError) in
+        ) { settings, words throws(FetchError) in
+            let command = try IdentityCommand(settings)
             _ = try command.store.pem(words[0])
             let scope = try command.scope(words[1])
             try command.store.change { $0.add(words[0], scope) }
         },
-        action(
+        .action(
             "unuse NAME [URL]", "bind it no longer to URL, or to any place",
             examples: [
                 ("smallweb identity unuse alice", "Bind it to nothing")
             ], operands: [.identity, .url]
-        ) { command, words throws(FetchError) in
-            try command.unbind(words[0], from: words.dropFirst().first)
+        ) { settings, words throws(FetchError) in
+            try IdentityCommand(settings).unbind(words[0], from: words.dropFirst().first)
         },
-        action(
+        .action(
             "import NAME CERT [KEY]\nimport --from CLIENT PATH [DIR]",
             "take over a PEM file, or all of a client",
             manual: "Makes an identity of a certificate and its key, PEM, or of each that another "
@@ -76,38 +82,23 @@ struct IdentityCommand {
                 ),
             ],
             operands: [.file], options: ["from", "key-password-file", "input", "json"]
-        ) { command, words throws(FetchError) in try command.bringIn(words) },
-        action(
+        ) { settings, words throws(FetchError) in try IdentityCommand(settings).bringIn(words) },
+        .action(
             "export NAME", "print its certificate and its key",
             examples: [("smallweb identity export alice > alice.pem", "A copy to keep")],
             operands: [.identity]
-        ) { command, words throws(FetchError) in
-            try StandardStream.output.writeForeign(try command.store.pem(words[0]))
+        ) { settings, words throws(FetchError) in
+            let command = try IdentityCommand(settings)
+            try StandardStream.output.writeForeign(command.store.pem(words[0]))
         },
-        action(
+        .action(
             "remove NAME", "delete it, its key and its bindings",
             manual: "Deletes an identity, its private key and its bindings. It asks first on a "
                 + "terminal, and wants --force elsewhere.",
             examples: [("smallweb identity remove --force alice", "Without being asked")],
             operands: [.identity], options: ["force", "input"]
-        ) { command, words throws(FetchError) in try command.remove(words[0]) },
+        ) { settings, words throws(FetchError) in try IdentityCommand(settings).remove(words[0]) },
     ]
-
-    private static func action(
-        _ synopsis: String, _ summary: String, manual: String = "",
-        examples: [(String, String)] = [], operands: [Command.Operand] = [],
-        options: [String] = [],
-        _ body: @escaping @Sendable (IdentityCommand, [String]) throws(FetchError) -> Void
-    ) -> Command {
-        .action(
-            synopsis, summary, manual: manual, examples: examples, operands: operands,
-            options: options + Option.ofConfiguration
-        ) { settings, words throws(FetchError) in
-            let store = try IdentityStore(settings.registry())
-            try body(IdentityCommand(settings: settings, store: store), words)
-            return 0
-        }
-    }
 
     private func make(_ name: String, for url: String?) throws(FetchError) {
         // Before the file is made: a bad URL must not leave an identity without its place.
@@ -201,10 +192,7 @@ struct IdentityCommand {
             try add(foreign, as: operands[0])
             return
         }
-        guard let format = IdentityFormat(rawValue: client) else {
-            throw OptionValue.unknown(
-                client, "--from", among: IdentityFormat.allCases.map(\.rawValue))
-        }
+        let format: IdentityFormat = try OptionValue.choice(client, "--from")
         let found = try format.identities(
             in: operands[0], files: operands.count > 1 ? operands[1] : nil)
         guard !found.isEmpty else {

@@ -11,7 +11,7 @@ extension Command {
             ("smallweb ledger merge part0.jsonl part1.jsonl > done.jsonl", "What two workers did")
         ],
         actions: [
-            Command.action(
+            .action(
                 "merge FILE…", "the newest record of each URL",
                 manual: "Writes the newest record of each URL, by its time.start, to standard "
                     + "output: a ledger. Of two from the same moment, and of two without one, the "
@@ -25,7 +25,6 @@ extension Command {
                 var merge = LedgerMerge(Messages(settings.messages))
                 for name in names { try merge.read(name) }
                 try merge.write()
-                return 0
             }
         ])
 }

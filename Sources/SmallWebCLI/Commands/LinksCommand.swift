@@ -27,5 +27,5 @@ extension Command {
         // The records have all that is wanted of the body.
         if settings.records.areWanted { settings.records.options.body = .none }
         return try GetCommand(settings, operands).run()
-    }.or("ls")
+    }.with(\.aliases, ["ls"])
 }

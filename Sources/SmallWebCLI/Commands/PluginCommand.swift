@@ -15,13 +15,13 @@ extension Command {
             ("smallweb plugin show gemini", "What one of them is"),
         ],
         actions: PluginCommand.actions + PluginCommand.kit
-    ).or("plugins")
+    ).with(\.aliases, ["plugins"])
 }
 
 /// `smallweb plugin`: what speaks the protocols.
 struct PluginCommand {
     fileprivate static let actions: [Command] = [
-        Command.action(
+        .action(
             "list", "each plugin with its schemes",
             manual: "Lists name, kind, schemes, version, place and problem: what is wrong with a "
                 + "plugin that cannot be used, or which one is used in its place.",
@@ -29,15 +29,13 @@ struct PluginCommand {
             operands: [], options: ["json"]
         ) { settings, _ throws(FetchError) in
             try list(settings)
-            return 0
         },
-        Command.action(
+        .action(
             "show NAME|DIR", "its facts, options and bounds",
             examples: [("smallweb plugin show ./dict", "Of a folder that is not installed")],
             operands: [.text], options: []
         ) { _, words throws(FetchError) in
             try show(words[0])
-            return 0
         },
     ]
 

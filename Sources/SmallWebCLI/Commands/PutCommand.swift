@@ -46,7 +46,9 @@ extension Command {
         settings.fetch.promptsAllowed = false
         settings.run.policy.retry.retries = 0
         return try GetCommand(settings, [url]).run()
-    }.featuring(["mime", "token-file", "delete", "identity"]).using { $0.uploads != nil }
+    }.with(\.mainOptions, ["mime", "token-file", "delete", "identity"]).with(\.canUse) {
+        $0.uploads != nil
+    }
 }
 
 /// `smallweb put`: what is sent.

@@ -33,7 +33,7 @@ extension Command {
         let names = words.count > 1 ? Array(words.dropFirst()) : ["-"]
         for name in names { try command.split(name) }
         return command.status
-    }.featuring(["authority"])
+    }.with(\.mainOptions, ["authority"])
 }
 
 /// `smallweb shard`: lines of lists, with the number of the worker that gets them.

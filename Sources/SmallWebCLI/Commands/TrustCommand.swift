@@ -13,34 +13,38 @@ extension Command {
             ("smallweb trust check geminiprotocol.net", "Whether its key is the known one"),
             ("smallweb trust list", "The keys that are pinned"),
         ],
-        actions: TrustCommand.actions)
+        options: ["known-hosts"] + Option.ofConfiguration, actions: TrustCommand.actions)
 }
 
 /// `smallweb trust`: the store of known keys, as commands.
 struct TrustCommand: Sendable {
     let settings: Settings
 
+    init(_ settings: Settings) { self.settings = settings }
+
     /// What connects takes these.
     private static let ofConnections =
         ["connect-timeout", "ipv4", "ipv6", "resolve"] + Option.proxies.map(\.long)
 
-    fileprivate static let actions = [
-        action("list", "the keys that are pinned", options: ["json"]) {
-            command, _ throws(FetchError) in try command.list(try command.hosts().pins)
+    fileprivate static let actions: [Command] = [
+        .action("list", "the keys that are pinned", options: ["json"]) {
+            settings, _ throws(FetchError) in
+            let command = TrustCommand(settings)
+            try command.list(command.hosts().pins)
         },
-        action(
+        .action(
             "show HOST[:PORT]", "what is known of a host",
             examples: [("smallweb trust show example.org:1965", "Its key, and since when")],
             operands: [.knownHost], options: ["json"]
-        ) { command, words throws(FetchError) in try command.show(command.place(words[0])) },
-        action(
+        ) { settings, words throws(FetchError) in try TrustCommand(settings).show(words[0]) },
+        .action(
             "add HOST[:PORT] [--pin sha256:HEX]", "pin the key of --pin, or the present one",
             manual: "Pins the key that --pin names, without a connection. Without --pin it "
                 + "connects and pins the key that the server has, if no other is known.",
             examples: [("smallweb trust add example.net", "The key that it has now")],
             operands: [.url], options: ["pin", "json"] + ofConnections
-        ) { command, words throws(FetchError) in try command.add(command.place(words[0])) },
-        action(
+        ) { settings, words throws(FetchError) in try TrustCommand(settings).add(words[0]) },
+        .action(
             "replace HOST[:PORT] [--pin sha256:HEX]", "pin another key instead of the known ones",
             manual: "Pins the key that --pin names instead of all that are known, without a "
                 + "connection and without a question. Without --pin it connects, shows the old "
@@ -54,22 +58,23 @@ struct TrustCommand: Sendable {
                 ),
             ],
             operands: [.knownHost], options: ["pin", "force", "input", "json"] + ofConnections
-        ) { command, words throws(FetchError) in try command.replace(command.place(words[0])) },
-        action(
+        ) { settings, words throws(FetchError) in try TrustCommand(settings).replace(words[0]) },
+        .action(
             "remove HOST[:PORT]", "forget the keys of a host",
             examples: [("smallweb trust remove example.org", "The next visit is the first")],
             operands: [.knownHost], options: ["json"]
-        ) { command, words throws(FetchError) in try command.remove(command.place(words[0])) },
-        action(
+        ) { settings, words throws(FetchError) in try TrustCommand(settings).remove(words[0]) },
+        .action(
             "check HOST[:PORT]", "connect and compare, change nothing",
             manual: "Connects, sends nothing and stores nothing. It exits with 0 for a known key, "
                 + "60 for an unknown server and 90 for a changed key.",
             examples: [("smallweb trust check example.org", "Whether its key is the known one")],
             operands: [.knownHost], options: ["json"] + ofConnections
-        ) { command, words throws(FetchError) in
+        ) { settings, words throws(FetchError) in
+            let command = TrustCommand(settings)
             try command.probe(command.place(words[0]), command.store(.locked))
         },
-        action(
+        .action(
             "import [--from CLIENT] FILE", "add what another client knows",
             manual: "Adds the keys of another client's store. Whose it is need not be said when "
                 + "every line can be of one client alone. Keys that are known stay, unless "
@@ -81,39 +86,23 @@ struct TrustCommand: Sendable {
                 )
             ],
             operands: [.file], options: ["from", "replace", "json"]
-        ) { command, words throws(FetchError) in try command.importPins(words[0]) },
-        action(
+        ) { settings, words throws(FetchError) in try TrustCommand(settings).importPins(words[0]) },
+        .action(
             "export --to CLIENT [DIR]", "write the store as another client has it",
             manual: "Writes the store as another client has it, to standard output, or to DIR for "
                 + "one that keeps a directory.",
             examples: [("smallweb trust export --to gmni > known_hosts", "For gmni")],
             operands: [.directory], options: ["to"]
-        ) { command, words throws(FetchError) in try command.export(to: words.first) },
-        .action(
+        ) { settings, words throws(FetchError) in try TrustCommand(settings).export(to: words.first)
+        },
+        Command(
             "expiring [--within TIME]", "certificates that end soon, for a monitor",
             manual: "Lists the certificates that end soon, for a monitor: it exits with 0 when "
                 + "there is none, 1 when there is one, and 2 when one has ended already.",
             examples: [("smallweb trust expiring --within 14d", "In the next two weeks")],
-            options: ofAll + ["within", "json"]
-        ) { settings, _ throws(FetchError) in try TrustCommand(settings: settings).expiring() },
+            operands: [], takes: { $0.isForAll || ["within", "json"].contains($0.long) }
+        ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() },
     ]
-
-    private static let ofAll = ["known-hosts"] + Option.ofConfiguration
-
-    private static func action(
-        _ synopsis: String, _ summary: String, manual: String = "",
-        examples: [(String, String)] = [], operands: [Command.Operand] = [],
-        options: [String] = [],
-        _ body: @escaping @Sendable (TrustCommand, [String]) throws(FetchError) -> Void
-    ) -> Command {
-        .action(
-            synopsis, summary, manual: manual, examples: examples, operands: operands,
-            options: options + ofAll
-        ) { settings, words throws(FetchError) in
-            try body(TrustCommand(settings: settings), words)
-            return 0
-        }
-    }
 
     private func store(_ policy: TrustStore.Policy = .tofu) throws(FetchError) -> TrustStore {
         TrustStore(path: try settings.connection.knownHosts(), policy: policy)
@@ -184,11 +173,12 @@ struct TrustCommand: Sendable {
         return pins
     }
 
-    private func show(_ place: String) throws(FetchError) {
+    private func show(_ host: String) throws(FetchError) {
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
-        let pins = try known(place)
-        if settings.records.areWanted { return try record(pins) }
-        for pin in pins {
+        let pins = try known(place(host))
+        try settings.write(pins) {
+            $0.members(of: $1)
+        } text: { pin in
             let what = pin.kind == .key ? "public key" : "certificate"
             var text = """
                 \(pin.place)
@@ -200,7 +190,7 @@ struct TrustCommand: Sendable {
 
                 """
             if let seen = pin.seenSHA256 { text += "certificate sha256:\(seen)\n" }
-            try StandardStream.output.writeForeign(text)
+            return text
         }
     }
 
@@ -211,7 +201,8 @@ struct TrustCommand: Sendable {
     }
 
     /// With `--pin` offline; without it the key that the server has now.
-    private func add(_ place: String) throws(FetchError) {
+    private func add(_ host: String) throws(FetchError) {
+        let place = try place(host)
         guard let pin = try newPin(place, via: "added") else {
             _ = try probe(place, store(.tofu))
             return
@@ -224,7 +215,8 @@ struct TrustCommand: Sendable {
         try record([pin])
     }
 
-    private func replace(_ place: String) throws(FetchError) {
+    private func replace(_ host: String) throws(FetchError) {
+        let place = try place(host)
         guard let pin = try newPin(place, via: "replaced") else {
             return try replaceByPresent(place)
         }
@@ -263,7 +255,8 @@ struct TrustCommand: Sendable {
         }
     }
 
-    private func remove(_ place: String) throws(FetchError) {
+    private func remove(_ host: String) throws(FetchError) {
+        let place = try place(host)
         _ = try known(place)
         try change { hosts throws(FetchError) in _ = hosts.remove(place) }
     }
@@ -321,9 +314,8 @@ struct TrustCommand: Sendable {
     // MARK: Other clients
 
     private func importPins(_ path: String) throws(FetchError) {
-        let named = try settings.stores.importClient.map { name throws(FetchError) in
-            if let format = TrustFormat(rawValue: name) { return format }
-            throw OptionValue.unknown(name, "--from", among: TrustFormat.allCases.map(\.rawValue))
+        let named = try settings.stores.importClient.map { name throws(FetchError) -> TrustFormat in
+            try OptionValue.choice(name, "--from")
         }
         let isDirectory = named?.isDirectory ?? (fileKind(path) == S_IFDIR)
         let text =

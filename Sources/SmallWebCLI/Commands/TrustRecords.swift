@@ -53,6 +53,21 @@ func writeRecord(_ members: (inout JSONWriter) -> Void) throws(FetchError) {
     try StandardStream.output.write(JSONWriter.line(members)[...])
 }
 
+extension Settings {
+    /// A list: each value as a record, with `--json`, or as text.
+    func write<Value>(
+        _ values: [Value], record: (inout JSONWriter, Value) -> Void, text: (Value) -> String
+    ) throws(FetchError) {
+        for value in values {
+            if records.areWanted {
+                try writeRecord { record(&$0, value) }
+            } else {
+                try StandardStream.output.writeForeign(text(value))
+            }
+        }
+    }
+}
+
 extension KnownHosts.Pin {
     /// A line of `trust list`.
     var row: [String] {

@@ -8,7 +8,7 @@ internal import SmallWebPlugins
 extension PluginCommand {
     static let kit: [Command] = [
         testing,
-        Command.action(
+        .action(
             "new NAME", "make a folder with a plugin that works",
             manual: "Makes the folder NAME with a manifest, a program of a few lines and fixtures, "
                 + "which pass 'smallweb plugin test' as they are, and are there to be changed.",
@@ -16,9 +16,8 @@ extension PluginCommand {
             operands: [.text], options: ["lang"]
         ) { settings, words throws(FetchError) in
             try make(PluginTemplate(words[0], settings.stores.language))
-            return 0
         },
-        Command.action(
+        .action(
             "add DIR|FILE.tar", "copy a folder to your plugins",
             manual: "Tests the plugin in the folder DIR, or in the tar archive FILE.tar, says what "
                 + "it may do, and copies it to where your plugins are: smallweb/plugins below "
@@ -33,21 +32,18 @@ extension PluginCommand {
             operands: [.file], options: ["force"]
         ) { settings, words throws(FetchError) in
             guard fileKind(words[0]) == S_IFREG else {
-                try add(PluginFolder(words[0]), settings)
-                return 0
+                return try add(PluginFolder(words[0]), settings)
             }
             try PluginArchive.unpacked(words[0]) { folder throws(FetchError) in
                 try add(PluginFolder(folder), from: words[0], settings)
             }
-            return 0
         },
-        Command.action(
+        .action(
             "remove NAME", "remove one of your plugins",
             manual: "Removes the folder of one of your plugins, after a question, or with --force.",
             operands: [.text], options: ["force"]
         ) { settings, words throws(FetchError) in
             try remove(words[0], settings)
-            return 0
         },
     ]
 

@@ -20,7 +20,6 @@ extension PluginCommand {
         operands: [.text], options: ["json"]
     ) { settings, words throws(FetchError) in
         try test(words[0], settings)
-        return 0
     }
 
     private static func test(_ word: String, _ settings: Settings) throws(FetchError) {

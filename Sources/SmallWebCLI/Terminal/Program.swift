@@ -11,12 +11,11 @@ struct Program {
 
     /// Starts it.
     ///
-    /// - Parameter defaults: Variables that it gets unless they are set.
+    /// - Parameters:
+    ///   - takesInput: Whether it is fed; another one says nothing on standard error.
+    ///   - defaults: Variables that it gets unless they are set.
     /// - Returns: `nil` when it cannot be started.
-    init?(
-        _ words: [String], takesInput: Bool = false, silencesErrors: Bool = false,
-        defaults: [String: String] = [:]
-    ) {
+    init?(_ words: [String], takesInput: Bool = false, defaults: [String: String] = [:]) {
         var actions = posix_spawn_file_actions_t()
         guard posix_spawn_file_actions_init(&actions) == 0 else { return nil }
         // It frees memory.
@@ -25,7 +24,7 @@ struct Program {
         if takesInput { guard swposix_pipe(&ends) == 0 else { return nil } }
         var status: Int32 = 0
         if takesInput { status = posix_spawn_file_actions_adddup2(&actions, ends[0], 0) }
-        if status == 0, silencesErrors {
+        if !takesInput {
             status = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         }
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
@@ -48,9 +47,7 @@ struct Program {
     /// Runs to the end.
     ///
     /// - Returns: Its exit status; 127 when it cannot be started.
-    static func run(_ words: [String], silencesErrors: Bool = false) -> Int32 {
-        Program(words, silencesErrors: silencesErrors)?.wait() ?? 127
-    }
+    static func run(_ words: [String]) -> Int32 { Program(words)?.wait() ?? 127 }
 
     /// Gives it `text` to read and waits for its end. If it ends early, the rest is not wanted, and
     /// keys such as Ctrl-C are meant for the program, which shares our terminal.

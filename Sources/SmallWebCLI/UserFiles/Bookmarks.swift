@@ -115,19 +115,13 @@ extension Command {
                     + "reads such lines.",
                 options: ["json"]
             ) { settings, _ throws(FetchError) in
-                for bookmark in try Bookmarks.all() {
-                    if settings.records.areWanted {
-                        try writeRecord { writer in
-                            writer.begin("bookmark")
-                            writer.member("url", bookmark.url)
-                            writer.member("title", bookmark.title)
-                        }
-                    } else {
-                        try StandardStream.output.writeForeign(
-                            "\(bookmark.url)\t\(bookmark.title)\n")
-                    }
+                try settings.write(Bookmarks.all()) { writer, bookmark in
+                    writer.begin("bookmark")
+                    writer.member("url", bookmark.url)
+                    writer.member("title", bookmark.title)
+                } text: {
+                    "\($0.url)\t\($0.title)\n"
                 }
-                return 0
             },
             .action(
                 "import FILE|-", "add the links of FILE",
@@ -147,7 +141,6 @@ extension Command {
                 if settings.messages.showsNotes {
                     try StandardStream.error.write("imported \(found.count)\n")
                 }
-                return 0
             },
             .action(
                 "export", "the bookmarks as gemtext",
@@ -158,14 +151,12 @@ extension Command {
                     try StandardStream.output.writeForeign(
                         "=> \(bookmark.url) \(bookmark.title)\n")
                 }
-                return 0
             },
             .action(
                 "add URL [TITLE…]", "bookmark URL, or give it another title",
                 operands: [.url, .text]
             ) { _, operands throws(FetchError) in
                 try Bookmarks.add(operands[0], title: operands.dropFirst().joined(separator: " "))
-                return 0
             },
             .action(
                 "remove URL", "remove a bookmark",
@@ -175,7 +166,6 @@ extension Command {
                 operands: [.bookmark]
             ) { _, operands throws(FetchError) in
                 try Bookmarks.remove(operands[0])
-                return 0
             },
         ])
 }

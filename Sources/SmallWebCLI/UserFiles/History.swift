@@ -106,21 +106,15 @@ extension Command {
             .action(
                 "list", "the URLs, the latest first", options: ["json"]
             ) { settings, _ throws(FetchError) in
-                for url in try History.latest() {
-                    if settings.records.areWanted {
-                        try writeRecord { writer in
-                            writer.begin("visit")
-                            writer.member("url", url)
-                        }
-                    } else {
-                        try StandardStream.output.writeForeign(url + "\n")
-                    }
+                try settings.write(History.latest()) { writer, url in
+                    writer.begin("visit")
+                    writer.member("url", url)
+                } text: {
+                    $0 + "\n"
                 }
-                return 0
             },
             .action("clear", "forget them all") { _, _ throws(FetchError) in
                 try History.clear()
-                return 0
             },
         ])
 }
