@@ -97,6 +97,7 @@ import Testing
             let code = line.drop { $0 == " " }
             if texts.contains(where: { code.contains($0) && !code.hasPrefix("\"") })
                 || code.hasPrefix("//") || code.hasPrefix("+ \"")
+                || code.hasPrefix("\"smallweb ")
             {
                 continue
             }

@@ -45,7 +45,8 @@ package struct Command: Sendable, Adjustable {
     package private(set) var actions: [Command] = []
 
     init(
-        _ synopsis: String, _ summary: String, manual: String, examples: [(String, String)],
+        _ synopsis: String, _ summary: String, manual: String,
+        examples: KeyValuePairs<String, String>,
         operands: [Operand] = [.url],
         takes: @escaping @Sendable (Option) -> Bool = {
             $0.group != .links && $0.isForFetches && !$0.isForReferences && !$0.isForUploads
@@ -56,7 +57,7 @@ package struct Command: Sendable, Adjustable {
         name = String(synopsis.prefix { $0 != " " })
         self.summary = summary
         self.manual = manual
-        self.examples = examples
+        self.examples = examples.map { ($0, $1) }
         self.operands = operands
         self.takes = takes
         self.run = run
@@ -67,7 +68,8 @@ package struct Command: Sendable, Adjustable {
     ///
     /// - Parameter options: The long names of those that all its actions take.
     init(
-        _ synopsis: String, _ summary: String, manual: String, examples: [(String, String)],
+        _ synopsis: String, _ summary: String, manual: String,
+        examples: KeyValuePairs<String, String>,
         options: [String] = [], actions: [Command]
     ) {
         let takes = { @Sendable (action: Command, option: Option) in
@@ -91,7 +93,8 @@ package struct Command: Sendable, Adjustable {
     /// - Parameter options: The long names of those that it takes beside those of all commands.
     static func action(
         _ synopsis: String, _ summary: String, manual: String = "",
-        examples: [(String, String)] = [], operands: [Operand] = [], options: [String] = [],
+        examples: KeyValuePairs<String, String> = [:], operands: [Operand] = [],
+        options: [String] = [],
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Void
     ) -> Command {
         Command(
@@ -200,12 +203,10 @@ package struct Command: Sendable, Adjustable {
             + "that is safe to show. Errors go to standard error and into the exit status. The "
             + "word get may be left out when the first operand is a URL.",
         examples: [
-            ("smallweb gemini://geminiprotocol.net/", "Print a page"),
-            ("smallweb get -O gopher://gopher.floodgap.com/0/gopher/welcome", "Save it"),
-            (
-                "smallweb get -m 10 --max-filesize 1M --proto gemini gemini://example.org/",
-                "Be strict in a script"
-            ),
+            "smallweb gemini://geminiprotocol.net/": "Print a page",
+            "smallweb get -O gopher://gopher.floodgap.com/0/gopher/welcome": "Save it",
+            "smallweb get -m 10 --max-filesize 1M --proto gemini gemini://example.org/":
+                "Be strict in a script",
         ]
     ) { settings, operands throws(FetchError) in
         try GetCommand(settings, operands).run()
@@ -217,8 +218,8 @@ package struct Command: Sendable, Adjustable {
             + "name, a tab, the reference. Patterns are those of git-ls-remote. An http or https "
             + "URL is that of a repository, as it is copied from a browser.",
         examples: [
-            ("smallweb refs https://example.org/repo.git", "The references of a repository"),
-            ("smallweb refs --tags git://example.org/repo.git 'v1.*'", "Some tags"),
+            "smallweb refs https://example.org/repo.git": "The references of a repository",
+            "smallweb refs --tags git://example.org/repo.git 'v1.*'": "Some tags",
         ],
         operands: [.url, .text],
         takes: {
@@ -252,7 +253,7 @@ package struct Command: Sendable, Adjustable {
         "schemes", "list the schemes that can be fetched",
         manual: "Lists each scheme with its default port, what carries it, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
-        examples: [("smallweb schemes | cut -f1", "The names of all schemes")],
+        examples: ["smallweb schemes | cut -f1": "The names of all schemes"],
         operands: [],
         takes: {
             $0.isForAll || Option.ofConfiguration.contains($0.long)
@@ -280,6 +281,21 @@ package struct Command: Sendable, Adjustable {
                 : fields.joined(separator: "\t") + "\n"
         }
         return 0
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the calling thread and returns what it does, or throws that.
+    func runToEnd<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws(FetchError) -> Value
+    ) throws(FetchError) -> Value {
+        try runToCompletion { () async -> Result<Value, FetchError> in
+            do throws(FetchError) {
+                return .success(try await body())
+            } catch {
+                return .failure(error)
+            }
+        }.get()
     }
 }
 

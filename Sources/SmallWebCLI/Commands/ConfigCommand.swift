@@ -9,8 +9,8 @@ extension Command {
             + "applied, or those for one option. Options on the command line and in the "
             + "environment come after them, and win.",
         examples: [
-            ("smallweb config --show-origin", "The settings, with file and line"),
-            ("smallweb config max-time", "One of them"),
+            "smallweb config --show-origin": "The settings, with file and line",
+            "smallweb config max-time": "One of them",
         ],
         operands: [.optionName],
         takes: {
@@ -34,7 +34,8 @@ extension Command {
             $0.members(of: $1)
         } text: {
             (settings.invocation.showsOrigin ? $0.origin + "\t" : "")
-                + "\($0.scope.text)\($0.option.long) = \($0.value)\n"
+                + ($0.scope.section.map { "[\($0.kind) \($0.name)] " } ?? "")
+                + "\($0.option.long) = \($0.value)\n"
         }
         return 0
     }
@@ -44,14 +45,8 @@ extension JSONWriter {
     /// The record `setting`.
     mutating func members(of entry: Configuration.Entry) {
         begin("setting")
-        let section: (String, String)? =
-            switch entry.scope {
-            case .all: nil
-            case .scheme(let name): ("scheme", name)
-            case .host(let pattern): ("host", pattern.description)
-            }
-        member("section", object: section) { writer, section in
-            writer.member(named: section.0) { $0.value(section.1) }
+        member("section", object: entry.scope.section) { writer, section in
+            writer.member(named: section.kind) { $0.value(section.name) }
         }
         member("name", entry.option.long)
         member("value", entry.value)

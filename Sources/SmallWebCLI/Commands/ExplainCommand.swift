@@ -13,11 +13,9 @@ extension Command {
             + "resolved. What goes over TLS is shown as it is before it is encrypted, HTTP as "
             + "version 1.1 has it. For a titan URL, --data is the upload.",
         examples: [
-            ("smallweb explain gemini://geminiprotocol.net/", "What get would do"),
-            (
-                "smallweb explain -O -H 'Accept: text/html' https://example.org/a",
-                "The same with options of get"
-            ),
+            "smallweb explain gemini://geminiprotocol.net/": "What get would do",
+            "smallweb explain -O -H 'Accept: text/html' https://example.org/a":
+                "The same with options of get",
         ],
         takes: {
             $0.group != .bulk && get.takes($0) || $0.isForUploads
@@ -26,36 +24,30 @@ extension Command {
         var settings = settings
         // Never prompts.
         settings.fetch.promptsAllowed = false
-        return try ExplainCommand(settings, operands).run()
+        // The same run that get would begin.
+        return try ExplainCommand(get: GetCommand(settings, operands)).run()
     }.with(\.visits, false).with(\.canUse) { _ in true }
 }
 
-/// `smallweb explain URL…`.
-struct ExplainCommand: Sendable {
-    private let get: GetCommand
-    private let urls: [String]
-
-    init(_ settings: Settings, _ urls: [String]) {
-        // The same run that get would begin.
-        get = GetCommand(settings, urls)
-        self.urls = urls
-    }
+private struct ExplainCommand: Sendable {
+    let get: GetCommand
 
     /// - Returns: The exit status with which the first fetch that cannot begin would end.
     func run() throws(FetchError) -> Int32 {
-        guard !urls.isEmpty else {
+        guard !get.operands.isEmpty else {
             throw usageError("no URL", hint: "smallweb explain gemini://geminiprotocol.net/")
         }
         let (settings, fetcher) = try get.prepare()
         let context = RunContext(settings, fetcher)
-        let result = fetcher.loop.runToCompletion { await explainAll(context) }
-        return try result.get()
+        return try fetcher.loop.runToEnd { () async throws(FetchError) in
+            try await explainAll(context)
+        }
     }
 
-    private func explainAll(_ context: RunContext) async -> Result<Int32, FetchError> {
+    private func explainAll(_ context: RunContext) async throws(FetchError) -> Int32 {
         var status: Int32 = 0
         var isFirst = true
-        for (n, url) in urls.enumerated() {
+        for (n, url) in get.operands.enumerated() {
             var order = Order(operand: url)
             order.subject.n = n
             var (explanation, problem) = (Explanation?.none, order.problem)
@@ -78,14 +70,10 @@ struct ExplainCommand: Sendable {
                     wording: .commandLine
                 ).refusal(problem)
             }
-            do throws(FetchError) {
-                try StandardStream.output.write(bytes[...], isWhole: true)
-            } catch {
-                return .failure(error)
-            }
+            try StandardStream.output.write(bytes[...], isWhole: true)
             if status == 0, let problem { status = problem.outcome.exitStatus }
         }
-        return .success(status)
+        return status
     }
 
     /// - Returns: The explanation, and why the fetch could not begin all the same.

@@ -11,8 +11,8 @@ extension Command {
             + "that tells a refusal from a page. A server that asks for input is not answered. "
             + "info is another name for head.",
         examples: [
-            ("smallweb head gemini://geminiprotocol.net/", "Status, certificate, trust"),
-            ("smallweb head --json https://example.org/ | jq .headers", "As a record"),
+            "smallweb head gemini://geminiprotocol.net/": "Status, certificate, trust",
+            "smallweb head --json https://example.org/ | jq .headers": "As a record",
         ],
         takes: { option in
             option.group != .links && option.isForFetches && !option.isForReferences

@@ -9,8 +9,8 @@ extension Command {
             + "contains. Of an action it shows the options. "
             + "Topics are \(Help.topics.map(\.name).joined(separator: ", ")).",
         examples: [
-            ("smallweb help get", "The manual page of get"),
-            ("smallweb help exit-status", "What the exit statuses mean"),
+            "smallweb help get": "The manual page of get",
+            "smallweb help exit-status": "What the exit statuses mean",
         ],
         operands: [.topic], takes: { $0.isForAll }
     ) { _, operands throws(FetchError) in

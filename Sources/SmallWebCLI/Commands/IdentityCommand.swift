@@ -12,12 +12,10 @@ extension Command {
             + "are PEM files that only you can read; their keys may be encrypted. With --json each "
             + "identity that is listed, shown, made or imported is a record.",
         examples: [
-            ("smallweb identity new alice", "Make a client certificate"),
-            ("smallweb identity use alice gemini://example.org/app", "Bind it to a place"),
-            (
-                "smallweb identity import --from lagrange ~/.config/lagrange/idents",
-                "Take over those of another client"
-            ),
+            "smallweb identity new alice": "Make a client certificate",
+            "smallweb identity use alice gemini://example.org/app": "Bind it to a place",
+            "smallweb identity import --from lagrange ~/.config/lagrange/idents":
+                "Take over those of another client",
         ],
         options: Option.ofConfiguration, actions: IdentityCommand.actions)
 }
@@ -39,20 +37,20 @@ struct IdentityCommand {
         .action(
             "new NAME [URL]", "make one, and bind it to URL",
             examples: [
-                ("smallweb identity new bob gemini://example.org/app/", "For one place")
+                "smallweb identity new bob gemini://example.org/app/": "For one place"
             ], operands: [.text, .url], options: ["key-type", "json"]
         ) { settings, words throws(FetchError) in
             try IdentityCommand(settings).make(words[0], for: words.dropFirst().first)
         },
         .action(
             "show NAME", "its certificate, and where it is used",
-            examples: [("smallweb identity show alice", "Its names, dates and hashes")],
+            examples: ["smallweb identity show alice": "Its names, dates and hashes"],
             operands: [.identity], options: ["json"]
         ) { settings, words throws(FetchError) in try IdentityCommand(settings).show(words[0]) },
         .action(
             "use NAME URL", "bind it to URL and what lies below",
             examples: [
-                ("smallweb identity use alice gemini://example.org/app", "Bind it to a place")
+                "smallweb identity use alice gemini://example.org/app": "Bind it to a place"
             ], operands: [.identity, .url]
         ) { settings, words throws(FetchError) in
             let command = try IdentityCommand(settings)
@@ -63,7 +61,7 @@ struct IdentityCommand {
         .action(
             "unuse NAME [URL]", "bind it no longer to URL, or to any place",
             examples: [
-                ("smallweb identity unuse alice", "Bind it to nothing")
+                "smallweb identity unuse alice": "Bind it to nothing"
             ], operands: [.identity, .url]
         ) { settings, words throws(FetchError) in
             try IdentityCommand(settings).unbind(words[0], from: words.dropFirst().first)
@@ -75,17 +73,15 @@ struct IdentityCommand {
                 + "client keeps in PATH. DIR is where the certificates of av-98 are, or those of "
                 + "telescope if they are in another place.",
             examples: [
-                ("smallweb identity import carol me.crt me.key", "Of two files"),
-                (
-                    "smallweb identity import --from lagrange ~/.config/lagrange/idents",
-                    "All of another client"
-                ),
+                "smallweb identity import carol me.crt me.key": "Of two files",
+                "smallweb identity import --from lagrange ~/.config/lagrange/idents":
+                    "All of another client",
             ],
             operands: [.file], options: ["from", "key-password-file", "input", "json"]
         ) { settings, words throws(FetchError) in try IdentityCommand(settings).bringIn(words) },
         .action(
             "export NAME", "print its certificate and its key",
-            examples: [("smallweb identity export alice > alice.pem", "A copy to keep")],
+            examples: ["smallweb identity export alice > alice.pem": "A copy to keep"],
             operands: [.identity]
         ) { settings, words throws(FetchError) in
             let command = try IdentityCommand(settings)
@@ -95,7 +91,7 @@ struct IdentityCommand {
             "remove NAME", "delete it, its key and its bindings",
             manual: "Deletes an identity, its private key and its bindings. It asks first on a "
                 + "terminal, and wants --force elsewhere.",
-            examples: [("smallweb identity remove --force alice", "Without being asked")],
+            examples: ["smallweb identity remove --force alice": "Without being asked"],
             operands: [.identity], options: ["force", "input"]
         ) { settings, words throws(FetchError) in try IdentityCommand(settings).remove(words[0]) },
     ]

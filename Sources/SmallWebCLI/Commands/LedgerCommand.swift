@@ -8,7 +8,7 @@ extension Command {
         "ledger [ACTION] …", "merge the ledgers of several workers",
         manual: "Works on ledgers, the files of --ledger.",
         examples: [
-            ("smallweb ledger merge part0.jsonl part1.jsonl > done.jsonl", "What two workers did")
+            "smallweb ledger merge part0.jsonl part1.jsonl > done.jsonl": "What two workers did"
         ],
         actions: [
             .action(

@@ -11,11 +11,9 @@ extension Command {
             + "alone. A terminal gets columns, with the text below a long "
             + "URL. ls is another name for links.",
         examples: [
-            ("smallweb links gemini://geminiprotocol.net/ | cut -f1", "The URLs of a page's links"),
-            (
-                "smallweb links --json gopher://example.org/ | jq 'select(.type == \"link\")'",
-                "A record for each of them"
-            ),
+            "smallweb links gemini://geminiprotocol.net/ | cut -f1": "The URLs of a page's links",
+            "smallweb links --json gopher://example.org/ | jq 'select(.type == \"link\")'":
+                "A record for each of them",
         ],
         takes: { option in
             option.isForFetches && !option.isForReferences && !option.isForUploads

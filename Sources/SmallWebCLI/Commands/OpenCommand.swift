@@ -18,10 +18,10 @@ extension Command {
             + "default less; there is none when PAGER is empty or cat, and none when standard "
             + "output is not a terminal. Other than text is refused: save it with smallweb get -O.",
         examples: [
-            ("smallweb open gemini://geminiprotocol.net/", "Read a page"),
-            ("smallweb open gemini://geminiprotocol.net/ 1", "Read what its first link leads to"),
-            ("smallweb open -d hello spartan://example.org/ 2", "Send a text to its second link"),
-            ("PAGER= smallweb open gopher://gopher.floodgap.com/", "The same without a pager"),
+            "smallweb open gemini://geminiprotocol.net/": "Read a page",
+            "smallweb open gemini://geminiprotocol.net/ 1": "Read what its first link leads to",
+            "smallweb open -d hello spartan://example.org/ 2": "Send a text to its second link",
+            "PAGER= smallweb open gopher://gopher.floodgap.com/": "The same without a pager",
         ],
         operands: [.url, .text],
         takes: { option in

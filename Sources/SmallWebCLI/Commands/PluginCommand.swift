@@ -11,8 +11,8 @@ extension Command {
             + "and add run a program. smallweb-plugin(7) says what such a folder holds and where "
             + "it is found.",
         examples: [
-            ("smallweb plugin list", "All plugins"),
-            ("smallweb plugin show gemini", "What one of them is"),
+            "smallweb plugin list": "All plugins",
+            "smallweb plugin show gemini": "What one of them is",
         ],
         actions: PluginCommand.actions + PluginCommand.kit
     ).with(\.aliases, ["plugins"])
@@ -25,14 +25,14 @@ struct PluginCommand {
             "list", "each plugin with its schemes",
             manual: "Lists name, kind, schemes, version, place and problem: what is wrong with a "
                 + "plugin that cannot be used, or which one is used in its place.",
-            examples: [("smallweb plugin list --json | jq .name", "Their names")],
+            examples: ["smallweb plugin list --json | jq .name": "Their names"],
             operands: [], options: ["json"]
         ) { settings, _ throws(FetchError) in
             try list(settings)
         },
         .action(
             "show NAME|DIR", "its facts, options and bounds",
-            examples: [("smallweb plugin show ./dict", "Of a folder that is not installed")],
+            examples: ["smallweb plugin show ./dict": "Of a folder that is not installed"],
             operands: [.text], options: []
         ) { _, words throws(FetchError) in
             try show(words[0])
@@ -126,24 +126,14 @@ struct PluginCommand {
             rows.append(("program", manifest.program.joined(separator: " ")))
         }
         for scheme in handlers.flatMap(\.schemes) {
-            rows.append(
-                (
-                    scheme.name,
-                    "port \(scheme.defaultPort), \(scheme.transport.rawValue), trust "
-                        + "\(scheme.trust.rawValue): \(scheme.summary)"
-                ))
+            let facts = "\(scheme.transport.rawValue), trust \(scheme.trust.rawValue)"
+            rows.append((scheme.name, "port \(scheme.defaultPort), \(facts): \(scheme.summary)"))
         }
-        for option in handlers.flatMap(\.options) {
-            rows.append(("--" + option.key, option.summary))
-        }
+        rows += handlers.flatMap(\.options).map { ("--" + $0.key, $0.summary) }
         if let limits = manifest?.limits {
-            rows.append(
-                (
-                    "bounds",
-                    "\(limits.processorSeconds) s of processor time, "
-                        + "\(limits.memoryBytes >> 20) MiB of memory, "
-                        + "\(limits.descriptors) descriptors"
-                ))
+            let (seconds, memory) = (limits.processorSeconds, limits.memoryBytes >> 20)
+            let bounds = "\(seconds) s of processor time, \(memory) MiB of memory, "
+            rows.append(("bounds", bounds + "\(limits.descriptors) descriptors"))
             rows += try Containment.here.get().facts
         }
         let lines = rows.map { "  \(Help.padded($0, 14))\(TerminalText.escapeLine($1))\n" }

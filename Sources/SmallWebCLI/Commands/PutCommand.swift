@@ -15,9 +15,9 @@ extension Command {
             + "from the URL's, unless --mime gives it; Spartan sends the size alone. The body is "
             + "never sent again after a redirect.",
         examples: [
-            ("smallweb put titan://example.org/notes/a.gmi a.gmi", "Upload a page"),
-            ("smallweb put --delete titan://example.org/notes/a.gmi", "Delete a page"),
-            ("smallweb put spartan://example.org/guestbook note.txt", "Send a file as data"),
+            "smallweb put titan://example.org/notes/a.gmi a.gmi": "Upload a page",
+            "smallweb put --delete titan://example.org/notes/a.gmi": "Delete a page",
+            "smallweb put spartan://example.org/guestbook note.txt": "Send a file as data",
         ],
         operands: [.url, .file],
         takes: {
@@ -149,58 +149,45 @@ extension FetchSettings {
 // @unchecked: read by one fetch at a time.
 private final class FileHandleBytes: @unchecked Sendable {
     let count: Int
-    private let file: Int32
+    private let file: Descriptor
     private var left: Int
 
     init(_ name: String) throws(FetchError) {
         do throws(SystemError) {
-            let source = try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) }
-            do throws(SystemError) {
-                var status = stat()
-                _ = try systemCall { fstat(source, &status) }
-                if status.st_mode & S_IFMT == S_IFREG {
-                    let start = try systemCall { lseek(source, 0, SEEK_CUR) }
-                    (file, count) = (source, Int(status.st_size) - Int(start))
-                } else {
-                    (file, count) = try Self.copy(of: source)
-                    close(source)
-                }
-            } catch {
-                close(source)
-                throw error
-            }
+            let source = Descriptor(
+                owning: try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) })
+            var status = stat()
+            _ = try systemCall { fstat(source.borrowed, &status) }
+            let isFile = status.st_mode & S_IFMT == S_IFREG
+            file = if isFile { source } else { try Self.copy(of: source) }
+            let number = file.borrowed
+            let start = try systemCall { lseek(number, 0, SEEK_CUR) }
+            _ = try systemCall { fstat(number, &status) }
+            count = Int(status.st_size) - Int(start)
             left = count
         } catch {
             throw FetchError(.read, .input, "cannot read \(InputSource.name(of: name))", error)
         }
     }
 
-    deinit { close(file) }
-
-    /// A file without a name, to be read from its beginning, and its size.
-    private static func copy(of file: Int32) throws(SystemError) -> (Int32, Int) {
-        let copy = try TemporaryFile.open()
-        do throws(SystemError) {
-            var (size, piece) = (0, [UInt8](repeating: 0, count: 65_536))
-            while true {
-                let count = try systemCall { read(file, &piece, piece.count) }
-                if count == 0 { break }
-                try writeAll(piece[..<count], to: copy)
-                size += count
-            }
-            _ = try systemCall { lseek(copy, 0, SEEK_SET) }
-            return (copy, size)
-        } catch {
-            close(copy)
-            throw error
+    /// A file without a name, to be read from its beginning.
+    private static func copy(of file: borrowing Descriptor) throws(SystemError) -> Descriptor {
+        let copy = Descriptor(owning: try TemporaryFile.open())
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = try systemCall { read(file.borrowed, &piece, piece.count) }
+            if count == 0 { break }
+            try writeAll(piece[..<count], to: copy.borrowed)
         }
+        _ = try systemCall { lseek(copy.borrowed, 0, SEEK_SET) }
+        return copy
     }
 
     func next() throws(FetchError) -> [UInt8] {
         guard left > 0 else { return [] }
         var piece = [UInt8](repeating: 0, count: min(left, 65_536))
         do throws(SystemError) {
-            let count = try systemCall { read(file, &piece, piece.count) }
+            let count = try systemCall { read(file.borrowed, &piece, piece.count) }
             // The server waits for what was promised.
             guard count > 0 else { throw SystemError(number: EIO) }
             left -= count

@@ -14,11 +14,9 @@ extension Command {
             + "form in brackets; the port is always there. Lines without a host belong to part 0. "
             + "'smallweb get --shard I/N' fetches what this prints with the number I.",
         examples: [
-            ("smallweb shard 4 urls.txt", "The parts of a list"),
-            (
-                "smallweb shard 4 urls.txt | awk -F '\\t' '{ print $2 > \"part\" $1 \".txt\" }'",
-                "A file for each of four workers"
-            ),
+            "smallweb shard 4 urls.txt": "The parts of a list",
+            "smallweb shard 4 urls.txt | awk -F '\\t' '{ print $2 > \"part\" $1 \".txt\" }'":
+                "A file for each of four workers",
         ],
         operands: [.text, .file],
         takes: { $0.isForAll || ["authority", "plugin", "fallback-curl"].contains($0.long) }
@@ -42,17 +40,10 @@ private struct ShardCommand {
     let showsAuthority: Bool
     let places: Places
     let messages: Messages
-    private(set) var status: Int32 = 0
-    private var pending: [UInt8] = []
+    var status: Int32 = 0
+    var pending: [UInt8] = []
 
     private static let pendingMax = 65_536
-
-    init(count: Int, showsAuthority: Bool, places: Places, messages: Messages) {
-        self.count = count
-        self.showsAuthority = showsAuthority
-        self.places = places
-        self.messages = messages
-    }
 
     /// - Throws: `read`, `write`.
     mutating func split(_ name: String) throws(FetchError) {

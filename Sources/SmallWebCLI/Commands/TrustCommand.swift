@@ -9,9 +9,9 @@ extension Command {
         manual: "Shows and changes the store of known keys. HOST may be a URL as well. With --json "
             + "each entry that is listed, added or imported is a record.",
         examples: [
-            ("smallweb trust show geminiprotocol.net", "What is known of one host"),
-            ("smallweb trust check geminiprotocol.net", "Whether its key is the known one"),
-            ("smallweb trust list", "The keys that are pinned"),
+            "smallweb trust show geminiprotocol.net": "What is known of one host",
+            "smallweb trust check geminiprotocol.net": "Whether its key is the known one",
+            "smallweb trust list": "The keys that are pinned",
         ],
         options: ["known-hosts"] + Option.ofConfiguration, actions: TrustCommand.actions)
 }
@@ -34,14 +34,14 @@ struct TrustCommand: Sendable {
         },
         .action(
             "show HOST[:PORT]", "what is known of a host",
-            examples: [("smallweb trust show example.org:1965", "Its key, and since when")],
+            examples: ["smallweb trust show example.org:1965": "Its key, and since when"],
             operands: [.knownHost], options: ["json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).show(words[0]) },
         .action(
             "add HOST[:PORT] [--pin sha256:HEX]", "pin the key of --pin, or the present one",
             manual: "Pins the key that --pin names, without a connection. Without --pin it "
                 + "connects and pins the key that the server has, if no other is known.",
-            examples: [("smallweb trust add example.net", "The key that it has now")],
+            examples: ["smallweb trust add example.net": "The key that it has now"],
             operands: [.url], options: ["pin", "json"] + ofConnections
         ) { settings, words throws(FetchError) in try TrustCommand(settings).add(words[0]) },
         .action(
@@ -51,24 +51,22 @@ struct TrustCommand: Sendable {
                 + "key and the one that the server has now, and asks on a terminal; elsewhere it "
                 + "wants --force.",
             examples: [
-                ("smallweb trust replace --force example.org", "By the key that it has now"),
-                (
-                    "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"",
-                    "By its hash"
-                ),
+                "smallweb trust replace --force example.org": "By the key that it has now",
+                "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"":
+                    "By its hash",
             ],
             operands: [.knownHost], options: ["pin", "force", "input", "json"] + ofConnections
         ) { settings, words throws(FetchError) in try TrustCommand(settings).replace(words[0]) },
         .action(
             "remove HOST[:PORT]", "forget the keys of a host",
-            examples: [("smallweb trust remove example.org", "The next visit is the first")],
+            examples: ["smallweb trust remove example.org": "The next visit is the first"],
             operands: [.knownHost], options: ["json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).remove(words[0]) },
         .action(
             "check HOST[:PORT]", "connect and compare, change nothing",
             manual: "Connects, sends nothing and stores nothing. It exits with 0 for a known key, "
                 + "60 for an unknown server and 90 for a changed key.",
-            examples: [("smallweb trust check example.org", "Whether its key is the known one")],
+            examples: ["smallweb trust check example.org": "Whether its key is the known one"],
             operands: [.knownHost], options: ["json"] + ofConnections
         ) { settings, words throws(FetchError) in
             let command = TrustCommand(settings)
@@ -80,10 +78,8 @@ struct TrustCommand: Sendable {
                 + "every line can be of one client alone. Keys that are known stay, unless "
                 + "--replace is given.",
             examples: [
-                (
-                    "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt",
+                "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt":
                     "Those of Lagrange"
-                )
             ],
             operands: [.file], options: ["from", "replace", "json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).importPins(words[0]) },
@@ -91,7 +87,7 @@ struct TrustCommand: Sendable {
             "export --to CLIENT [DIR]", "write the store as another client has it",
             manual: "Writes the store as another client has it, to standard output, or to DIR for "
                 + "one that keeps a directory.",
-            examples: [("smallweb trust export --to gmni > known_hosts", "For gmni")],
+            examples: ["smallweb trust export --to gmni > known_hosts": "For gmni"],
             operands: [.directory], options: ["to"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).export(to: words.first)
         },
@@ -99,7 +95,7 @@ struct TrustCommand: Sendable {
             "expiring [--within TIME]", "certificates that end soon, for a monitor",
             manual: "Lists the certificates that end soon, for a monitor: it exits with 0 when "
                 + "there is none, 1 when there is one, and 2 when one has ended already.",
-            examples: [("smallweb trust expiring --within 14d", "In the next two weeks")],
+            examples: ["smallweb trust expiring --within 14d": "In the next two weeks"],
             operands: [], takes: { $0.isForAll || ["within", "json"].contains($0.long) }
         ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() },
     ]
@@ -138,14 +134,9 @@ struct TrustCommand: Sendable {
         _ body: @escaping @Sendable (inout KnownHosts) throws(FetchError) -> Value
     ) throws(FetchError) -> Value {
         let (store, loop) = (try store(), try EventLoop())
-        let result = loop.runToCompletion { () async -> Result<Value, FetchError> in
-            do throws(FetchError) {
-                return .success(try await store.change(loop: loop, body))
-            } catch {
-                return .failure(error)
-            }
+        return try loop.runToEnd { () async throws(FetchError) in
+            try await store.change(loop: loop, body)
         }
-        return try result.get()
     }
 
     // MARK: Actions

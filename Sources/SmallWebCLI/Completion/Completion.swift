@@ -82,9 +82,7 @@ struct Completion {
     private mutating func offerOperand(_ word: String) {
         guard let command = line.command else {
             if !word.contains(":") {
-                for command in Command.all {
-                    add(command.name, command.summary, ifItBeginsWith: word)
-                }
+                offer(Command.all.map { ($0.name, $0.summary) }, word)
             }
             let commands = candidates
             if !word.isEmpty { offerURLs(word, of: .get) }
@@ -94,7 +92,7 @@ struct Completion {
         // A list of URLs: @FILE.
         if word.hasPrefix("@") { return flags = [.files] }
         if line.operands == 0 {
-            for action in command.actions { add(action.word, action.summary, ifItBeginsWith: word) }
+            offer(command.actions.map { ($0.word, $0.summary) }, word)
         }
         let kinds = command.operands
         guard !kinds.isEmpty else { return }
@@ -102,28 +100,18 @@ struct Completion {
         case .url: offerURLs(word, of: command)
         case .file: flags = [.files]
         case .directory: flags = [.dirs]
-        case .bookmark:
-            for bookmark in URLCompletion.bookmarks {
-                add(bookmark.url, bookmark.title, ifItBeginsWith: word)
-            }
+        case .bookmark: offer(URLCompletion.bookmarks.map { ($0.url, $0.title) }, word)
         case .topic:
-            for command in Command.all { add(command.name, command.summary, ifItBeginsWith: word) }
-            for topic in Help.topics { add(topic.name, topic.summary, ifItBeginsWith: word) }
+            offer(Command.all.map { ($0.name, $0.summary) }, word)
+            offer(Help.topics.map { ($0.name, $0.summary) }, word)
         case .optionName:
-            for option in Option.all where option.scope != .commandLine {
-                add(option.long, option.summary, ifItBeginsWith: word)
-            }
-        case .choice(let names):
-            for name in names { add(name, "", ifItBeginsWith: word) }
-        case .identity:
-            for name in (try? IdentityStore(line.registry).names()) ?? [] {
-                add(name, "", ifItBeginsWith: word)
-            }
+            let options = Option.all.filter { $0.scope != .commandLine }
+            offer(options.map { ($0.long, $0.summary) }, word)
+        case .choice(let names): offer(names.map { ($0, "") }, word)
+        case .identity: offer(line.identities.map { ($0, "") }, word)
         case .knownHost:
             let port = line.registry.schemeOfHosts?.defaultPort ?? 0
-            for host in URLCompletion.trustedHosts(defaultPort: port) {
-                add(host, "", ifItBeginsWith: word)
-            }
+            offer(URLCompletion.trustedHosts(defaultPort: port).map { ($0, "") }, word)
         case .text: break
         }
     }
@@ -132,13 +120,8 @@ struct Completion {
         switch option.values {
         case .files: flags = [.files]
         case .directories: flags = [.dirs]
-        case .oneOf(let names):
-            for name in names() where name.hasPrefix(word) { add(prefix + name, "") }
-        case .identities:
-            for name in (try? IdentityStore(line.registry).names()) ?? []
-            where name.hasPrefix(word) {
-                add(prefix + name, "")
-            }
+        case .oneOf(let names): offer(names().map { (prefix + $0, "") }, prefix + word)
+        case .identities: offer(line.identities.map { (prefix + $0, "") }, prefix + word)
         case .someOf(let names):
             let (done, rest) = Self.parts(ofList: word)
             let used = done.split(separator: ",").map(String.init)
@@ -165,9 +148,14 @@ struct Completion {
     }
 
     private mutating func offerURLs(_ word: String, of command: Command) {
-        let offer = URLCompletion(word, line.registry, canUse: command.canUse)
-        for candidate in offer.candidates { add(candidate.text, candidate.description) }
-        flags.formUnion(offer.flags)
+        let urls = URLCompletion(word, line.registry, canUse: command.canUse)
+        offer(urls.candidates.map { ($0.text, $0.description) }, "")
+        flags.formUnion(urls.flags)
+    }
+
+    /// Those that begin with `word`.
+    private mutating func offer(_ found: [(text: String, description: String)], _ word: String) {
+        for (text, description) in found { add(text, description, ifItBeginsWith: word) }
     }
 
     private mutating func add(
@@ -193,10 +181,11 @@ private struct WordsBefore {
     var waiting: Option?
     var optionsEnded = false
     private let words: [String]
-    /// With the config file's; read when something asks, as the two below.
+    /// With the config file's; read when something asks, as what is below.
     private lazy var settings = ArgumentParser.settings(ofUnfinished: words)
     private(set) lazy var programs = Option.ofPrograms(settings.connection.plugins)
     private(set) lazy var registry = (try? settings.registry()) ?? .withPrograms
+    private(set) lazy var identities = (try? IdentityStore(registry).names()) ?? []
 
     init(words: [String]) {
         self.words = words

@@ -18,10 +18,8 @@ extension Command {
         manual: "Prints the script that completes commands, options, schemes, visited hosts and "
             + "paths in bash, zsh or fish. make install puts all three where the shells look.",
         examples: [
-            (
-                "smallweb completions fish > ~/.config/fish/completions/smallweb.fish",
+            "smallweb completions fish > ~/.config/fish/completions/smallweb.fish":
                 "For one user of fish"
-            )
         ],
         operands: [.choice(CompletionScripts.all.map(\.shell))],
         takes: { $0.isForAll }

@@ -12,7 +12,7 @@ extension PluginCommand {
             "new NAME", "make a folder with a plugin that works",
             manual: "Makes the folder NAME with a manifest, a program of a few lines and fixtures, "
                 + "which pass 'smallweb plugin test' as they are, and are there to be changed.",
-            examples: [("smallweb plugin new hello", "In sh")],
+            examples: ["smallweb plugin new hello": "In sh"],
             operands: [.text], options: ["lang"]
         ) { settings, words throws(FetchError) in
             try make(PluginTemplate(words[0], settings.stores.language))
@@ -26,8 +26,8 @@ extension PluginCommand {
                 + "holds files and directories alone, the plugin's folder or what is in it, and "
                 + "may be compressed. GNU tar reads it.",
             examples: [
-                ("smallweb plugin add ./dict", "A folder"),
-                ("smallweb plugin add dict.tar", "An archive"),
+                "smallweb plugin add ./dict": "A folder",
+                "smallweb plugin add dict.tar": "An archive",
             ],
             operands: [.file], options: ["force"]
         ) { settings, words throws(FetchError) in

@@ -14,8 +14,8 @@ extension PluginCommand {
             + "status is 110. The fixtures of plugins that are built in are installed below "
             + "share/smallweb/fixtures. smallweb-wire(5) says what such a file holds.",
         examples: [
-            ("smallweb plugin test ./dict", "Test a plugin that is being written"),
-            ("smallweb plugin test --json gemini | jq .fixture", "As records"),
+            "smallweb plugin test ./dict": "Test a plugin that is being written",
+            "smallweb plugin test --json gemini | jq .fixture": "As records",
         ],
         operands: [.text], options: ["json"]
     ) { settings, words throws(FetchError) in
@@ -74,23 +74,18 @@ extension PluginCommand {
         showsPassed: Bool = true, _ settings: Settings
     ) throws(FetchError) -> Int {
         let loop = try EventLoop()
-        let result = loop.runToCompletion { () async -> Result<Int, FetchError> in
+        let failures = try loop.runToEnd { () async throws(FetchError) in
             var failures = 0
-            do throws(FetchError) {
-                try await fixtures.reports(of: handler, on: loop) { report throws(FetchError) in
-                    if report.failure != nil { failures += 1 }
-                    if settings.records.areWanted {
-                        try writeRecord { $0.members(of: report, plugin) }
-                    } else if showsPassed || report.failure != nil {
-                        try StandardStream.output.write(text(of: report))
-                    }
+            try await fixtures.reports(of: handler, on: loop) { report throws(FetchError) in
+                if report.failure != nil { failures += 1 }
+                if settings.records.areWanted {
+                    try writeRecord { $0.members(of: report, plugin) }
+                } else if showsPassed || report.failure != nil {
+                    try StandardStream.output.write(text(of: report))
                 }
-            } catch {
-                return .failure(error)
             }
-            return .success(failures)
+            return failures
         }
-        let failures = try result.get()
         guard failures == 0 else {
             throw .plugin("\(failures) of \(fixtures.count) fixtures of \(plugin) failed")
         }

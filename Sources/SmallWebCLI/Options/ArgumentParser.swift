@@ -13,9 +13,9 @@ struct ArgumentParser {
     /// - Throws: `usage`, with the nearest name for one that does not exist.
     static func parse(_ arguments: [String]) throws(FetchError) -> Settings {
         var first = ArgumentParser(arguments, nil)
-        let problem = first.problem()
+        let result = Result { () throws(FetchError) in try first.parse() }
         guard first.lacksNames else {
-            if let problem { throw problem }
+            try result.get()
             return first.settings
         }
         // The words and the config files say which programs there are.
@@ -29,22 +29,13 @@ struct ArgumentParser {
     /// What an unfinished line says, as far as the table tells.
     static func settings(ofUnfinished arguments: [String]) -> Settings {
         var parser = ArgumentParser(arguments, nil)
-        _ = parser.problem()
+        try? parser.parse()
         return parser.settings.configured()
     }
 
     private init(_ arguments: [String], _ programs: [Option]?) {
         (self.arguments, self.programs) = (arguments[...], programs)
         settings.invocation.programOptions = programs ?? []
-    }
-
-    private mutating func problem() -> FetchError? {
-        do throws(FetchError) {
-            try parse()
-            return nil
-        } catch {
-            return error
-        }
     }
 
     private mutating func parse() throws(FetchError) {

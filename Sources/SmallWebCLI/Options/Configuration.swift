@@ -27,11 +27,12 @@ struct Configuration: Sendable {
             }
         }
 
-        var text: String {
+        /// The words of its heading.
+        var section: (kind: String, name: String)? {
             switch self {
-            case .all: ""
-            case .scheme(let name): "[scheme \(name)] "
-            case .host(let pattern): "[host \(pattern)] "
+            case .all: nil
+            case .scheme(let name): ("scheme", name)
+            case .host(let pattern): ("host", pattern.description)
             }
         }
     }

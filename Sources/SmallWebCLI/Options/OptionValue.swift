@@ -58,18 +58,13 @@ enum OptionValue {
 
     /// Bytes; k, M and G are powers of 1024.
     static func size(_ text: String, _ option: String) throws(FetchError) -> Int {
-        let factor: Int
-        switch text.last {
-        case "k", "K": factor = 1 << 10
-        case "M", "m": factor = 1 << 20
-        case "G", "g": factor = 1 << 30
-        default: factor = 1
-        }
-        let digits = factor == 1 ? text.utf8[...] : text.utf8.dropLast()
+        let shifts: [Character: Int] = ["k": 10, "K": 10, "M": 20, "m": 20, "G": 30, "g": 30]
+        let shift = text.last.flatMap { shifts[$0] }
+        let digits = text.utf8.dropLast(shift == nil ? 0 : 1)
         guard let number = ASCII.decimal(digits, max: Int.max >> 32) else {
             throw usageError("\(option) wants a size such as 500k or 10M, not \"\(text)\"")
         }
-        return number * factor
+        return number << (shift ?? 0)
     }
 
     /// `sha256:` and 64 hexadecimal digits.

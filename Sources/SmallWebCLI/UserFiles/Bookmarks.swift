@@ -102,11 +102,9 @@ extension Command {
         manual: "Lists and changes the bookmarks: lines of a plain file that can be edited by "
             + "hand.",
         examples: [
-            (
-                "smallweb bookmarks add gemini://geminiprotocol.net/ 'Project Gemini'",
-                "Bookmark a page"
-            ),
-            ("smallweb bookmarks | cut -f1", "All bookmarked URLs"),
+            "smallweb bookmarks add gemini://geminiprotocol.net/ 'Project Gemini'":
+                "Bookmark a page",
+            "smallweb bookmarks | cut -f1": "All bookmarked URLs",
         ],
         actions: [
             .action(
@@ -129,10 +127,7 @@ extension Command {
                     + "lines of URL, tab and title. What is bookmarked gets the title that is "
                     + "read.",
                 examples: [
-                    (
-                        "smallweb bookmarks import bookmarks.gmi",
-                        "Take over those of another client"
-                    )
+                    "smallweb bookmarks import bookmarks.gmi": "Take over those of another client"
                 ],
                 operands: [.file]
             ) { settings, operands throws(FetchError) in
@@ -145,7 +140,7 @@ extension Command {
             .action(
                 "export", "the bookmarks as gemtext",
                 manual: "Writes the bookmarks as a page of gemtext, which most clients read.",
-                examples: [("smallweb bookmarks export > bookmarks.gmi", "Make a page of them")]
+                examples: ["smallweb bookmarks export > bookmarks.gmi": "Make a page of them"]
             ) { _, _ throws(FetchError) in
                 for bookmark in try Bookmarks.all() {
                     try StandardStream.output.writeForeign(
@@ -161,7 +156,7 @@ extension Command {
             .action(
                 "remove URL", "remove a bookmark",
                 examples: [
-                    ("smallweb bookmarks remove gemini://example.org/", "Remove a bookmark")
+                    "smallweb bookmarks remove gemini://example.org/": "Remove a bookmark"
                 ],
                 operands: [.bookmark]
             ) { _, operands throws(FetchError) in

@@ -99,8 +99,8 @@ extension Command {
             + "without query strings and passwords, the last 2000 of them. --no-history, the "
             + "same in the config file and SMALLWEB_NO_HISTORY turn it off.",
         examples: [
-            ("smallweb history | head -n 20", "The last twenty visits"),
-            ("smallweb history clear", "Forget them all"),
+            "smallweb history | head -n 20": "The last twenty visits",
+            "smallweb history clear": "Forget them all",
         ],
         actions: [
             .action(
