@@ -32,7 +32,6 @@ package struct Command: Sendable, Adjustable {
     private(set) var takes: @Sendable (Option) -> Bool
     /// Returns the exit status.
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
-    /// Other words for it.
     var aliases: [String] = []
     /// Those of its options that come first in its help, before those of all commands.
     var mainOptions: [String] = []
@@ -115,7 +114,6 @@ package struct Command: Sendable, Adjustable {
 
     package static var all: [Command] { makers.map { $0() } }
 
-    /// The command of that name, or that alias.
     static func named(_ name: String) -> Command? {
         for make in makers {
             let command = make()
@@ -124,10 +122,8 @@ package struct Command: Sendable, Adjustable {
         return nil
     }
 
-    /// The action of that name.
     func action(_ word: String) -> Command? { actions.first { $0.word == word } }
 
-    /// The last of its name's words.
     var word: String { name.split(separator: " ").last.map(String.init) ?? name }
     var isAction: Bool { name.contains(" ") }
 
@@ -180,7 +176,6 @@ package struct Command: Sendable, Adjustable {
         }
     }
 
-    /// The options that it takes, in the order of the table.
     package var options: [Option] { Option.all.filter(takes) }
 
     /// - Throws: `usage` for an option that would change nothing.

@@ -42,7 +42,6 @@ extension Command {
 }
 
 extension JSONWriter {
-    /// The record `setting`.
     mutating func members(of entry: Configuration.Entry) {
         begin("setting")
         member("section", object: entry.scope.section) { writer, section in

@@ -39,7 +39,6 @@ struct Explanation {
     /// With them.
     var requestBytes = 0
 
-    /// Which way it goes.
     mutating func note(_ way: ProxySettings.Choice?) {
         proxy = way?.route.name
         proxyReason = way?.words
@@ -133,7 +132,6 @@ extension Explanation {
 }
 
 extension JSONWriter {
-    /// The record `explanation`.
     mutating func members(of explanation: Explanation) {
         begin("explanation", explanation.order.subject)
         member("url", explanation.url)

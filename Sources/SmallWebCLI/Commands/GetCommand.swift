@@ -8,7 +8,6 @@ internal import SmallWebRecords
 /// files; with `--json` records.
 struct GetCommand: Sendable {
     let settings: Settings
-    /// URLs and lists.
     let operands: [String]
 
     init(_ settings: Settings, _ operands: [String]) {

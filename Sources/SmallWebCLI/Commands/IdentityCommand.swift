@@ -20,7 +20,6 @@ extension Command {
         options: Option.ofConfiguration, actions: IdentityCommand.actions)
 }
 
-/// `smallweb identity`: client certificates, and the URLs that they are bound to.
 struct IdentityCommand {
     let settings: Settings
     let store: IdentityStore

@@ -60,7 +60,6 @@ final class OpenedPage: Sendable {
     }
 }
 
-/// `smallweb open`: a page, and those that its links lead to.
 private struct OpenCommand {
     private var settings: Settings
     /// Those that were shown, the present one last.

@@ -18,7 +18,6 @@ extension Command {
     ).with(\.aliases, ["plugins"])
 }
 
-/// `smallweb plugin`: what speaks the protocols.
 struct PluginCommand {
     fileprivate static let actions: [Command] = [
         .action(
@@ -39,7 +38,6 @@ struct PluginCommand {
         },
     ]
 
-    /// One line of the list.
     struct Row {
         let name: String
         let isProgram: Bool
@@ -142,7 +140,6 @@ struct PluginCommand {
 }
 
 extension JSONWriter {
-    /// The record `plugin`.
     mutating func members(of row: PluginCommand.Row) {
         begin("plugin")
         member("name", row.name)

@@ -51,7 +51,6 @@ extension Command {
     }
 }
 
-/// `smallweb put`: what is sent.
 enum PutCommand {
     /// Reads what is uploaded to `url`, and the secrets that go with it.
     static func prepare(
@@ -126,7 +125,6 @@ enum PutCommand {
 }
 
 extension FetchSettings {
-    /// Reads the secrets that options name, and asks for the others.
     func readSecrets(_ asker: Asker, into options: inout Request.Options) throws(FetchError) {
         for (key, path) in secretFiles {
             options[key] = .secret(

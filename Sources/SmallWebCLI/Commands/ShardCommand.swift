@@ -34,7 +34,6 @@ extension Command {
     }.with(\.mainOptions, ["authority"])
 }
 
-/// `smallweb shard`: lines of lists, with the number of the worker that gets them.
 private struct ShardCommand {
     let count: Int
     let showsAuthority: Bool

@@ -16,13 +16,11 @@ extension Command {
         options: ["known-hosts"] + Option.ofConfiguration, actions: TrustCommand.actions)
 }
 
-/// `smallweb trust`: the store of known keys, as commands.
 struct TrustCommand: Sendable {
     let settings: Settings
 
     init(_ settings: Settings) { self.settings = settings }
 
-    /// What connects takes these.
     private static let ofConnections =
         ["connect-timeout", "ipv4", "ipv6", "resolve"] + Option.proxies.map(\.long)
 
@@ -218,7 +216,6 @@ struct TrustCommand: Sendable {
         try record([pin])
     }
 
-    /// The key that the server has now, if a person agrees.
     private func replaceByPresent(_ place: String) throws(FetchError) {
         let (isForced, asker) = (settings.stores.isForced, settings.asker)
         guard isForced || asker.canAsk else {

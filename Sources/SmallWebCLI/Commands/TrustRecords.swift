@@ -4,7 +4,6 @@ internal import SmallWebRecords
 
 /// The records and tables of `smallweb trust` and `smallweb identity`.
 extension JSONWriter {
-    /// The record `trust-entry`: a line of the store.
     mutating func members(of pin: KnownHosts.Pin) {
         begin("trust-entry")
         member("place", pin.place)
@@ -18,7 +17,6 @@ extension JSONWriter {
         member("cert_sha256", pin.seenSHA256)
     }
 
-    /// The record `trust-check`: what a visit made of a server's key.
     mutating func members(of check: TrustCheck) {
         begin("trust-check")
         member("place", check.place)
@@ -31,7 +29,6 @@ extension JSONWriter {
         member("hint", check.error?.advice)
     }
 
-    /// The record `identity`.
     mutating func members(of identity: IdentityStore.Entry) {
         begin("identity")
         member("name", identity.name)
@@ -48,7 +45,6 @@ struct TrustCheck {
     let error: FetchError?
 }
 
-/// One record as one line of standard output.
 func writeRecord(_ members: (inout JSONWriter) -> Void) throws(FetchError) {
     try StandardStream.output.write(JSONWriter.line(members)[...])
 }
@@ -69,7 +65,6 @@ extension Settings {
 }
 
 extension KnownHosts.Pin {
-    /// A line of `trust list`.
     var row: [String] {
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
         return [place, kind.rawValue, digest, day(expires), day(first), day(last)]

@@ -170,14 +170,11 @@ struct Completion {
     }
 }
 
-/// What the words before the cursor say.
 private struct WordsBefore {
     /// `nil` while the next word may be the command.
     var command: Command?
-    /// Operands after the command.
     var operands = 0
     var used: Set<String> = []
-    /// The option whose value comes next.
     var waiting: Option?
     var optionsEnded = false
     private let words: [String]

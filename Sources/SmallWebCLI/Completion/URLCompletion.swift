@@ -77,7 +77,6 @@ struct URLCompletion {
         if !candidates.isEmpty { flags = [.nospace, .replace] }
     }
 
-    /// Branches and tags, of repositories that were listed.
     private mutating func offerReferences(
         _ word: String, _ query: Range<String.Index>
     ) {

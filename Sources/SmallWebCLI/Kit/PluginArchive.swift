@@ -10,7 +10,6 @@ internal import SmallWebTransport
 /// puts out the bytes of all files one after the other. The files are made here, after their names
 /// and kinds have been judged. Owners, times and all modes but "its owner may run it" are ignored.
 enum PluginArchive {
-    /// Options of `tar` for compressed archives, by how these begin.
     private static let compressions: [(option: String, magic: [UInt8])] = [
         ("-z", [0x1F, 0x8B]), ("-j", Array("BZh".utf8)), ("--zstd", [0x28, 0xB5, 0x2F, 0xFD]),
         ("-J", [0xFD, 0x37, 0x7A, 0x58, 0x5A]), ("--lzip", Array("LZIP".utf8)),

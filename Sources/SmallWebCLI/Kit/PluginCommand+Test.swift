@@ -103,7 +103,6 @@ extension PluginCommand {
 }
 
 extension JSONWriter {
-    /// The record `plugin-test`.
     fileprivate mutating func members(of report: FixtureTest.Report, _ plugin: String) {
         begin("plugin-test")
         member("plugin", plugin)

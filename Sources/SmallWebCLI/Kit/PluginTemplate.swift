@@ -7,7 +7,6 @@ internal import SmallWebCore
 struct PluginTemplate {
     enum Language: String, Sendable, CaseIterable { case sh, python, swift }
 
-    /// A file below the plugin's folder.
     struct File {
         let path: String
         let isProgram: Bool

@@ -27,7 +27,6 @@ struct Configuration: Sendable {
             }
         }
 
-        /// The words of its heading.
         var section: (kind: String, name: String)? {
             switch self {
             case .all: nil
@@ -47,7 +46,6 @@ struct Configuration: Sendable {
 
     /// In the order in which they are applied.
     private(set) var entries: [Entry] = []
-    /// Whether the files have been read.
     private(set) var isRead = false
     /// The plugins of the command line, and those that lines before the first section name.
     private var known = ConnectionSettings()
@@ -59,7 +57,6 @@ struct Configuration: Sendable {
     /// Whether URLs of one run can have different settings.
     var hasSections: Bool { entries.contains { $0.scope != .all } }
 
-    /// Whether a section has one of these options.
     func hasSections(with names: Set<String>) -> Bool {
         entries.contains { $0.scope != .all && names.contains($0.option.long) }
     }

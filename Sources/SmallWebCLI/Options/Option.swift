@@ -14,7 +14,6 @@ extension Adjustable {
 
 /// One option: the parser, `--help` and whatever else describes the command line read this record.
 package struct Option: Sendable, Adjustable {
-    /// A heading of help texts and manual.
     package struct Group: Sendable, Hashable {
         package let title: String
 
@@ -64,7 +63,6 @@ package struct Option: Sendable, Adjustable {
             @Sendable (inout Settings, _ value: String, _ option: String) throws(FetchError) -> Void
     }
 
-    /// What a shell offers after the option.
     enum Values: Sendable {
         case none, files, directories, schemes, identities
         /// Made when a shell asks: no other run should pay for it.
@@ -75,14 +73,12 @@ package struct Option: Sendable, Adjustable {
 
     package let long: String
     package let short: Character?
-    /// Other long names that mean the same.
     package internal(set) var aliases: [String] = []
     package let group: Group
     /// For `--help`: a few words.
     package let summary: String
     /// For the manual: full sentences.
     package let manual: String
-    /// A command line that shows the option at work.
     package let example: String
     let action: Action
     var values: Values

@@ -122,9 +122,8 @@ extension Option {
                 + "bounds how long a server may make its other requests wait; that is ten minutes "
                 + "without it.",
             example: "smallweb get --retry 9 --retry-max-time 60 gemini://geminiprotocol.net/",
-            .value("SEC") { settings, value throws(FetchError) in
-                let seconds = try OptionValue.seconds(value, "--retry-max-time")
-                settings.run.policy.retry.totalSeconds = seconds > 0 ? seconds : nil
+            .value("SEC", OptionValue.seconds) {
+                $0.run.policy.retry.totalSeconds = $1 > 0 ? $1 : nil
             }),
         Option(
             "fail-early", .bulk, "stop after the first URL that fails",

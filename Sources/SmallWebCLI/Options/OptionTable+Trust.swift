@@ -87,7 +87,9 @@ extension OptionValue {
     }
 }
 
-extension TrustFormat {
+extension CaseIterable where Self: RawRepresentable, RawValue == String {
     // Made at each start that has an option; `joined` asks for metadata.
-    static let names = allCases.dropFirst().reduce(allCases[0].rawValue) { $0 + ", " + $1.rawValue }
+    static var names: String {
+        allCases.reduce("") { $0.isEmpty ? $1.rawValue : $0 + ", " + $1.rawValue }
+    }
 }

@@ -231,9 +231,8 @@ extension Option {
             manual: "Connects to ADDRESS when HOST and PORT are asked for. Several addresses are "
                 + "separated by commas. Everything else, SNI and trust included, keeps the name.",
             example: "smallweb get --resolve example.org:1965:127.0.0.1 gemini://example.org/",
-            .value("HOST:PORT:ADDRESS") { settings, value throws(FetchError) in
-                let (place, addresses) = try OptionValue.resolve(value)
-                settings.connection.resolverOverrides[place] = addresses
+            .value("HOST:PORT:ADDRESS", OptionValue.resolve) {
+                $0.connection.resolverOverrides[$1.place] = $1.addresses
             }),
     ]
 

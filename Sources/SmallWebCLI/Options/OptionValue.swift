@@ -29,7 +29,6 @@ enum OptionValue {
         return unit / count
     }
 
-    /// Outcome words, separated by commas.
     static func outcomes(_ text: String, _ option: String) throws(FetchError) -> Set<Outcome> {
         var outcomes: Set<Outcome> = []
         for word in text.split(separator: ",") {
@@ -115,21 +114,24 @@ enum OptionValue {
     }
 
     /// `HOST:PORT:ADDRESS[,ADDRESS…]`; addresses and an IPv6 host may be in brackets.
-    static func resolve(_ text: String) throws(FetchError) -> (String, [String]) {
+    static func resolve(
+        _ text: String, _ option: String
+    ) throws(FetchError) -> (place: String, addresses: [String]) {
+        let malformed = usageError("\(option) wants HOST:PORT:ADDRESS, not \"\(text)\"")
         let isLiteral = text.hasPrefix("[")
         let hostEnd = isLiteral ? text.range(ofText: "]:")?.lowerBound : text.firstIndex(of: ":")
-        guard let hostEnd else { throw malformedResolve(text) }
+        guard let hostEnd else { throw malformed }
         let host = isLiteral ? text[...hostEnd] : text[..<hostEnd]
         let rest = text[hostEnd...].dropFirst(isLiteral ? 2 : 1)
         guard let colon = rest.firstIndex(of: ":"), !host.isEmpty,
             ASCII.decimal(rest[..<colon].utf8, max: 65_535) != nil
-        else { throw malformedResolve(text) }
+        else { throw malformed }
         let addresses = rest[rest.index(after: colon)...].split(separator: ",").map {
             String($0.drop { $0 == "[" }.prefix { $0 != "]" })
         }
-        guard !addresses.isEmpty else { throw malformedResolve(text) }
+        guard !addresses.isEmpty else { throw malformed }
         if let bad = addresses.first(where: { !isAddress($0) }) {
-            throw usageError("--resolve: \"\(bad)\" is not an IP address")
+            throw usageError("\(option): \"\(bad)\" is not an IP address")
         }
         let ascii = try Fetcher.asciiHost(String(host))
         return ("\(ascii.lowercased()):\(rest[..<colon])", addresses)
@@ -138,10 +140,6 @@ enum OptionValue {
     private static func isAddress(_ text: String) -> Bool {
         // With the name of an interface behind it, an IPv6 address is still one.
         addressBytes(text) != nil || addressBytes(String(text.prefix { $0 != "%" }))?.count == 16
-    }
-
-    private static func malformedResolve(_ text: String) -> FetchError {
-        usageError("--resolve wants HOST:PORT:ADDRESS, not \"\(text)\"")
     }
 }
 

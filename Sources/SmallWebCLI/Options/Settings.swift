@@ -110,9 +110,22 @@ struct Invocation: Sendable {
     var programOptions: [Option] = []
     var wantsHelp = false
     var wantsVersion = false
-    /// Instead of the usual ones.
     var configFile: String?
     var readsConfiguration = true
-    /// For `config`.
     var showsOrigin = false
+}
+
+/// For `trust`, `identity` and `plugin`.
+struct StoreSettings: Sendable {
+    /// What expires in so many seconds expires soon.
+    var within = 14.0 * 86_400
+    /// The clients of import and export.
+    var importClient: String?
+    var exportFormat: TrustFormat?
+    var replacesPins = false
+    /// Whether what cannot be undone is done without a question.
+    var isForced = false
+    var keyType = ClientIdentity.KeyType.ecdsa
+    /// Of a new plugin.
+    var language = PluginTemplate.Language.sh
 }

@@ -49,7 +49,6 @@ extension FetchError.Remedy {
         }
     }
 
-    /// The option of a time limit.
     fileprivate var timeOption: String? {
         switch self {
         case .raise(.connectTime): "--connect-timeout"
@@ -75,7 +74,6 @@ extension ProxySettings.Choice {
 }
 
 extension FetchError {
-    /// What the user can do next, as one line.
     var advice: String? { hint ?? remedy?.hint }
 
     /// The same for a person at a terminal, who is shown both keys and asked before one replaces

@@ -24,9 +24,7 @@ struct MessageSettings: Sendable {
 /// What smallweb says on standard error. Text from servers is neutralised here, once for all.
 final class Messages: Sendable {
     private struct State {
-        /// The transient line that is on the terminal now.
         var transient = ""
-        /// How many columns it takes.
         var transientColumns = 0
         /// What has been said of servers.
         var told: Set<Note> = []
@@ -73,7 +71,6 @@ final class Messages: Sendable {
         self.error(url, error.message, details: error.fingerprints, hint: error.adviceForPerson)
     }
 
-    /// Help for a person at the terminal.
     func hint(_ text: String) {
         if isTerminal && settings.showsNotes { line("hint: " + text) }
     }
@@ -90,7 +87,6 @@ final class Messages: Sendable {
         if settings.showsNotes { line("smallweb: warning: " + text) }
     }
 
-    /// A line of the trace.
     func trace(_ mark: Character, _ text: String) {
         guard settings.isVerbose else { return }
         line("\(mark) \(text)", color: "2")

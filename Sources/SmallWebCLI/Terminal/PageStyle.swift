@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-/// How a page is laid out for a person.
 struct PageStyle {
     var usesColor: Bool
     var usesHyperlinks: Bool

@@ -5,7 +5,6 @@ internal import SmallWebFormats
 /// Lays out a page with links for a person, line by line: what has a number in brackets is found
 /// with its URL behind the page.
 struct PageView {
-    /// What a number leads to.
     struct Target: Sendable {
         let url: String
         /// What its page asks a person for first; `nil` for nothing.
@@ -108,7 +107,6 @@ struct PageView {
 
     // MARK: The end
 
-    /// The URLs of the numbers.
     func references() -> String {
         guard !targets.isEmpty else { return "" }
         var text = "\n"

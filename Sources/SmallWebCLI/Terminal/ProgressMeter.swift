@@ -18,7 +18,6 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
     private var isConnected = false
     /// Of the body, or of the upload until the reply begins.
     private var transfer = Transfer()
-    /// What draws, while there is something to draw.
     private var task: Task<Void, Never>?
 
     /// - Parameter run: The meter of all URLs, which draws instead.
@@ -41,7 +40,6 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
         }
     }
 
-    /// The upload begins.
     func upload(of total: Int) { transfer = Transfer(total: total, isUpload: true) }
 
     func move(_ count: Int) {

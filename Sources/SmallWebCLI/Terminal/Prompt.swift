@@ -11,12 +11,10 @@ struct Asker: Sendable {
     var canAsk: Bool { isAllowed && Prompt.isPossible }
     var messages: Messages { Messages(settings) }
 
-    /// ``Prompt/read(_:isSensitive:messages:)``
     func ask(_ question: String, isSensitive: Bool = false) -> [UInt8]? {
         Prompt.read(question, isSensitive: isSensitive, messages: messages)
     }
 
-    /// Whether the answer is yes.
     func confirms(_ question: String) -> Bool {
         ask(question + " [y/N]").map { ["y", "yes"].contains(String(decoding: $0, as: UTF8.self)) }
             ?? false

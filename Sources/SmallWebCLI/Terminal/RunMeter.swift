@@ -30,7 +30,6 @@ final class RunMeter: @unchecked Sendable {
         }
     }
 
-    /// Leaves no line behind.
     func stop() {
         task?.cancel()
         if task != nil { messages.showTransient("") }

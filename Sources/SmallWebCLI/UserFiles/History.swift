@@ -6,7 +6,6 @@ internal import SmallWebRecords
 /// What has been fetched, for completion: `SECONDS<TAB>URL` per line, the latest last. Never a
 /// query, which holds what was typed, and never a password.
 enum History {
-    /// How many URLs are remembered.
     static let entriesMax = 2000
     /// Lines are counted only in a file of at least this size.
     private static let roughSizeMax = 160 << 10

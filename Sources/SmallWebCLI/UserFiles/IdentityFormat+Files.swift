@@ -2,10 +2,7 @@
 internal import Glibc
 internal import SmallWeb
 
-/// Reads what other clients keep.
 extension IdentityFormat {
-    static let names = allCases.dropFirst().reduce(allCases[0].rawValue) { $0 + ", " + $1.rawValue }
-
     /// - Parameters:
     ///   - path: A file or directory, as the client keeps it; for av-98 a dump of its table.
     ///   - files: Where the certificates are, when that is somewhere else.

@@ -57,7 +57,6 @@ final class RefCache: EventOutput {
         for name in files(in: directory) { unlink("\(directory)/\(name)") }
     }
 
-    /// The names that begin with `prefix`.
     static func names(of url: String, beginningWith prefix: Substring) -> [String] {
         guard let path = path(of: url), let bytes = UserFiles.read(path) else { return [] }
         return bytes.split(separator: ASCII.lineFeed).filter { $0.starts(with: prefix.utf8) }.map {
