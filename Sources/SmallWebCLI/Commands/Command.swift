@@ -47,9 +47,7 @@ package struct Command: Sendable, Adjustable {
         _ synopsis: String, _ summary: String, manual: String,
         examples: KeyValuePairs<String, String>,
         operands: [Operand] = [.url],
-        takes: @escaping @Sendable (Option) -> Bool = {
-            $0.group != .links && $0.isForFetches && !$0.isForReferences && !$0.isForUploads
-        },
+        takes: @escaping @Sendable (Option) -> Bool = { $0.group != .links && $0.isForPages },
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
         self.synopsis = synopsis

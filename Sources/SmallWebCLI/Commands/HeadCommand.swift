@@ -14,10 +14,9 @@ extension Command {
             "smallweb head gemini://geminiprotocol.net/": "Status, certificate, trust",
             "smallweb head --json https://example.org/ | jq .headers": "As a record",
         ],
-        takes: { option in
-            option.group != .links && option.isForFetches && !option.isForReferences
-                && !option.isForUploads && !option.isForBodies
-                && !["hyperlink", "max-filesize"].contains(option.long)
+        takes: {
+            $0.group != .links && $0.isForPages && !$0.isForBodies
+                && !["hyperlink", "max-filesize"].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

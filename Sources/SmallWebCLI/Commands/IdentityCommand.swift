@@ -226,13 +226,11 @@ struct IdentityCommand {
             pem += try ConnectionSettings.read(key)
         }
         // Before the file is made, as for a new one.
-        var scopes: [Identities.Scope] = []
-        for scope in foreign.scopes { scopes.append(try self.scope(scope)) }
+        let scopes = try foreign.scopes.map(scope)
         _ = try settings.connection.load(pem, key: pem, settings.asker)
         try store.add(name, pem)
-        let bound = scopes
         try store.change { bindings in
-            for scope in bound { bindings.add(name, scope) }
+            for scope in scopes { bindings.add(name, scope) }
         }
         try record(name)
     }

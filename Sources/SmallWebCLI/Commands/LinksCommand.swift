@@ -15,10 +15,7 @@ extension Command {
             "smallweb links --json gopher://example.org/ | jq 'select(.type == \"link\")'":
                 "A record for each of them",
         ],
-        takes: { option in
-            option.isForFetches && !option.isForReferences && !option.isForUploads
-                && !option.isForBodies
-        }
+        takes: { $0.isForPages && !$0.isForBodies }
     ) { settings, operands throws(FetchError) in
         var settings = settings
         settings.output.listing = .links

@@ -172,57 +172,27 @@ struct Completion {
 
 private struct WordsBefore {
     /// `nil` while the next word may be the command.
-    var command: Command?
-    var operands = 0
-    var used: Set<String> = []
-    var waiting: Option?
-    var optionsEnded = false
-    private let words: [String]
+    private(set) var command: Command?
+    /// Those after the command.
+    private(set) var operands = 0
+    private let parser: ArgumentParser
     /// With the config file's; read when something asks, as what is below.
-    private lazy var settings = ArgumentParser.settings(ofUnfinished: words)
+    private lazy var settings = parser.settings.configured()
     private(set) lazy var programs = Option.ofPrograms(settings.connection.plugins)
     private(set) lazy var registry = (try? settings.registry()) ?? .withPrograms
     private(set) lazy var identities = (try? IdentityStore(registry).names()) ?? []
 
     init(words: [String]) {
-        self.words = words
-        for word in words { take(word) }
+        parser = .unfinished(words)
+        for word in parser.settings.invocation.operands { takeOperand(word) }
     }
+
+    var used: [String] { parser.settings.invocation.given }
+    var waiting: Option? { parser.waiting }
+    var optionsEnded: Bool { parser.optionsEnded }
 
     mutating func option(_ name: Substring) -> Option? {
         Option.named(name) ?? programs.first { $0.long == name }
-    }
-
-    private mutating func take(_ word: String) {
-        if waiting != nil {
-            waiting = nil
-        } else if optionsEnded || !word.hasPrefix("-") || word == "-" {
-            takeOperand(word)
-        } else if word == "--" {
-            optionsEnded = true
-        } else if word.hasPrefix("--") {
-            let name = word.dropFirst(2).prefix { $0 != "=" }
-            let plain = name.hasPrefix("no-") ? name.dropFirst(3) : name
-            guard let option = Option.named(name) ?? Option.named(plain) ?? option(name) else {
-                return
-            }
-            used.insert(option.long)
-            if option.valueName != nil && !word.contains("=") { waiting = option }
-        } else {
-            takeShort(word.dropFirst())
-        }
-    }
-
-    private mutating func takeShort(_ letters: Substring) {
-        var rest = letters
-        while let letter = rest.popFirst() {
-            guard let option = Option.all.first(where: { $0.short == letter }) else { return }
-            used.insert(option.long)
-            if option.valueName != nil {
-                if rest.isEmpty { waiting = option }
-                return
-            }
-        }
     }
 
     private mutating func takeOperand(_ word: String) {

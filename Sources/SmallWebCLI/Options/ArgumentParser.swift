@@ -4,11 +4,14 @@ internal import SmallWeb
 /// Arguments to ``Settings``, by the option table, and by the manifests of programs where the table
 /// lacks a name: only they can tell whether the next word is its value.
 struct ArgumentParser {
-    private var settings = Settings()
+    private(set) var settings = Settings()
     private var arguments: ArraySlice<String>
     /// `nil` in a first pass, which passes over names that the table lacks.
     private let programs: [Option]?
     private var lacksNames = false
+    /// The option whose value the last word lacks.
+    private(set) var waiting: Option?
+    private(set) var optionsEnded = false
 
     /// - Throws: `usage`, with the nearest name for one that does not exist.
     static func parse(_ arguments: [String]) throws(FetchError) -> Settings {
@@ -26,11 +29,15 @@ struct ArgumentParser {
         return second.settings
     }
 
-    /// What an unfinished line says, as far as the table tells.
-    static func settings(ofUnfinished arguments: [String]) -> Settings {
+    /// What an unfinished line says; words that make no sense are passed over.
+    static func unfinished(_ arguments: [String]) -> ArgumentParser {
         var parser = ArgumentParser(arguments, nil)
-        try? parser.parse()
-        return parser.settings.configured()
+        while !parser.arguments.isEmpty { try? parser.parse() }
+        guard parser.lacksNames else { return parser }
+        let plugins = parser.settings.configured().connection.plugins
+        parser = ArgumentParser(arguments, Option.ofPrograms(plugins))
+        while !parser.arguments.isEmpty { try? parser.parse() }
+        return parser
     }
 
     private init(_ arguments: [String], _ programs: [Option]?) {
@@ -41,8 +48,9 @@ struct ArgumentParser {
     private mutating func parse() throws(FetchError) {
         while let argument = arguments.popFirst() {
             if argument == "--" {
+                optionsEnded = true
                 settings.invocation.operands += arguments
-                break
+                arguments = []
             } else if argument.hasPrefix("--") {
                 try parseLong(argument.dropFirst(2))
             } else if argument.hasPrefix("-") && argument != "-" {
@@ -112,6 +120,7 @@ struct ArgumentParser {
             set(&settings, true)
         case .value(let placeholder, _, let set):
             guard let value = attached ?? arguments.popFirst() else {
+                waiting = option
                 throw usageError("\(name) needs a value: \(placeholder)")
             }
             if case .files = option.values, value.isEmpty {

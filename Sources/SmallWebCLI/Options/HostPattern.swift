@@ -12,13 +12,13 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// - Throws: `usage`.
     init(parsing text: String) throws(FetchError) {
-        var rest = text[...]
-        let bracket = text.firstIndex(of: "]")
+        let bracket = text.firstIndex(of: "]") ?? text.startIndex
         // Brackets without a colon in them are a shell's: [ab].example.org.
-        if text.hasPrefix("["), let bracket, text[..<bracket].contains(":") {
-            host = String(text[..<bracket].dropFirst())
-            isV6 = true
-            rest = text[bracket...].dropFirst()
+        isV6 = text.hasPrefix("[") && text[..<bracket].contains(":")
+        let end = isV6 ? bracket : text.lastIndex(of: ":") ?? text.endIndex
+        host = String(text[..<end].dropFirst(isV6 ? 1 : 0))
+        let rest = text[end...].dropFirst(isV6 ? 1 : 0)
+        if isV6 {
             guard Self.address(host) != nil else {
                 throw usageError("\(host) is not an IPv6 address")
             }
@@ -26,10 +26,6 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
                 throw usageError("behind the address of [host \(text)] only :PORT may stand")
             }
         } else {
-            let end = text.lastIndex(of: ":") ?? text.endIndex
-            host = String(text[..<end])
-            isV6 = false
-            rest = text[end...]
             guard !host.contains(":") else {
                 throw usageError(
                     "an IPv6 address stands in brackets", hint: "write [host [\(text)]]")

@@ -34,21 +34,17 @@ package struct Option: Sendable, Adjustable {
         private static let afterProtocols = [limits, connection, store, messages, config]
 
         /// In the order of texts: those that only plugins name stand in the middle.
-        package static let all: [Group] = {
-            var groups = beforeProtocols
-            for option in Option.ofPlugins where !(groups + afterProtocols).contains(option.group) {
-                groups.append(option.group)
-            }
-            return groups + afterProtocols
-        }()
+        package static let all =
+            beforeProtocols + others(Option.ofPlugins, than: beforeProtocols + afterProtocols)
+            + afterProtocols
 
         /// The same with those of further options.
-        static func of(_ options: [Option]) -> [Group] {
-            var groups = all
-            for option in options where !groups.contains(option.group) {
-                groups.append(option.group)
+        static func of(_ options: [Option]) -> [Group] { all + others(options, than: all) }
+
+        private static func others(_ options: [Option], than known: [Group]) -> [Group] {
+            options.map(\.group).reduce(into: []) { groups, group in
+                if !(known + groups).contains(group) { groups.append(group) }
             }
-            return groups
         }
     }
 

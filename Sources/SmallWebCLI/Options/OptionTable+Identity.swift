@@ -4,6 +4,9 @@ internal import SmallWeb
 extension Option {
     var isForFetches: Bool { group != .config && !Self.ofStores.contains(long) }
 
+    /// Of whatever fetches pages, and not of `put` or `refs` alone.
+    var isForPages: Bool { isForFetches && !isForUploads && !isForReferences }
+
     /// Of `put`, and of what explains it.
     var isForUploads: Bool { group == .uploads || purpose == .uploads }
 

@@ -23,14 +23,7 @@ extension Option {
     ]
 
     /// What the protocols declare, in the order of the plugins; what two of them share occurs once.
-    static let ofPlugins: [Option] = {
-        var options: [Option] = []
-        for option in Registry.builtIn.handlers.flatMap(\.options)
-        where !options.contains(where: { $0.long == option.key }) {
-            options += Option.made(from: option)
-        }
-        return options
-    }()
+    static let ofPlugins = made(from: Registry.builtIn.handlers.flatMap(\.options), besides: [])
 
     /// The option of the table that has this name.
     static func named(_ long: Substring) -> Option? {
@@ -40,13 +33,18 @@ extension Option {
     /// What the manifests of programs declare: of `plugins`, which options name, then of all that
     /// are installed. Read when something asks for an option that the table lacks, or for all.
     static func ofPrograms(_ plugins: [String] = []) -> [Option] {
-        var options: [Option] = []
         let folders = plugins.compactMap { try? Settings.pluginFolder($0) } + PluginFolders.all()
-        for manifest in folders.compactMap({ try? $0.manifest.get() }) {
-            for option in manifest.options
-            where !(all + options).contains(where: { $0.long == option.key }) {
-                options += made(from: option)
-            }
+        let manifests = folders.compactMap { try? $0.manifest.get() }
+        return made(from: manifests.flatMap(\.options), besides: all)
+    }
+
+    private static func made(
+        from declared: [Request.Option], besides known: [Option]
+    ) -> [Option] {
+        var options: [Option] = []
+        for option in declared
+        where !(known + options).contains(where: { $0.long == option.key }) {
+            options += made(from: option)
         }
         return options
     }
@@ -80,7 +78,7 @@ extension Option {
     /// A secret is never an argument, which every user of the machine could read.
     private static func ofSecret(_ option: Request.Option) -> [Option] {
         let key = option.key
-        var options = [
+        return [
             Option(
                 "\(key)-file", Group(title: option.group), "put: where \(option.summary) is",
                 manual: "A file with \(option.manual). It is never an argument, which every user "
@@ -98,8 +96,6 @@ extension Option {
                         settings.fetch.secretsToAsk.remove(key)
                     }
                 }),
-        ]
-        for index in options.indices { options[index].purpose = option.purpose }
-        return options
+        ].map { $0.with(\.purpose, option.purpose) }
     }
 }

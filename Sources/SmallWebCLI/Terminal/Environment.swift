@@ -39,15 +39,10 @@ package enum Environment {
     /// Whether to colour what goes to `descriptor`. `--color` beats the environment, `NO_COLOR`
     /// beats `CLICOLOR_FORCE`.
     static func usesColor(_ when: Settings.When, on descriptor: Int32) -> Bool {
-        switch when {
-        case .always: return true
-        case .never: return false
-        case .auto:
-            if variable("NO_COLOR") != nil { return false }
-            if let force = variable("CLICOLOR_FORCE"), force != "0" { return true }
-            return isTerminal(descriptor) && variable("TERM") != "dumb"
-                && variable("CLICOLOR") != "0"
-        }
+        guard when == .auto else { return when == .always }
+        if variable("NO_COLOR") != nil { return false }
+        if let force = variable("CLICOLOR_FORCE"), force != "0" { return true }
+        return isTerminal(descriptor) && variable("TERM") != "dumb" && variable("CLICOLOR") != "0"
     }
 
     /// Fills descriptors 0 to 2 if the caller closed them, so that no socket gets such a number and

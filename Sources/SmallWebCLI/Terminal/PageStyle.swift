@@ -15,12 +15,8 @@ struct PageStyle {
             case .plain: false
             case .ansi: color != .never
             }
-        usesHyperlinks =
-            switch settings.hyperlinks {
-            case .auto: usesColor
-            case .always: true
-            case .never: false
-            }
+        let links = settings.hyperlinks
+        usesHyperlinks = links == .auto ? usesColor : links == .always
         columns = Environment.columns(1)
         isForReading = settings.isReading
     }
