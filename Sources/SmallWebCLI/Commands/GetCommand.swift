@@ -97,10 +97,8 @@ struct GetCommand: Sendable {
         {
             throw usageError("with --json standard output carries records alone")
         }
-        let useless =
-            settings.records.areWanted
-            ? nil : settings.invocation.given.first(where: onlyOfRecords)
-        if let useless {
+        let useless = settings.invocation.given.first(where: onlyOfRecords)
+        if let useless, !settings.records.areWanted {
             throw usageError("--\(useless) is about JSON records", hint: "add --json")
         }
         if settings.connection.keyFile != nil && settings.connection.certificateFile == nil {

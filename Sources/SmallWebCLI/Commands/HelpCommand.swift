@@ -35,7 +35,8 @@ extension Command {
         if operands.count > 1 {
             return Help.text(of: try command.resolved(Array(operands.dropFirst())).0)
         }
-        let isShown = Environment.isTerminal(1) && Program.run(["man", prefix + command.name]) == 0
+        let isShown =
+            Environment.isTerminal(1) && Program(["man", prefix + command.name])?.wait() == 0
         return isShown ? "" : Help.text(of: command)
     }
 }

@@ -49,15 +49,10 @@ extension Command {
 /// What is known of a page when it has been laid out.
 final class OpenedPage: Sendable {
     let isShown: Bool
-    private let links = Locked<[PageView.Target]>([])
-
-    init(isShown: Bool = true) { self.isShown = isShown }
-
     /// What its numbers lead to, from 1.
-    var targets: [PageView.Target] {
-        get { links.withLock { $0 } }
-        set { links.withLock { $0 = newValue } }
-    }
+    let targets = Locked<[PageView.Target]>([])
+
+    init(isShown: Bool) { self.isShown = isShown }
 }
 
 private struct OpenCommand {
@@ -107,7 +102,7 @@ private struct OpenCommand {
         settings.output.page = page
         if isShown { (settings.fetch.input, input) = (input, nil) }
         let status = try GetCommand(settings, [url]).run()
-        return (status, page.targets)
+        return (status, page.targets.withLock { $0 })
     }
 
     /// Asks for what the page at `target` gets, where that wants to be asked for.

@@ -143,7 +143,10 @@ struct TrustCommand: Sendable {
         if settings.records.areWanted { return try record(pins) }
         var table = Columns(
             ["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"], last: 2)
-        table.rows = pins.map(\.row)
+        let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
+        table.rows = pins.map {
+            [$0.place, $0.kind.rawValue, $0.digest, day($0.expires), day($0.first), day($0.last)]
+        }
         try table.write()
     }
 

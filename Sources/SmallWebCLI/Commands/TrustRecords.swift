@@ -63,10 +63,3 @@ extension Settings {
         }
     }
 }
-
-extension KnownHosts.Pin {
-    var row: [String] {
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
-        return [place, kind.rawValue, digest, day(expires), day(first), day(last)]
-    }
-}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebPlugins
 
 /// The config files: options by their long names, for all URLs, a scheme's or a host's.
 struct Configuration: Sendable {
@@ -150,7 +151,9 @@ struct Configuration: Sendable {
         case "host": return .host(try HostPattern(parsing: name))
         case "scheme":
             let registry = try known.registry()
-            guard !Settings.canFetch(name, registry) else { return .scheme(name) }
+            // libcurl is loaded only for what no plugin handles.
+            let all = registry[name] == nil ? try? Registry.builtInWithCurl() : registry
+            guard all?[name] == nil else { return .scheme(name) }
             throw Self.unknown("scheme", name, registry.schemes.map(\.name))
         case let kind: throw Self.unknown("kind of section", String(kind), ["scheme", "host"])
         }

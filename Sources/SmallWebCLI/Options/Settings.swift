@@ -70,11 +70,6 @@ struct Settings: Sendable {
         }
     }
 
-    /// Whether a run could fetch the scheme: libcurl is loaded only for what no plugin handles.
-    static func canFetch(_ scheme: String, _ registry: Registry) -> Bool {
-        registry[scheme] != nil || (try? Registry.builtInWithCurl())?[scheme] != nil
-    }
-
     /// - Throws: `usage` for the name of a scheme that no run could fetch.
     func checkSchemes() throws(FetchError) {
         guard fetch.redirectSchemes != nil || fetch.schemes != nil else { return }

@@ -44,11 +44,6 @@ struct Program {
         input = ends[1]
     }
 
-    /// Runs to the end.
-    ///
-    /// - Returns: Its exit status; 127 when it cannot be started.
-    static func run(_ words: [String]) -> Int32 { Program(words)?.wait() ?? 127 }
-
     /// Gives it `text` to read and waits for its end. If it ends early, the rest is not wanted, and
     /// keys such as Ctrl-C are meant for the program, which shares our terminal.
     ///
@@ -81,7 +76,8 @@ struct Program {
         return wait()
     }
 
-    private func wait() -> Int32 {
+    /// - Returns: Its exit status.
+    func wait() -> Int32 {
         var status: Int32 = 0
         while waitpid(process, &status, 0) == -1 && errno == EINTR {}
         return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F

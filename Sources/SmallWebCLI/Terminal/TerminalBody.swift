@@ -118,7 +118,7 @@ final class TerminalBody: EventOutput {
 
     /// Delivers what was held back, and a line end if the text has none.
     func finish(_ ending: Ending) throws(FetchError) {
-        defer { page?.targets = view.targets }
+        defer { page?.targets.withLock { $0 = view.targets } }
         if let charset { try show(charset.finish()[...]) }
         switch form {
         case .gemtext(var reader):
