@@ -45,7 +45,7 @@ extension String {
 
     /// - Parameter name: Ends with NUL.
     package init(systemName name: UnsafePointer<CChar>) {
-        // The check of a C string is compiled; that of any collection asks for metadata at run time.
+        // Compiled for C strings; the check of any collection asks for metadata at run time.
         if let text = String(validatingCString: name), !text.hasSystemEscapes {
             self = text
             return
