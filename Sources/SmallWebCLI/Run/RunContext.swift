@@ -164,18 +164,15 @@ private final class JobSource: Source {
 
     func take(isLast: Bool) -> Taken {
         switch orders.take() {
-        case .order(let order): return taken(order)
+        case .order(let order):
+            let plan = RequestPlan(order, context)
+            return isDone(plan) ? .done : .job(job(plan))
         case .foreign: return .foreign
         case .nothing(let descriptor):
             let loop = context.loop
             return .later { await loop.untilReadable(descriptor, by: .never) }
         case .end: return .end(nil)
         }
-    }
-
-    private func taken(_ order: Order) -> Taken {
-        let plan = RequestPlan(order, context)
-        return isDone(plan) ? .done : .job(job(plan))
     }
 
     private func job(_ plan: RequestPlan) -> Job {
