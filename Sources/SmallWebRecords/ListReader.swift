@@ -82,7 +82,8 @@ package final class ListReader {
     /// Reads what is there; false when that is nothing yet.
     private func fill() throws(SystemError) -> Bool {
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard poll(&event, 1, 0) != 0 else { return false }
+        // Not where a signal comes between: then it is -1, and a read would wait.
+        guard poll(&event, 1, 0) > 0 else { return false }
         buffer = [UInt8](repeating: 0, count: 65_536)
         position = 0
         do throws(SystemError) {
