@@ -81,8 +81,12 @@ package final class Ledger {
         file = -1
     }
 
-    /// How `url`, as records have it, ended the last time; `nil` when it has not been fetched.
-    package func outcome(_ url: String) -> Outcome? { outcomes[Key(url)] }
+    /// How a URL ended the last time, by its record; `nil` when it has not been fetched.
+    ///
+    /// - Parameter request: What became of the URL, if that makes sense.
+    package func outcome(_ request: Request?, _ url: String) -> Outcome? {
+        outcomes[Key(request?.uri.display ?? URI.display(url))]
+    }
 
     /// Adds a record, with one call.
     ///

@@ -102,9 +102,7 @@ private final class RecordShelf: @unchecked Sendable {
     }
 
     func isDone(_ entry: RunJobs.Entry) -> Bool {
-        guard let ledger else { return false }
-        let url = (try? entry.request.get())?.uri.display ?? URI.display(entry.asked.url)
-        return ledger.outcome(url) == .ok
+        ledger?.outcome(try? entry.request.get(), entry.asked.url) == .ok
     }
 
     func write(_ line: [UInt8]) throws(FetchError) {

@@ -96,7 +96,8 @@ extension Network {
     public static func fixtures(_ folder: String) throws(FetchError) -> Network {
         let servers = try Fixtures(folder).servers()
         return Network { request, hop in
-            FixtureDialer(folder: folder, servers.first { $0.isAsked(request) }, request, hop)
+            let wire = servers.first { $0.isAsked(request) }
+            return FixtureDialer(folder: folder, wire: wire, request: request, hop: hop)
         }
     }
 }
@@ -108,33 +109,26 @@ private struct FixtureDialer: Dialer {
     let request: Request
     let hop: Hop
 
-    init(folder: String, _ wire: WireCase?, _ request: Request, _ hop: Hop) {
-        (self.folder, self.wire, self.request, self.hop) = (folder, wire, request, hop)
-    }
-
-    private func server(at endpoint: Endpoint?) throws(FetchError) -> ScriptedServer {
+    private func server() throws(FetchError) -> ScriptedServer {
         guard let wire else {
             throw FetchError(
                 .usage, .connect, "no fixture of \(folder) asks for \(request.uri.display)")
-        }
-        if let endpoint, let dial = wire.dial, dial != endpoint.description {
-            throw FetchError(
-                .plugin, .connect,
-                "\(folder)/\(wire.name): connected to \(endpoint) instead of \(dial)")
         }
         return ScriptedServer(
             wire, .whole, keepsDatagrams: request.scheme.transport == .udp, isStrict: true)
     }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
-        hop.stream(over: ScriptedCarrier(try server(at: endpoint)))
+        let server = try server()
+        try server.checkPlace(endpoint)
+        return hop.stream(over: ScriptedCarrier(server))
     }
 
     func engine<Engine>(
         _ type: Engine.Type, for endpoint: Endpoint?
     ) throws(FetchError) -> Engine {
         guard type == (any ProgramRunner).self else { throw .noEngine(type) }
-        let scripted = ScriptedDialer(try server(at: nil), on: hop.loop, by: hop.deadline)
+        let scripted = ScriptedDialer(try server(), on: hop.loop, by: hop.deadline)
         return try scripted.engine(type, for: endpoint)
     }
 }

@@ -50,10 +50,9 @@ final class ScriptedServer: Carrier {
     /// Of a stream one piece at a time is a byte up to here, and more beyond.
     private static let singleBytesMax = 512
 
-    /// Whether it is sent what the fixture says, and nothing else.
+    /// Whether another place or request than the fixture's is an error at once.
     private let isStrict: Bool
 
-    /// - Parameter isStrict: Whether other bytes than those of the fixture are an error at once.
     init(_ wire: WireCase, _ play: Play, keepsDatagrams: Bool, isStrict: Bool = false) {
         self.wire = wire
         self.isStrict = isStrict
@@ -90,6 +89,13 @@ final class ScriptedServer: Carrier {
             endsAfter = parts[1].first?.after ?? endsAfter
             pieces = parts[0]
         }
+    }
+
+    /// - Throws: `plugin` when it is strict and stands somewhere else.
+    func checkPlace(_ endpoint: Endpoint) throws(FetchError) {
+        guard isStrict, let dial = wire.dial, dial != endpoint.description else { return }
+        throw FetchError(
+            .plugin, .connect, "\(wire.name): connected to \(endpoint) instead of \(dial)")
     }
 
     /// One that says everything at once, whatever it is sent.
@@ -250,7 +256,9 @@ final class ScriptedDialer: Dialer {
                 isWanted = program.isServerFirst
                 switch program.transport {
                 case .none: break
-                case .stream(let endpoint), .datagrams(let endpoint): self.endpoint = endpoint
+                case .stream(let endpoint), .datagrams(let endpoint):
+                    try server.checkPlace(endpoint)
+                    self.endpoint = endpoint
                 }
                 return server
             } onSent: { _ in

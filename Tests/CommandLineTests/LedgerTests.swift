@@ -157,6 +157,37 @@ import Testing
         #expect(try Records(Array(bytes)).exits == [1, 130])
     }
 
+    /// A poll that a signal breaks off says nothing of the list, which may be silent.
+    @Test func aSignalBeforeAListIsReadEndsTheRun() throws {
+        let trace = smallweb.home.file("trace")
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/strace")
+        process.arguments = [
+            "-o", trace, "-e", "trace=poll", "-e", "inject=poll:error=EINTR:when=1",
+            Smallweb.binary, "get", "--json", "-",
+        ]
+        process.environment = ["HOME": smallweb.home.path]
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        while !(String(decoding: smallweb.home.content("trace") ?? [], as: UTF8.self)
+            .contains("INJECTED"))
+        {
+            usleep(10_000)
+        }
+        let child = try String(
+            contentsOfFile: "/proc/\(process.processIdentifier)/task/"
+                + "\(process.processIdentifier)/children", encoding: .utf8)
+        kill(try #require(Int32(child.split(separator: " ")[0])), SIGTERM)
+        _ = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationReason == .uncaughtSignal)
+        #expect(process.terminationStatus == SIGTERM)
+        try input.fileHandleForWriting.close()
+    }
+
     @Test func aKilledRunResumesWithoutLossOrRepetition() throws {
         let asked = Monitor([String: Int]())
         let server = try LoopbackServer { peer in

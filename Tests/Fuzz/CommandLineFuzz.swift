@@ -134,7 +134,9 @@ func ledger(_ input: [UInt8]) {
         else { continue }
         last[URI.display(url)] = outcome
     }
-    for (url, outcome) in last { check(ledger.outcome(url) == outcome, "\(url) ended otherwise") }
+    for (url, outcome) in last {
+        check(ledger.outcome(nil, url) == outcome, "\(url) ended otherwise")
+    }
     var messages = MessageSettings()
     messages.isSilent = true
     var merge = LedgerMerge(Messages(messages))

@@ -63,4 +63,30 @@ struct OwnIdentitiesTests {
         #expect(asked.values == ["someone"])
         #expect(server.requestLines.joined().isEmpty)
     }
+
+    @Test func aRequestOfARunHasItsOwnTrustIdentityAndRedirects() async throws {
+        let server = try LoopbackServer(
+            tls: .make(), identity: .requested, handler: DemoSites.gemini())
+        let identity = try ClientIdentity.made(name: "someone")
+        var requests = (0..<4).map { _ in RunRequest(server.url("/redirect/1")) }
+        requests[1].identity = identity
+        requests[2].redirects = RedirectPolicy()
+        requests[2].redirects?.follows = false
+        requests[3].trust = TrustStore(path: "", policy: .pin([UInt8](repeating: 0, count: 32)))
+        var results: [FetchResult] = []
+        for try await result in try bench.web().run(requests) { results.append(result) }
+        let endings = results.map { try? $0.get().ending }
+        #expect(endings.map { $0?.outcome } == [.ok, .ok, .redirectRefused, nil])
+        let shown = endings.map { $0?.connection?.tls?.shownIdentity }
+        #expect(shown == [nil, identity.facts.sha256, nil, nil])
+        guard case .failure(let error) = results[3].result else { return }
+        #expect(error.outcome == .untrusted || error.outcome == .trustChanged)
+    }
+}
+
+extension ClientIdentity {
+    fileprivate static func made(name: String) throws -> ClientIdentity {
+        let pem = Array(try make(name: name, now: UTCDate.now))
+        return try ClientIdentity(certificate: pem, key: pem, password: nil, now: UTCDate.now)
+    }
 }

@@ -183,10 +183,8 @@ private final class JobSource: Source {
 
     /// As the ledger says.
     private func isDone(_ plan: RequestPlan) -> Bool {
-        guard let ledger = context.ledger,
-            let url = plan.request?.uri.display ?? plan.order.url.map(URI.display)
-        else { return false }
-        let last = ledger.outcome(url)
+        guard let ledger = context.ledger, let url = plan.order.url else { return false }
+        let last = ledger.outcome(plan.request, url)
         if let wanted = context.settings.run.ledgerOutcomes {
             return !(last.map(wanted.contains) ?? false)
         }
