@@ -143,18 +143,8 @@ package final class Fetcher: Sendable {
             // Swift 6.3.1 drops the hop to the loop from some closures that do nothing but await;
             // this line keeps it here whatever becomes of the next one.
             precondition(loop.isCurrent)
-            return try await runHere(request, log: FetchLog(request.uri), emit: emit)
+            var hops = Hops(self, request, FetchLog(request.uri), emit: emit)
+            return try await hops.run()
         }
-    }
-
-    /// ``run(_:emit:)`` for a caller that is on the fetcher's loop already, as the command line is:
-    /// `emit` may then use what is not `Sendable`.
-    ///
-    /// - Parameter log: Knows of each event before `emit` gets it, and of a failed fetch too.
-    package func runHere(
-        _ request: Request, log: FetchLog, emit: @escaping Emit
-    ) async throws(FetchError) -> Ending {
-        var hops = Hops(fetcher: self, request: request, log: log, emit: emit)
-        return try await hops.run()
     }
 }

@@ -28,7 +28,10 @@ struct Hops {
     /// Largest body of a redirect that is followed; it is discarded.
     private static let redirectBytesMax = 1 << 20
 
-    init(fetcher: Fetcher, request: Request, log: FetchLog, emit: @escaping Emit) {
+    /// On the loop of the fetcher, as all of a fetch: `emit` may use what is not `Sendable`.
+    ///
+    /// - Parameter log: Knows of each event before `emit` gets it, and of a failed fetch too.
+    init(_ fetcher: Fetcher, _ request: Request, _ log: FetchLog, emit: @escaping Emit) {
         self.fetcher = fetcher
         self.log = log
         self.emit = { event async throws(FetchError) in

@@ -37,9 +37,10 @@ extension Fetcher {
             options.network = Network { _, hop in RehearsalDialer(stage: stage, hop: hop) }
         }
         do throws(FetchError) {
-            _ = try await fetcher.runHere(request, log: FetchLog(request.uri)) { event in
+            var hops = Hops(fetcher, request, FetchLog(request.uri)) { event in
                 if case .head(let head) = event { stage.rehearsal.head = head }
             }
+            _ = try await hops.run()
         } catch {
             guard stage.isOver else { throw error }
         }

@@ -24,6 +24,8 @@ package final class Engine: @unchecked Sendable {
     private var isAtEnd = false
     private var isAwaitingInput = false
     private var isAwaitingIdle = false
+    /// Whether the source is asked once more, and then has ended if it has nothing.
+    private var isLast = false
     /// Whether the run ends before its requests: it was cancelled, or has failed.
     package private(set) var isStopping = false
     /// When no request starts any more.
@@ -97,7 +99,7 @@ package final class Engine: @unchecked Sendable {
                 case .readable: isAwaitingInput = false
                 case .idle:
                     isAwaitingIdle = false
-                    if isIdle && !isStopping && !isAtEnd { await take(isLast: true, &group) }
+                    isLast = isIdle
                 case .due: alarm = .never
                 }
                 if !isStopping && (Task.isCancelled || failure != nil) { stop() }
@@ -123,8 +125,25 @@ package final class Engine: @unchecked Sendable {
             if isInterrupted() { return stop() }
             if isLate { await postpone() } else { await startDue(&group) }
             guard hasRoom, !isAtEnd else { break }
-            if isAwaitingInput { return await awaitMore(&group) }
-            await take(isLast: false, &group)
+            if isAwaitingInput && !isLast { return awaitMore(&group) }
+            switch source.take(isLast: isLast) {
+            case .job(let job):
+                inputEnd = nil
+                number(job)
+                if let place = job.place { job.fetcher = loops.spread(job.fetcher, place) }
+                waiting.add(job, host: job.place, now: .now)
+            case .done:
+                inputEnd = nil
+                taken += 1
+                tally.skipped += 1
+                await deliver(taken - 1, nil)
+            case .foreign: inputEnd = nil
+            case .later(let wait):
+                isAwaitingInput = true
+                report(.readable, after: wait, &group)
+            case .end(let error): (isAtEnd, sourceFailure) = (true, error)
+            }
+            isLast = false
             count += 1
             // Bad lines need no waiting, so nothing else would let the loop look at its sockets.
             if count % 256 == 0 { await loop.sleep(until: .now) }
@@ -137,31 +156,6 @@ package final class Engine: @unchecked Sendable {
         waiting.count < Self.waitingMax && (!policy.keepsOrder || taken < next + policy.heldMax)
     }
 
-    private func take(isLast: Bool, _ group: inout DiscardingTaskGroup) async {
-        switch source.take(isLast: isLast) {
-        case .job(let job):
-            inputEnd = nil
-            number(job)
-            if let place = job.place { job.fetcher = loops.spread(job.fetcher, place) }
-            waiting.add(job, host: job.place, now: .now)
-        case .done:
-            inputEnd = nil
-            taken += 1
-            tally.skipped += 1
-            await deliver(taken - 1, nil)
-        case .foreign: inputEnd = nil
-        case .later(let wait):
-            isAwaitingInput = true
-            let reports = reports
-            group.addTask {
-                await wait()
-                reports.add(.readable)
-            }
-            await awaitMore(&group)
-        case .end(let error): (isAtEnd, sourceFailure) = (true, error)
-        }
-    }
-
     private func number(_ job: Job) {
         job.turn = taken
         taken += 1
@@ -169,7 +163,7 @@ package final class Engine: @unchecked Sendable {
 
     /// There is nothing to take now: the run ends where it is too late for more, or where its
     /// source needs no more.
-    private func awaitMore(_ group: inout DiscardingTaskGroup) async {
+    private func awaitMore(_ group: inout DiscardingTaskGroup) {
         let now = Instant.now
         if isLate {
             if inputEnd ?? .never <= now { isAtEnd = true }
@@ -183,20 +177,24 @@ package final class Engine: @unchecked Sendable {
         wake(at: inputEnd ?? deadline, &group)
         guard isIdle, !isAwaitingIdle, let idle = source.idle else { return }
         isAwaitingIdle = true
-        let reports = reports
-        group.addTask {
-            await idle()
-            reports.add(.idle)
-        }
+        report(.idle, after: idle, &group)
     }
 
     private func wake(at moment: Instant, _ group: inout DiscardingTaskGroup) {
         guard moment < alarm else { return }
         alarm = moment
-        let (loop, reports) = (loop, reports)
+        let loop = loop
+        report(.due, after: { await loop.sleep(until: moment) }, &group)
+    }
+
+    private func report(
+        _ report: Reports.Report, after wait: @escaping @Sendable () async -> Void,
+        _ group: inout DiscardingTaskGroup
+    ) {
+        let reports = reports
         group.addTask {
-            await loop.sleep(until: moment)
-            reports.add(.due)
+            await wait()
+            reports.add(report)
         }
     }
 

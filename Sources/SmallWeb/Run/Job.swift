@@ -50,44 +50,40 @@ package final class Job: @unchecked Sendable {
     /// How long it has waited for its first attempt.
     package var queueSeconds: Double { (started ?? .now).seconds(since: arrived) }
 
-    /// Fetches and delivers. On the loop of the fetcher.
+    /// Fetches, and gives the events to the output. On the loop of the fetcher.
     func attempt() async -> Attempt {
         attempts += 1
         started = started ?? .now
+        let output = output
         do throws(FetchError) {
             var step = try output.begin(self)
-            while true {
-                switch step {
-                case .fetch(let request, let log):
-                    step = try output.step(after: await exchange(request, log), fetcher)
-                case .end(let ending): return .ended(ending)
+            while case .fetch(let request, let log) = step {
+                let pace = output.pace
+                var hops = Hops(fetcher, request, log) { event async throws(FetchError) in
+                    guard let pace, case .body(var bytes) = event else {
+                        return try output.take(event)
+                    }
+                    while !bytes.isEmpty {
+                        let piece = bytes.prefix(pace.pieceBytes)
+                        try output.take(.body(piece))
+                        bytes = bytes.dropFirst(piece.count)
+                        try await pace.pass(piece.count)
+                    }
                 }
+                let ending: Ending
+                do throws(FetchError) {
+                    ending = try await hops.run()
+                    try output.finish(ending)
+                } catch {
+                    output.fail(error)
+                    throw error
+                }
+                step = try output.step(after: ending, fetcher)
             }
+            guard case .end(let ending) = step else { preconditionFailure("neither step") }
+            return .ended(ending)
         } catch {
             return .failed(error)
-        }
-    }
-
-    private func exchange(
-        _ request: Request, _ log: FetchLog
-    ) async throws(FetchError) -> Ending {
-        let (output, pace) = (output, output.pace)
-        do throws(FetchError) {
-            let ending = try await fetcher.runHere(request, log: log) {
-                event async throws(FetchError) in
-                guard let pace, case .body(var bytes) = event else { return try output.take(event) }
-                while !bytes.isEmpty {
-                    let piece = bytes.prefix(pace.pieceBytes)
-                    try output.take(.body(piece))
-                    bytes = bytes.dropFirst(piece.count)
-                    try await pace.pass(piece.count)
-                }
-            }
-            try output.finish(ending)
-            return ending
-        } catch {
-            output.fail(error)
-            throw error
         }
     }
 }

@@ -311,26 +311,48 @@ package enum Tool {
     }
 
     private static func dispatch(_ settings: Settings) throws(FetchError) -> Int32 {
-        if settings.invocation.wantsVersion {
+        let (words, wantsHelp) = (settings.invocation, settings.invocation.wantsHelp)
+        if words.wantsVersion {
             try StandardStream.output.write(versionLine(settings)[...])
             return 0
         }
-        guard let first = settings.invocation.operands.first else {
-            if settings.invocation.wantsHelp { return try Command.help.run(settings, []) }
+        guard let first = words.operands.first else {
+            if wantsHelp { return try Command.help.run(settings, []) }
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
+        var (command, operands) = (Command.get, words.operands)
         // No command will ever contain "://".
-        if first.contains(text: "://") {
-            return try run(.get, settings, settings.invocation.operands)
+        if !first.contains(text: "://") {
+            guard let named = Command.named(first) else {
+                let names = Command.all.flatMap { [$0.name] + $0.aliases }
+                throw usageError(
+                    "unknown command \"\(first)\"",
+                    hint: Nearest.question(first, among: names)
+                        ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
+            }
+            command = named
+            operands.removeFirst()
         }
-        if let command = Command.named(first) {
-            return try run(command, settings, Array(settings.invocation.operands.dropFirst()))
+        if !(wantsHelp && operands.isEmpty) { (command, operands) = try command.resolved(operands) }
+        if wantsHelp {
+            try StandardStream.output.write(Help.short(of: command))
+            return 0
         }
-        let names = Command.all.flatMap { [$0.name] + $0.aliases }
-        throw usageError(
-            "unknown command \"\(first)\"",
-            hint: Nearest.question(first, among: names)
-                ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
+        try command.refuseUseless(words)
+        try command.checkCount(of: operands)
+        var settings = settings
+        if !command.takes(.config) {
+            settings.configuration = Configuration()
+        } else {
+            // What lists the settings goes on behind a bad section.
+            let isList = command.name == "config"
+            settings.configuration = try Configuration.load(settings, keepsProblems: isList)
+                .limited(to: command)
+            settings = try settings.configuration.applied(to: settings, for: nil)
+        }
+        let status = try command.run(settings, operands)
+        if status == 0 && command.visits { History.record(operands, settings) }
+        return status
     }
 
     /// Ours, and those of the libraries that are there.
@@ -350,34 +372,5 @@ package enum Tool {
                 writer.member(named: name.lowercased()) { $0.value(version) }
             }
         }
-    }
-
-    private static func run(
-        _ command: Command, _ settings: Settings, _ operands: [String]
-    ) throws(FetchError) -> Int32 {
-        let wantsHelp = settings.invocation.wantsHelp
-        if !(wantsHelp && operands.isEmpty) {
-            let (action, rest) = try command.resolved(operands)
-            if !command.actions.isEmpty { return try run(action, settings, rest) }
-        }
-        if wantsHelp {
-            try StandardStream.output.write(Help.short(of: command))
-            return 0
-        }
-        try command.refuseUseless(settings.invocation)
-        try command.checkCount(of: operands)
-        var settings = settings
-        if !command.takes(.config) {
-            settings.configuration = Configuration()
-        } else {
-            // What lists the settings goes on behind a bad section.
-            let isList = command.name == "config"
-            settings.configuration = try Configuration.load(settings, keepsProblems: isList)
-                .limited(to: command)
-            settings = try settings.configuration.applied(to: settings, for: nil)
-        }
-        let status = try command.run(settings, operands)
-        if status == 0 && command.visits { History.record(operands, settings) }
-        return status
     }
 }

@@ -27,6 +27,7 @@ struct GetCommand: Sendable {
 
     /// - Returns: The exit status: the first failing URL's.
     func run() throws(FetchError) -> Int32 {
+        let isInterruptible = isInterruptible
         // Before anything is read: whatever was named gets its record then.
         let noted = isInterruptible ? Self.signals.filter { swposix_note_signal($0) == 1 } : []
         defer {
@@ -36,7 +37,16 @@ struct GetCommand: Sendable {
         }
         let (settings, fetcher) = try prepare()
         swposix_count_continuations()
-        return fetcher.loop.runToCompletion { await fetchInterruptibly(settings, fetcher) }
+        let loop = fetcher.loop
+        return loop.runToCompletion {
+            guard isInterruptible else { return await fetchAll(settings, fetcher) }
+            let run = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
+            let watch = Task(executorPreference: loop) {
+                if await loop.firstSignal(of: Self.signals) != 0 { run.cancel() }
+            }
+            defer { watch.cancel() }
+            return await run.value
+        }
     }
 
     private static let signals = [SIGINT, SIGTERM, SIGHUP]
@@ -121,17 +131,6 @@ struct GetCommand: Sendable {
             || Self.hasList(operands) || Environment.isTerminal(2)
     }
 
-    private func fetchInterruptibly(_ settings: Settings, _ fetcher: Fetcher) async -> Int32 {
-        guard isInterruptible else { return await fetchAll(settings, fetcher) }
-        let loop = fetcher.loop
-        let job = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
-        let watch = Task(executorPreference: loop) {
-            if await loop.firstSignal(of: Self.signals) != 0 { job.cancel() }
-        }
-        defer { watch.cancel() }
-        return await job.value
-    }
-
     /// Whether there may be processes to end.
     private func mayRunPrograms(_ settings: Settings) -> Bool {
         settings.connection.proxies.runsCommand || !settings.connection.plugins.isEmpty
@@ -154,7 +153,17 @@ struct GetCommand: Sendable {
             let own = try settings.run.shard.map { shard throws(FetchError) in
                 OwnShard(shard, try Places(fetcher.registry))
             }
-            status = try await context.run(OrderSource(operands, own))
+            let engine = Engine(
+                JobSource(OrderSource(operands, own), context), context.policy, fetcher
+            ) {
+                swposix_pending_signal() != 0
+            }
+            // Where others fetch.
+            if context.policy.jobs > 1 && context.policy.loops != 1 { Prompt.ask(on: fetcher.loop) }
+            context.meter?.start(on: fetcher.loop) { engine.progress }
+            await engine.run()
+            context.meter?.stop()
+            status = try context.conclude(engine)
             try headers?.commit()
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }

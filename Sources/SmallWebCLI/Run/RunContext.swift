@@ -78,19 +78,11 @@ final class RunContext: @unchecked Sendable {
         mallopt(M_MMAP_THRESHOLD, bytes)
     }
 
-    /// Fetches what `orders` has.
+    /// Says what came of a run.
     ///
     /// - Returns: The exit status: the first failing URL's, in the order given.
-    /// - Throws: `write` when standard output or the ledger fails; `interrupted`.
-    func run(_ orders: OrderSource) async throws(FetchError) -> Int32 {
-        // Where others fetch.
-        if policy.jobs > 1 && policy.loops != 1 { Prompt.ask(on: loop) }
-        let engine = Engine(JobSource(orders, self), policy, fetcher) {
-            swposix_pending_signal() != 0
-        }
-        meter?.start(on: loop) { engine.progress }
-        await engine.run()
-        meter?.stop()
+    /// - Throws: `write` when standard output or the ledger failed; `interrupted`.
+    func conclude(_ engine: Engine) throws(FetchError) -> Int32 {
         let tally = engine.tally
         if tally.postponed > 0 {
             messages.warning(
@@ -154,7 +146,7 @@ final class RunContext: @unchecked Sendable {
 }
 
 /// Makes jobs of the orders of a run.
-private final class JobSource: Source {
+final class JobSource: Source {
     private let orders: OrderSource
     private let context: RunContext
 

@@ -33,7 +33,14 @@ struct TCPConnector {
         var waiting = addresses[...]
         var isFirst = true
         while true {
-            if let address = waiting.popFirst() { try await begin(address) }
+            if let address = waiting.popFirst() {
+                try await onAttempt(address)
+                do throws(SystemError) {
+                    attempts.append(try TCPSocket(connectingTo: address, on: loop))
+                } catch {
+                    lastFailure = error
+                }
+            }
             if isFirst { try meanwhile() }
             isFirst = false
             let pause = waiting.isEmpty ? deadline : min(deadline, .after(seconds: Self.headStart))
@@ -44,15 +51,6 @@ struct TCPConnector {
                     .timeout, .connect, "connecting to \(name()) took too long",
                     remedy: .raise(.connectTime))
             }
-        }
-    }
-
-    private mutating func begin(_ address: SocketAddress) async throws(FetchError) {
-        try await onAttempt(address)
-        do throws(SystemError) {
-            attempts.append(try TCPSocket(connectingTo: address, on: loop))
-        } catch {
-            lastFailure = error
         }
     }
 
