@@ -8,7 +8,6 @@ extension Registry.Entry {
     }
 }
 
-/// Parts of records.
 extension JSONWriter {
     /// What every record begins with.
     package mutating func begin(_ type: String, _ subject: RecordSubject) {
@@ -27,7 +26,6 @@ extension JSONWriter {
     /// A URL without its password: records are kept, and shown to others.
     package mutating func member(_ name: StaticString, url: URI?) { member(name, url?.display) }
 
-    /// The record `summary`.
     package mutating func members(of tally: Tally, exit: Int32) {
         begin("summary")
         member("requests", tally.requests)
@@ -46,7 +44,6 @@ extension JSONWriter {
         }
     }
 
-    /// The record `scheme`.
     package mutating func members(of scheme: Scheme) {
         begin("scheme")
         member("name", scheme.name)

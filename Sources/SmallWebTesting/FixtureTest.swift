@@ -4,7 +4,6 @@ package import SmallWebTransport
 
 /// Replays the fixtures of a plugin, a program's or a built-in one's.
 package struct FixtureTest: Sendable {
-    /// What became of one fixture.
     package struct Report: Sendable {
         package let name: String
         /// In which play it failed, and lines that say how; `nil` when it passed.
@@ -21,7 +20,6 @@ package struct FixtureTest: Sendable {
     private static let cutSilenceSeconds = 0.2
     /// Of a long reply, how many of its offsets are tried.
     private static let offsetsMax = 16
-    /// How many run at the same time.
     private static let parallelMax = 2
 
     private let plugin: any ProtocolHandler

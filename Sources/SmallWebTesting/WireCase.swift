@@ -201,7 +201,6 @@ extension WireCase {
         lineNumbers["="].flatMap { $0.indices.contains(index) ? $0[index] : nil }
     }
 
-    /// The lines of ``steps``.
     package var stepLines: [Int] {
         ((lineNumbers[">"] ?? []) + (lineNumbers["<"] ?? [])).sorted()
     }
@@ -258,7 +257,6 @@ package struct Played: Sendable, Hashable {
     package var completeness: Completeness?
     package var error: FetchError?
     package var sent: [UInt8] = []
-    /// Where it connected to.
     package var dialled: [String] = []
 
     package init() {}

@@ -34,7 +34,6 @@ package final class Hop {
         self.emit = emit
     }
 
-    /// Which way a connection goes.
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
         try options.way(for: scheme, to: endpoint)
     }

@@ -17,7 +17,6 @@ package struct ForeignIdentity: Sendable, Hashable {
         self.scopes = scopes
     }
 
-    /// A name that is not taken.
     package func freeName(_ taken: [String]) -> String {
         let bytes = name.utf8.map { byte in
             Bindings.isName("a" + String(UnicodeScalar(byte))) ? byte : UInt8(ascii: "-")

@@ -7,7 +7,6 @@ package struct Shard: Sendable, Hashable {
     package let index: Int
     package let count: Int
 
-    /// Most parts.
     package static let countMax = 1_000_000
 
     package init(index: Int, count: Int) { (self.index, self.count) = (index, count) }

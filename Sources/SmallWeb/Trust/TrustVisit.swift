@@ -42,7 +42,6 @@ extension TrustStore {
             }
         }
 
-        /// Whether authorities have to be asked.
         var asksAuthorities: Bool { self == .ca || self == .both }
 
         /// Whether what is known of a place counts.

@@ -15,14 +15,10 @@ package struct ProgramRequest: Sendable {
 
     /// What the program may use.
     package struct Limits: Sendable, Hashable {
-        /// Of processor time.
         package var processorSeconds = 60
-        /// Of address space.
         package var memoryBytes = 1 << 30
-        /// Open at the same time.
         package var descriptors = 64
 
-        /// The defaults.
         package init() {}
     }
 
@@ -32,18 +28,14 @@ package struct ProgramRequest: Sendable {
     package let words: [String]
     /// Its environment, beside what every program gets.
     package let environment: [String: String]
-    /// Where its bytes go.
     package let transport: Transport
     /// Whether the server speaks first, so that the connection is made at once.
     package let isServerFirst: Bool
     /// What it reads from descriptor 5.
     package var upload: Request.Upload?
-    /// What it may use.
     package var limits = Limits()
-    /// Those of the fetch.
     package var fetchLimits: SmallWebCore.Limits
 
-    /// A run without an upload, under the default limits.
     package init(
         folder: String, words: [String], environment: [String: String], transport: Transport,
         isServerFirst: Bool, fetchLimits: SmallWebCore.Limits
@@ -78,12 +70,10 @@ package struct ProgramEnding: Sendable, Hashable {
         case stopped
     }
 
-    /// Why the process is gone.
     package let reason: Reason
     /// How the server ended its side; `nil` while it had not, and without a server.
     package let server: ByteStream.Ending?
 
-    /// An ending with both.
     package init(_ reason: Reason, server: ByteStream.Ending?) {
         self.reason = reason
         self.server = server

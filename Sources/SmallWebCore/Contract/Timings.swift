@@ -52,7 +52,6 @@ extension Ending {
             }
         }
 
-        /// The fetch ends now.
         package mutating func end() { total = time(.now) }
 
         /// Never negative: a connection that was made for an earlier fetch was there at the start.

@@ -17,10 +17,8 @@ extension Inlined {
     public struct IndexedHeap<Element: HeapElement> {
         @usableFromInline var elements: [Element] = []
 
-        /// An empty heap.
         @inlinable package init() {}
 
-        /// The element that comes before all others.
         @inlinable package var first: Element? { elements.first }
 
         /// Adds an element that is in no heap.

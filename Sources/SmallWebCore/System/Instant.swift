@@ -8,16 +8,13 @@ extension Inlined {
     /// A moment on the clock of this process: the monotonic clock, less the time in which the
     /// process was stopped (`ProcessClock`).
     public struct Instant: Sendable, Hashable, Comparable {
-        /// Nanoseconds of that clock.
         @usableFromInline package let nanoseconds: UInt64
 
-        /// A moment by its ``nanoseconds``.
         @inlinable package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
         /// Later than every other: no deadline.
         @inlinable package static var never: Instant { Instant(nanoseconds: .max) }
 
-        /// The present moment.
         package static var now: Instant {
             Instant(nanoseconds: ProcessClock.monotonic &- ProcessClock.stoppedNanoseconds)
         }

@@ -12,7 +12,6 @@ package final class Locked<Value: Sendable>: @unchecked Sendable {
     private var value: Value
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
-    /// Takes the value behind a lock of its own.
     package init(_ value: Value) {
         self.value = value
         mutex = .allocate(capacity: 1)

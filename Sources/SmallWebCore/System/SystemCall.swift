@@ -4,10 +4,8 @@ internal import Glibc
 
 /// A failed system call's `errno`.
 package struct SystemError: Error, Sendable, Hashable {
-    /// `errno`.
     package let number: Int32
 
-    /// An error by its `errno`.
     package init(number: Int32) { self.number = number }
 
     /// `ECONNREFUSED` and the like; `errno N` for the rare ones.

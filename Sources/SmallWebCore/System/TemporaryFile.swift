@@ -4,7 +4,6 @@ internal import Glibc
 
 /// Files without a name, which no end of the process can leave behind.
 package enum TemporaryFile {
-    /// Where they are.
     package static var directory: String { environmentVariable("TMPDIR") ?? "/var/tmp" }
 
     /// - Returns: A file to be read and written, owned by the caller.

@@ -6,30 +6,18 @@ package typealias ASCII = Inlined.ASCII
 extension Inlined {
     /// Byte values that protocols give a meaning to.
     public enum ASCII {
-        /// NUL
         @inlinable package static var nul: UInt8 { 0x00 }
-        /// HT
         @inlinable package static var tab: UInt8 { 0x09 }
-        /// LF
         @inlinable package static var lineFeed: UInt8 { 0x0A }
-        /// CR
         @inlinable package static var carriageReturn: UInt8 { 0x0D }
-        /// A space
         @inlinable package static var space: UInt8 { 0x20 }
-        /// `%`
         @inlinable package static var percent: UInt8 { UInt8(ascii: "%") }
-        /// `.`
         @inlinable package static var dot: UInt8 { UInt8(ascii: ".") }
-        /// `/`
         @inlinable package static var slash: UInt8 { UInt8(ascii: "/") }
-        /// `:`
         @inlinable package static var colon: UInt8 { UInt8(ascii: ":") }
-        /// `?`
         @inlinable package static var questionMark: UInt8 { UInt8(ascii: "?") }
-        /// CR LF, the end of a line on most wires
         package static let crlf: [UInt8] = [carriageReturn, lineFeed]
 
-        /// Whether it is one of `0` to `9`.
         @inlinable package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
         /// Whether it is a space or a tab.
@@ -42,7 +30,6 @@ extension Inlined {
             isBlank(byte) || byte == carriageReturn
         }
 
-        /// Whether it is a letter of either case.
         @inlinable package static func isLetter(_ byte: UInt8) -> Bool {
             (byte | 0x20) &- 0x61 < 26
         }

@@ -19,7 +19,6 @@ package indirect enum JSONValue: Sendable {
     package var string: String? { if case .string(let text) = self { text } else { nil } }
     package var bool: Bool? { if case .bool(let flag) = self { flag } else { nil } }
 
-    /// The value of an object's member.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value

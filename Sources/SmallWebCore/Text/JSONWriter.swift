@@ -28,7 +28,6 @@ extension Inlined {
             return writer.bytes.array
         }
 
-        /// A string alone.
         package static func string(_ text: String) -> [UInt8] {
             var writer = JSONWriter(wanted: nil)
             writer.value(text)
