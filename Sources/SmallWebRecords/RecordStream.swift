@@ -103,8 +103,7 @@ package final class LinkRecords {
     private let spool = Spool(memoryMax: 65_536)
     package private(set) var count = 0
 
-    /// - Parameter bytesMax: What they may take in all. A few bytes of a page can make a record of
-    ///   a kilobyte.
+    /// - Parameter bytesMax: Of all records: a few bytes of a page can make one of a kilobyte.
     package init(_ records: RecordStream, bytesMax: Int = 256 << 20) {
         self.records = records
         self.bytesMax = bytesMax

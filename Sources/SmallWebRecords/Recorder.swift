@@ -39,8 +39,7 @@ package struct ErrorWording: Sendable {
     package static let plain = ErrorWording(hint: \.hint, expected: \.expected)
 }
 
-/// Makes the terminal record of one attempt. docs/json.md describes it, docs/schema/v1.json defines
-/// it.
+/// Makes the terminal record of an attempt: see docs/json.md, and docs/schema/v1.json.
 package final class Recorder {
     package static let version = 1
 

@@ -78,8 +78,7 @@ package struct WriteOut: Sendable {
         }
     }
 
-    /// What the format makes of a terminal record: pieces of text, and whether each goes to
-    /// standard error.
+    /// What the format makes of a terminal record: texts, and which of them go to standard error.
     package func pieces(of record: [UInt8]) throws(FetchError) -> [(text: String, toError: Bool)] {
         let value = try JSONValue.parse(record[...])
         var toError = false

@@ -7,8 +7,7 @@ struct Comparison {
     private let keepsDatagrams: Bool
     private(set) var lines: [String] = []
 
-    /// Bytes of one text in a report; of a longer one, those before and behind the first that
-    /// differs.
+    /// Bytes of one text in a report; of a longer one, those around the first that differs.
     private static let (shownMax, before, behind) = (200, 40, 80)
 
     init(_ wire: WireCase, keepsDatagrams: Bool) {

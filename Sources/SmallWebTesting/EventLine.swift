@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// An event as one line of JSON, keys in a fixed order, absent instead of null; `nil` for events
-/// that no handler emits.
+/// An event as a line of JSON, with no nulls; `nil` for events that no handler emits.
 ///
 /// - Parameter hasFacts: Whether it also has what a fixture may leave unsaid: size, name, facts.
 package func eventLine(_ event: Event, hasFacts: Bool = false) -> String? {

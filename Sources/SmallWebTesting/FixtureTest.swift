@@ -14,8 +14,7 @@ package struct FixtureTest: Sendable {
 
     /// Of one play.
     private static let seconds = 5.0
-    /// A silent server is silent for so long; one of datagrams that is cut, which is silent after
-    /// each of them, not as long.
+    /// A silent server is silent for so long; one that is cut, after each datagram, not as long.
     private static let silenceSeconds = 0.5
     private static let cutSilenceSeconds = 0.2
     /// Of a long reply, how many of its offsets are tried.
@@ -96,8 +95,7 @@ package struct FixtureTest: Sendable {
             + offsets.enumerated().map { .cut($1, $0 % 2 == 0 ? .fin : .reset) }
     }
 
-    /// All offsets of a short reply; of a longer one those around its first ends of lines, and
-    /// others at equal distances.
+    /// All offsets of a short reply; else those around its first ends of lines, and some others.
     static func offsets(in reply: [UInt8]) -> [Int] {
         guard reply.count > offsetsMax else { return Array(reply.indices) }
         var offsets: Set<Int> = [0, 1, reply.count - 1]

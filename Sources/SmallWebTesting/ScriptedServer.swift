@@ -22,8 +22,7 @@ enum Play: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The server of a fixture: it says the next piece when the program has read the last one and has
-/// sent what comes before it.
+/// The server of a fixture: says a piece when the last is read and what precedes it has been sent.
 final class ScriptedServer: Carrier {
     /// What it says, and after how many bytes of the request.
     private struct Piece {
@@ -216,8 +215,7 @@ final class ScriptedCarrier: Carrier {
 final class ScriptedDialer: Dialer {
     let server: ScriptedServer
     private var endpoint: Endpoint?
-    /// Whether the plugin has asked for the connection, by itself or in its manifest, and not a
-    /// timer.
+    /// Whether the plugin or its manifest has asked for the connection, and not a timer.
     private var isWanted = false
     private let loop: EventLoop
     private let deadline: Instant

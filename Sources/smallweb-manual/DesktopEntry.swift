@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// The file by which a desktop knows that smallweb opens links: what it registers, a user still has
-/// to choose.
+/// The file by which a desktop knows that smallweb opens links, if a user then chooses it.
 enum DesktopEntry {
     static var text: String {
         """

@@ -20,8 +20,7 @@ package final class RunJobs: @unchecked Sendable {
     private let client: Client
     private let fetcher: Fetcher
     private let makeOutput: MakeOutput
-    /// Returns when the consumer of the results is back for more; `nil` where none of them is
-    /// waited for.
+    /// Returns when the consumer is back for more results; `nil` where none is waited for.
     let untilWanted: (@Sendable () async -> Void)?
     private var count = 0
 

@@ -10,8 +10,7 @@ package struct Rehearsal: Sendable {
     package fileprivate(set) var endpoint: Endpoint?
     /// Which way it would go, and why; `nil` when it needs no server.
     package fileprivate(set) var way: ProxySettings.Choice?
-    /// What it writes before it waits for a reply, without secrets: of what is longer, the first
-    /// 64 KiB.
+    /// What it writes before it waits for a reply, without secrets: at most the first 64 KiB.
     package fileprivate(set) var request: [UInt8] = []
     /// How many bytes that are, secrets included.
     package fileprivate(set) var requestBytes = 0

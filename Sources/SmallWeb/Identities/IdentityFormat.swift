@@ -29,8 +29,7 @@ package struct ForeignIdentity: Sendable, Hashable {
     }
 }
 
-/// How other clients keep client certificates. Pure where a text says it: text in, names of files
-/// out.
+/// How other clients keep client certificates. Pure where a text says it: names of files come out.
 package enum IdentityFormat: String, Sendable, CaseIterable {
     case amfora, astro, lagrange, offpunk, telescope
     case av98 = "av-98"

@@ -19,8 +19,7 @@ package final class CharsetConverter {
 
     deinit { iconv_close(descriptor) }
 
-    /// Converts what is complete and keeps the rest for the next piece; what is invalid becomes
-    /// U+FFFD.
+    /// Converts what is complete and keeps the rest; what is invalid becomes U+FFFD.
     package func convert(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var input = carry + bytes.map { CChar(bitPattern: $0) }
         var output: [UInt8] = []

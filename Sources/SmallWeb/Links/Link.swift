@@ -55,8 +55,7 @@ public struct Link: Sendable {
         return uri?.whereItLeads
     }
 
-    /// What a gemtext link leads to, as far as its URL says: the scheme if it is not one of ours,
-    /// otherwise the end of the name.
+    /// What a gemtext link leads to, by a scheme that is not ours, or else by the end of the name.
     private static func kind(of uri: URI?, _ registry: Registry) -> Item.Kind {
         guard let uri else { return .link }
         if ["telnet", "tn3270", "ssh"].contains(uri.scheme) { return .telnet }

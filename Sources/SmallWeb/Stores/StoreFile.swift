@@ -2,8 +2,7 @@
 internal import Glibc
 package import SmallWebCore
 
-/// One of the user's files that several processes read and change: known hosts, bookmarks,
-/// bindings, history.
+/// A file of the user that processes read and change: known hosts, bookmarks, bindings, history.
 ///
 /// A change is made under a lock on the file's directory, to a copy that is then renamed into
 /// place: a reader sees the old file or the new one, a kill leaves one of them, and no writer loses
@@ -153,8 +152,7 @@ package struct StoreFile: Sendable {
         if !isReplaced { try rewrite(final, bytes) }
     }
 
-    /// What the lock makes ours: one name, so that what a process leaves that is killed is found
-    /// and is not left for good.
+    /// What the lock makes ours: one name, by which what a killed process has left is found.
     private var partPath: String { directory(of: resolvingLinks(path)) + "/.smallweb.part" }
 
     func removeRemains() {

@@ -44,8 +44,7 @@ package struct KnownHosts: Sendable, Hashable {
     }
 
     static let header = "# smallweb known_hosts 1"
-    /// The file, with a line feed at its end. A line is parsed when its pin is wanted: a fetch
-    /// needs one of thousands.
+    /// The file, with a line feed at its end. A line is parsed when its pin is wanted.
     package private(set) var bytes: [UInt8]
 
     package init(parsing bytes: [UInt8]) {
@@ -133,8 +132,7 @@ package struct KnownHosts: Sendable, Hashable {
 
     package mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
 
-    /// Removes all that is known of `host:port`, damaged lines too, and says how many lines there
-    /// were.
+    /// Removes all that is known of `host:port`, damaged lines too: says how many lines there were.
     @discardableResult
     package mutating func remove(_ place: String) -> Int {
         let count = lines(of: place).count
@@ -229,8 +227,7 @@ package struct KnownHosts: Sendable, Hashable {
         return !(text.first.map(ASCII.isDigit) ?? false)
     }
 
-    /// The place that a line begins with, in its canonical form; `nil` for a comment, and for what
-    /// begins with something else.
+    /// The place that a line begins with, in its canonical form; `nil` where it begins with none.
     private static func place(ofLine line: ArraySlice<UInt8>) -> String? {
         guard let field = fields(line).first, field.first != UInt8(ascii: "#"),
             let colon = field.lastIndex(of: ASCII.colon)

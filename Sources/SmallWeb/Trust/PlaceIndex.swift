@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Where the lines of a ``KnownHosts`` are that may be about a place, so that a visit need not look
-/// through thousands.
+/// Which of the thousands of lines of a ``KnownHosts`` may be about a place.
 ///
 /// A filter: what it finds still has to be compared (``KnownHosts/isAbout(_:_:)``), and it finds
 /// every line for which that is true.

@@ -3,8 +3,7 @@ internal import SmallWebCore
 
 /// How other clients keep what they trust. Pure: text in, pins out, and the way back.
 ///
-/// Where a client keeps a directory, its text is one line per file: `PATH<TAB>its lines`, which
-/// are separated by tabs.
+/// The text of a directory is one line per file: `PATH<TAB>its lines`, separated by tabs.
 package enum TrustFormat: String, Sendable, CaseIterable {
     case gmni, gplaces, telescope, lagrange, chawan, amfora, agunua, ncgopher
     case av98 = "av-98"

@@ -105,8 +105,7 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// Judges again under the lock, since another process may have been here in between, and
-    /// changes the store.
+    /// Judges again under the lock, as another process may have been here, and changes the store.
     //
     // Not inlined, like ``lines(of:)``: what they work with would be kept while ``judge`` waits.
     @inline(never)

@@ -138,8 +138,7 @@ struct TrustVisit {
         return pin
     }
 
-    /// `pin` after this visit: what another client had pinned as a certificate becomes a key, which
-    /// survives the certificate.
+    /// `pin` after this visit: a certificate that was pinned becomes its key, which survives it.
     private func renewed(_ pin: KnownHosts.Pin) -> KnownHosts.Pin {
         var pin = pin
         pin.kind = .key

@@ -171,8 +171,7 @@ extension Connection {
             self.matchesHost = matchesHost
         }
 
-        /// What makes the certificate easier to forge than it should be. No policy refuses it for
-        /// that.
+        /// What makes the certificate easier to forge. No policy refuses it for that.
         ///
         /// - Parameter place: `HOST:PORT`, of the server.
         package func weaknesses(of place: String) -> [Note] {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Delivers one event. Returns when the consumer has taken it, which is how a slow consumer slows
-/// the socket.
+/// Delivers one event. Returns when it has been taken: so a slow consumer slows the socket.
 public typealias Emit = (Event) async throws(FetchError) -> Void
 
 /// A protocol: facts as data, and one exchange as a straight-line function.

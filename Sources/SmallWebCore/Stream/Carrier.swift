@@ -26,8 +26,7 @@ package protocol Carrier: AnyObject {
     /// Says goodbye as far as that works without waiting. Idempotent; nothing is moved after it.
     func close()
 
-    /// Whether each piece that it gives stands for itself, and the next one is asked for when that
-    /// has been read.
+    /// Whether each piece stands for itself, and the next is asked for when it has been read.
     var keepsPieces: Bool { get }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// The one owner of a file descriptor. Copying it, or using it after it is consumed, does not
-/// compile.
+/// The one owner of a file descriptor. To copy it, or to use it once consumed, does not compile.
 package struct Descriptor: ~Copyable {
     private let number: Int32
 

@@ -48,8 +48,7 @@ package func directoryNames(
     }
 }
 
-/// The file behind a path's symbolic links, even where the last one leads to a file that does not
-/// exist yet.
+/// The file behind a path's symbolic links, which may not exist yet.
 package func resolvingLinks(_ path: String) -> String {
     var path = path
     for _ in 0..<40 {

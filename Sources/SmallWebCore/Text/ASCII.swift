@@ -76,8 +76,7 @@ extension Inlined {
 }
 
 extension ArraySlice<UInt8> {
-    /// Where the first line feed is, found by libc: most bytes of a text are looked at for nothing
-    /// else.
+    /// Where the first line feed is, found by libc: most bytes are looked at for nothing else.
     package var firstLineFeed: Int? {
         withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress,
@@ -104,8 +103,7 @@ extension ArraySlice<UInt8> {
         return self[first...last]
     }
 
-    /// For the beginning of a text: without the mark that some editors put there, which is no part
-    /// of it.
+    /// The beginning of a text without the mark that some editors put there.
     package var withoutByteOrderMark: ArraySlice<UInt8> {
         starts(with: [0xEF, 0xBB, 0xBF]) ? dropFirst(3) : self
     }

@@ -4,8 +4,7 @@
 enum JSONText {
     /// Appends `text`, escaped.
     ///
-    /// - Returns: False when it is not UTF-8, or has a NUL that is not allowed; it has then been
-    ///   appended up to there.
+    /// - Returns: False when it has been appended up to what is not UTF-8, or a refused NUL.
     static func escape(
         _ text: UnsafeBufferPointer<UInt8>, into bytes: inout ByteBuilder, allowsNUL: Bool = true
     ) -> Bool {
