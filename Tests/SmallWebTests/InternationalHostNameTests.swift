@@ -14,7 +14,7 @@ struct InternationalHostNameTests {
         ("bu\u{308}cher.example", "xn--bcher-kva.example"), ("plain.example", "plain.example"),
     ])
     func namesBecomeALabels(_ name: String, _ expected: String) throws {
-        let uri = try InternationalHostName.toASCII(URI(parsing: "gemini://\(name)/"))
+        let uri = try URI(parsing: "gemini://\(name)/").withASCIIHost()
         #expect(uri.host == expected)
     }
 
@@ -24,7 +24,7 @@ struct InternationalHostNameTests {
     ])
     func namesThatAreNotAllowedAreBadURLs(_ name: String) {
         let error = #expect(throws: FetchError.self) {
-            try InternationalHostName.toASCII(URI(parsing: "gemini://\(name)/"))
+            try URI(parsing: "gemini://\(name)/").withASCIIHost()
         }
         #expect(error?.outcome == .badURL)
     }

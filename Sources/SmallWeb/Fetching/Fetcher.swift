@@ -120,7 +120,7 @@ package final class Fetcher: Sendable {
                 .unsupportedScheme, .input, "the scheme \"\(uri.scheme)\" is not allowed",
                 remedy: .allowScheme)
         }
-        let ascii = try InternationalHostName.toASCII(uri)
+        let ascii = try uri.withASCIIHost()
         return Request(
             uri: entry.scheme.pathForm == .opaque ? ascii : ascii.removingDotSegments(),
             scheme: entry.scheme)

@@ -4,32 +4,26 @@ internal import Glibc
 package import SmallWebCore
 
 extension URI {
-    /// The same with A-labels for an international host.
+    /// The same with A-labels for an international host: what DNS, SNI, certificates, the trust
+    /// store and request lines get.
     ///
     /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
     package func withASCIIHost() throws(FetchError) -> URI {
-        try InternationalHostName.toASCII(self)
+        guard let host, !InternationalHostName.isASCII(host) else { return self }
+        // The mapping turns look-alikes such as U+FF0F into what ends a host: checked again.
+        return try replacingHost(InternationalHostName.toASCII(host))
     }
 }
 
 /// International host names to A-labels (UTS #46, non-transitional), by libidn2, which is opened
 /// when the first such name is met.
-enum InternationalHostName {
+package enum InternationalHostName {
     /// `IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL` of idn2.h.
     private static let flags: Int32 = 1 | 8
 
-    /// The URI with an ASCII host: what DNS, SNI, certificates and request lines get.
-    ///
-    /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
-    static func toASCII(_ uri: URI) throws(FetchError) -> URI {
-        guard let host = uri.host, !isASCII(host) else { return uri }
-        // The mapping turns look-alikes such as U+FF0F into what ends a host: checked again.
-        return try uri.replacingHost(toASCII(host))
-    }
+    fileprivate static func isASCII(_ host: String) -> Bool { host.utf8.allSatisfy { $0 < 0x80 } }
 
-    private static func isASCII(_ host: String) -> Bool { host.utf8.allSatisfy { $0 < 0x80 } }
-
-    static func toASCII(_ host: String) throws(FetchError) -> String {
+    package static func toASCII(_ host: String) throws(FetchError) -> String {
         if isASCII(host) { return host }
         let convert = try loaded.get()
         var output: UnsafeMutablePointer<CChar>?

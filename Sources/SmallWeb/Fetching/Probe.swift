@@ -23,16 +23,4 @@ extension Fetcher {
         }
         return (connection, nil)
     }
-
-    /// The URI with its host as DNS and the trust store have it.
-    ///
-    /// - Throws: `bad-url`, `not-built-in`.
-    package static func asciiHost(_ uri: URI) throws(FetchError) -> URI {
-        try InternationalHostName.toASCII(uri)
-    }
-
-    /// The same for the host alone.
-    package static func asciiHost(_ host: String) throws(FetchError) -> String {
-        try InternationalHostName.toASCII(host)
-    }
 }

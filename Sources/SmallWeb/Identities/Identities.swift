@@ -12,7 +12,7 @@ public struct Identities: Sendable {
 
         /// - Throws: `bad-url` for what has no use for client certificates.
         package init(_ url: String, in registry: Registry) throws(FetchError) {
-            let uri = try InternationalHostName.toASCII(URI(parsing: url)).removingDotSegments()
+            let uri = try URI(parsing: url).withASCIIHost().removingDotSegments()
             guard let place = Place(uri, registry) else {
                 throw .badURL(
                     "no identity can be shown to \(url): its scheme has none",

@@ -112,7 +112,7 @@ struct TrustCommand: Sendable {
         }
         let place: String?
         if text.contains(text: "://") {
-            let uri = try Fetcher.asciiHost(URI(parsing: text))
+            let uri = try URI(parsing: text).withASCIIHost()
             let standard = registry[uri.scheme]?.scheme ?? home
             place = uri.host.map {
                 Endpoint(host: $0, port: uri.port ?? standard.defaultPort, security: .tls)

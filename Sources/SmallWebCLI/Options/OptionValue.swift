@@ -133,7 +133,7 @@ enum OptionValue {
         if let bad = addresses.first(where: { !isAddress($0) }) {
             throw usageError("\(option): \"\(bad)\" is not an IP address")
         }
-        let ascii = try Fetcher.asciiHost(String(host))
+        let ascii = try InternationalHostName.toASCII(String(host))
         return ("\(ascii.lowercased()):\(rest[..<colon])", addresses)
     }
 
