@@ -17,7 +17,8 @@ public struct TrustStore: Sendable {
     public var asker: (@Sendable (_ error: FetchError) async -> Bool)?
     private let questions = Turns()
 
-    /// What the file held when it was read last, for all visits of a run and all their loops.
+    /// What the file held when it was read last, for all visits of a run and all their loops. Under
+    /// its lock the file is read and added to, but neither locks nor the disk are waited for.
     private let shared = Locked(TrustSnapshot())
 
     /// A store in the file `path`; nothing is read before it is needed.
@@ -112,7 +113,7 @@ public struct TrustStore: Sendable {
     private func decide(
         _ visit: TrustVisit, _ lock: consuming StoreFile.Lock
     ) throws(FetchError) -> (Connection.Trust, needsSync: Bool) {
-        let decision = try withSnapshot { snapshot throws(FetchError) in
+        let decision = try shared.withLock { snapshot throws(FetchError) in
             try snapshot.decide(visit, file, lock)
         }
         if let hosts = decision.replacement { try file.replace(by: hosts.bytes, lock) }
@@ -123,19 +124,10 @@ public struct TrustStore: Sendable {
     private func lines(
         of endpoint: Endpoint
     ) throws(FetchError) -> [(number: Int, pin: KnownHosts.Pin?)] {
-        try withSnapshot { snapshot throws(FetchError) in
+        try shared.withLock { snapshot throws(FetchError) in
             try snapshot.refresh(from: file)
             return snapshot.lines(of: endpoint)
         }
-    }
-
-    /// Reads and adds to the file, but waits for neither locks nor the disk.
-    private func withSnapshot<Value>(
-        _ body: (inout TrustSnapshot) throws(FetchError) -> Value
-    ) throws(FetchError) -> Value {
-        try shared.withLock { snapshot in
-            Result { () throws(FetchError) in try body(&snapshot) }
-        }.get()
     }
 
     /// The store as it is now; empty when there is no file.
