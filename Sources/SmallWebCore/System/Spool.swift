@@ -39,15 +39,23 @@ package final class Spool {
                 self.file = nil
             }
             var left = count - memory.count
-            try Self.rewind(file)
+            try attempt("cannot read") { () throws(SystemError) in
+                _ = try systemCall { lseek(file, 0, SEEK_SET) }
+            }
             while true {
-                let piece = try Self.read(file)
+                let piece = try attempt("cannot read") { () throws(SystemError) in
+                    var bytes = [UInt8](repeating: 0, count: 65_536)
+                    let count = try systemCall { read(file, &bytes, bytes.count) }
+                    return bytes[..<count]
+                }
                 if piece.isEmpty { break }
                 left -= piece.count
                 try await body(piece)
             }
             // Whoever gets it would take it for the whole.
-            guard left == 0 else { throw Self.failure("cannot read", SystemError(number: EIO)) }
+            try attempt("cannot read") { () throws(SystemError) in
+                guard left == 0 else { throw SystemError(number: EIO) }
+            }
         }
         if !memory.isEmpty { try await body(memory[...]) }
     }
@@ -68,48 +76,25 @@ package final class Spool {
     }
 
     private func spill() throws(FetchError) {
-        if self.file == nil { self.file = try Self.openTemporary() }
+        if file == nil {
+            file = try attempt("cannot create", in: TemporaryFile.directory, TemporaryFile.open)
+        }
         guard let file else { return }
-        do throws(SystemError) {
+        try attempt("cannot write to") { () throws(SystemError) in
             try writeAll(memory[...], to: file)
-        } catch {
-            throw Self.failure("cannot write to", error)
         }
         memory.removeAll(keepingCapacity: true)
     }
 
-    private static func rewind(_ file: Int32) throws(FetchError) {
+    private func attempt<Value>(
+        _ what: String, in directory: String? = nil, _ body: () throws(SystemError) -> Value
+    ) throws(FetchError) -> Value {
         do throws(SystemError) {
-            _ = try systemCall { lseek(file, 0, SEEK_SET) }
+            return try body()
         } catch {
-            throw failure("cannot read", error)
+            throw FetchError(
+                .write, .output, "\(what) a temporary file" + (directory.map { " in " + $0 } ?? ""),
+                error, hint: "set TMPDIR to a directory with room")
         }
-    }
-
-    private static func read(_ file: Int32) throws(FetchError) -> ArraySlice<UInt8> {
-        var piece = [UInt8](repeating: 0, count: 65_536)
-        do throws(SystemError) {
-            let count = try systemCall { Glibc.read(file, &piece, piece.count) }
-            return piece[..<count]
-        } catch {
-            throw failure("cannot read", error)
-        }
-    }
-
-    private static func openTemporary() throws(FetchError) -> Int32 {
-        let directory = TemporaryFile.directory
-        do throws(SystemError) {
-            return try TemporaryFile.open()
-        } catch {
-            throw failure("cannot create", error, " in \(directory)")
-        }
-    }
-
-    private static func failure(
-        _ what: String, _ error: SystemError, _ place: String = ""
-    ) -> FetchError {
-        FetchError(
-            .write, .output, "\(what) a temporary file\(place)", error,
-            hint: "set TMPDIR to a directory with room")
     }
 }
