@@ -86,45 +86,37 @@ final class Handoff<Element: Sendable>: Sendable {
         } onCancel: {
             let putter = state.withLock { state in
                 state.isCancelled = true
-                defer { state.putter = nil }
-                return state.putter
+                return state.putter.take()
             }
             putter?.resume(returning: false)
         }
         guard hasRoom else { throw .cancelled }
-        let taker: CheckedContinuation<Taken, Never>? = state.withLock { state in
-            guard let taker = state.taker else {
-                state.element = element
-                return nil
-            }
-            state.taker = nil
-            return taker
+        let taker = state.withLock { state in
+            if state.taker == nil { state.element = element }
+            return state.taker.take()
         }
         taker?.resume(returning: .success(element))
     }
 
     func finish(_ error: FetchError?) {
-        let taker = state.withLock { state -> CheckedContinuation<Taken, Never>? in
-            state.end = error.map { .failure($0) } ?? .success(nil)
-            defer { state.taker = nil }
-            return state.taker
+        let end: Taken = error.map { .failure($0) } ?? .success(nil)
+        let taker = state.withLock { state in
+            state.end = end
+            return state.taker.take()
         }
-        taker?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+        taker?.resume(returning: end)
     }
 
     func take() async -> Result<Element?, FetchError> {
         await withCheckedContinuation { (continuation: CheckedContinuation<Taken, Never>) in
             let (result, putter, watcher) = state.withLock {
                 state -> (Taken?, CheckedContinuation<Bool, Never>?, Watcher?) in
-                if let element = state.element {
-                    state.element = nil
-                    defer { state.putter = nil }
-                    return (.success(element), state.putter, nil)
+                if let element = state.element.take() {
+                    return (.success(element), state.putter.take(), nil)
                 }
                 if let end = state.end { return (end, nil, nil) }
                 state.taker = continuation
-                defer { state.watcher = nil }
-                return (nil, nil, state.watcher)
+                return (nil, nil, state.watcher.take())
             }
             putter?.resume(returning: true)
             watcher?.resume()
@@ -144,11 +136,7 @@ final class Handoff<Element: Sendable>: Sendable {
                 if isWanted { continuation.resume() }
             }
         } onCancel: {
-            let watcher = state.withLock { state in
-                defer { state.watcher = nil }
-                return state.watcher
-            }
-            watcher?.resume()
+            state.withLock { $0.watcher.take() }?.resume()
         }
     }
 }

@@ -250,8 +250,6 @@ private final class PageOutput: Output {
     }
 
     func deliver() async throws(FetchError) {
-        guard let result else { return }
-        self.result = nil
-        try await handoff.put(result)
+        if let result = result.take() { try await handoff.put(result) }
     }
 }

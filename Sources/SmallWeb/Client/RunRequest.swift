@@ -74,13 +74,7 @@ public final class RunQueue: Sendable {
         wake()
     }
 
-    private func wake() {
-        let waiter = state.withLock { state in
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume()
-    }
+    private func wake() { state.withLock { $0.waiter.take() }?.resume() }
 
     /// - Parameter isLast: Whether the queue ends when nothing is in it.
     /// - Returns: The next request, and whether there is an end.
