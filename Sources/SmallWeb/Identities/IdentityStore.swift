@@ -73,15 +73,11 @@ package struct IdentityStore: Sendable {
         do throws(SystemError) {
             try makeDirectories(directory, mode: 0o700)
             unlink(part)
-            let file = try systemCall {
-                open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            }
-            defer {
-                close(file)
-                unlink(part)
-            }
-            try writeAll(pem[...], to: file)
-            _ = try systemCall { fsync(file) }
+            let file = try Descriptor(
+                opening: part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+            defer { unlink(part) }
+            try writeAll(pem[...], to: file.borrowed)
+            _ = try systemCall { fsync(file.borrowed) }
             // Fails when the name is taken, and never shows half a key.
             _ = try systemCall { link(part, path) }
         } catch {

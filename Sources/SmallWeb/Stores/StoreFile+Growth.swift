@@ -26,8 +26,7 @@ extension StoreFile {
         fileprivate let descriptor: Descriptor
 
         fileprivate init(_ path: String, _ access: Int32) throws(SystemError) {
-            descriptor = Descriptor(
-                owning: try systemCall { open(path, access | O_CLOEXEC | O_NONBLOCK) })
+            descriptor = try Descriptor(opening: path, access | O_NONBLOCK)
         }
     }
 

@@ -35,8 +35,7 @@ package struct StoreFile: Sendable {
         guard try kind(for: .read) == .file else { return [] }
         removeRemains()
         return try attempt(.read, "cannot read") { () throws(SystemError) in
-            let file = Descriptor(
-                owning: try systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
+            let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
             let bytes = try readAll(file.borrowed, limit: Self.bytesMax)
             guard bytes.count <= Self.bytesMax else { throw SystemError(number: EFBIG) }
             return bytes
@@ -66,10 +65,8 @@ package struct StoreFile: Sendable {
         let lock = try lock()
         guard lock.descriptor != nil else { return 0 }
         return try attempt(.write, "cannot write") { () throws(SystemError) in
-            let file = Descriptor(
-                owning: try systemCall {
-                    open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
-                })
+            let file = try Descriptor(
+                opening: path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, mode: 0o600)
             let size = Int(try systemCall { lseek(file.borrowed, 0, SEEK_END) })
             var last = ASCII.lineFeed
             if size > 0 { _ = try systemCall { pread(file.borrowed, &last, 1, off_t(size - 1)) } }
@@ -109,8 +106,7 @@ package struct StoreFile: Sendable {
         let directory = directory(of: resolvingLinks(path))
         return try attempt(.write, "cannot lock") { () throws(SystemError) in
             try makeDirectories(directory, mode: 0o700)
-            let descriptor = Descriptor(
-                owning: try systemCall { open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+            let descriptor = try Descriptor(opening: directory, O_RDONLY | O_DIRECTORY)
             do throws(SystemError) {
                 _ = try systemCall { flock(descriptor.borrowed, flags) }
             } catch {
@@ -133,10 +129,8 @@ package struct StoreFile: Sendable {
         let isReplaced = try attempt(.write, "cannot write") { () throws(SystemError) in
             unlink(new)
             do throws(SystemError) {
-                let file = Descriptor(
-                    owning: try systemCall {
-                        open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-                    })
+                let file = try Descriptor(
+                    opening: new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
                 try Self.keepOwner(of: final, file.borrowed)
                 try writeAll(bytes[...], to: file.borrowed)
                 _ = try systemCall { fsync(file.borrowed) }
@@ -157,10 +151,9 @@ package struct StoreFile: Sendable {
 
     func removeRemains() {
         let part = partPath
-        guard access(part, F_OK) == 0, let lock = try? tryLock(), lock.descriptor != nil else {
-            return
+        if access(part, F_OK) == 0, let lock = try? tryLock(), lock.descriptor != nil {
+            unlink(part)
         }
-        unlink(part)
     }
 
     /// A store that others may read, because it is kept with a project, stays so, and root leaves
@@ -187,14 +180,12 @@ package struct StoreFile: Sendable {
         let saved = final + ".saved"
         let old = try read()
         let file = try attempt(.write, "cannot write") { () throws(SystemError) in
-            Descriptor(owning: try systemCall { open(final, O_WRONLY | O_CLOEXEC) })
+            try Descriptor(opening: final, O_WRONLY)
         }
         try attempt(.write, "cannot write \(saved), a copy of") { () throws(SystemError) in
             do throws(SystemError) {
-                let copy = Descriptor(
-                    owning: try systemCall {
-                        open(saved, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-                    })
+                let copy = try Descriptor(
+                    opening: saved, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
                 try writeAll(old[...], to: copy.borrowed)
                 _ = try systemCall { fsync(copy.borrowed) }
             } catch {

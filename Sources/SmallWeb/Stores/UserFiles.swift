@@ -37,10 +37,8 @@ package enum UserFiles {
 
     /// - Returns: `nil` when it cannot be read. More than `limit` bytes: the last ones.
     package static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
-        let opened = try? systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard let file = opened else { return nil }
-        defer { close(file) }
-        return read(file, limit: limit)
+        guard let file = try? Descriptor(opening: path, O_RDONLY | O_NONBLOCK) else { return nil }
+        return read(file.borrowed, limit: limit)
     }
 
     /// Whether there is such a file, readable or not.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
+package import Glibc
 
 /// The one owner of a file descriptor. To copy it, or to use it once consumed, does not compile.
 package struct Descriptor: ~Copyable {
@@ -9,6 +9,11 @@ package struct Descriptor: ~Copyable {
     package init(owning number: Int32) {
         precondition(number >= 0)
         self.number = number
+    }
+
+    /// Opens a file, which no program that is started gets.
+    package init(opening path: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) {
+        self.init(owning: try systemCall { open(path, flags | O_CLOEXEC, mode) })
     }
 
     deinit { _ = Glibc.close(number) }
