@@ -3,17 +3,12 @@ internal import SmallWebCore
 
 /// What a fixture expects beside what was seen.
 struct Comparison {
-    private let wire: WireCase
-    private let keepsDatagrams: Bool
+    let wire: WireCase
+    let keepsDatagrams: Bool
     private(set) var lines: [String] = []
 
     /// Bytes of one text in a report; of a longer one, those around the first that differs.
     private static let (shownMax, before, behind) = (200, 40, 80)
-
-    init(_ wire: WireCase, keepsDatagrams: Bool) {
-        self.wire = wire
-        self.keepsDatagrams = keepsDatagrams
-    }
 
     mutating func note(_ line: String) { lines.append(line) }
 
@@ -60,18 +55,15 @@ struct Comparison {
     mutating func checkWhole(_ played: Played) {
         if played.error?.outcome != wire.error {
             differ(
-                "error", at: wire.line(of: "error"), Self.text(wire.error, nil),
-                Self.text(played.error?.outcome, played))
+                "error", at: wire.line(of: "error"), wire.error?.rawValue ?? "none",
+                played.error.map { "\($0.outcome.rawValue) (\($0.message))" } ?? "none")
         }
         checkPlace(played)
         if played.sent != wire.request { differSent(played) }
         let (expected, seen) = (wire.events, played.lines)
         if wire.error == nil && played.error == nil {
             for index in 0..<max(expected.count, seen.count) {
-                let pair = (
-                    index < expected.count ? expected[index] : nil,
-                    index < seen.count ? seen[index] : nil
-                )
+                let pair = (expected.dropFirst(index).first, seen.dropFirst(index).first)
                 if Self.agree(pair.0, pair.1) { continue }
                 let line = wire.line(ofEvent: index)
                 let bodies = (pair.0.flatMap(Self.body), pair.1.flatMap(Self.body))
@@ -99,12 +91,6 @@ struct Comparison {
     private mutating func differSent(_ played: Played) {
         let same = zip(wire.request, played.sent).prefix { $0 == $1 }.count
         differ("sent", at: wire.line(ofRequestByte: same), wire.request, played.sent)
-    }
-
-    private static func text(_ outcome: Outcome?, _ played: Played?) -> String {
-        guard let outcome else { return "none" }
-        let message = played?.error.map { " (\($0.message))" } ?? ""
-        return outcome.rawValue + message
     }
 
     // MARK: A part of it
@@ -203,16 +189,9 @@ struct Comparison {
         guard let valid = String(validating: bytes, as: UTF8.self) else {
             return bytes.map { "\\x" + [$0].hex.uppercased() }.joined()
         }
-        var text = ""
-        for scalar in valid.unicodeScalars {
-            switch scalar {
-            case "\r": text += "\\r"
-            case "\n": text += "\\n"
-            case "\t": text += "\\t"
-            case "\\": text += "\\\\"
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
+        let escapes: [Unicode.Scalar: String] = [
+            "\r": "\\r", "\n": "\\n", "\t": "\\t", "\\": "\\\\",
+        ]
+        return valid.unicodeScalars.map { escapes[$0] ?? String($0) }.joined()
     }
 }

@@ -57,11 +57,10 @@ package struct FixtureTest: Sendable {
         _ fixture: (name: String, text: [UInt8]), on loop: EventLoop
     ) async -> Report {
         let wire: WireCase
-        do {
+        do throws(WireCase.Malformed) {
             wire = try WireCase(name: fixture.name, fixture.text)
         } catch {
-            let why = (error as? WireCase.Malformed)?.why ?? "\(error)"
-            return Report(name: fixture.name, failure: ("cannot be read", [why]))
+            return Report(name: fixture.name, failure: ("cannot be read", [error.why]))
         }
         var report = Report(name: fixture.name)
         for play in plays(of: wire) {
@@ -143,7 +142,7 @@ package struct FixtureTest: Sendable {
         }
         played.sent = server.sent
         played.dialled = dialer.dialled
-        var comparison = Comparison(wire, keepsDatagrams: keepsDatagrams(wire))
+        var comparison = Comparison(wire: wire, keepsDatagrams: keepsDatagrams(wire))
         if case .cut(let count, _) = play {
             comparison.checkCut(played, after: count)
         } else {

@@ -22,9 +22,8 @@ public struct Fixtures: Sendable {
 
     private static func read(_ path: String) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
-            let file = try systemCall { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-            defer { close(file) }
-            return try readAll(file)
+            let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
+            return try readAll(file.borrowed)
         } catch {
             throw FetchError(.read, .input, "cannot read \(path)", error)
         }
@@ -74,11 +73,10 @@ public struct Fixtures: Sendable {
     fileprivate func servers() throws(FetchError) -> [WireCase] {
         try checkCount()
         return try files.map { file throws(FetchError) in
-            do {
+            do throws(WireCase.Malformed) {
                 return try WireCase(name: file.name, file.text)
             } catch {
-                let why = (error as? WireCase.Malformed)?.why ?? "\(error)"
-                throw FetchError(.read, .input, "\(folder)/\(why)")
+                throw FetchError(.read, .input, "\(folder)/\(error.why)")
             }
         }
     }

@@ -172,12 +172,10 @@ final class ScriptedServer: Carrier {
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         sent += bytes
         if isStrict && !wire.request.starts(with: sent) {
-            let (seen, expected) = (
-                Comparison.escaped(sent[...]), Comparison.escaped(wire.request[...])
-            )
             throw FetchError(
                 .plugin, .send, "\(wire.name): another request is sent",
-                expected: expected, actual: seen)
+                expected: Comparison.escaped(wire.request[...]),
+                actual: Comparison.escaped(sent[...]))
         }
         return .bytes(bytes.count)
     }

@@ -67,22 +67,22 @@ package struct WireCase: Sendable, CustomStringConvertible {
 
     /// - Parameter text: A fixture file's.
     /// - Throws: ``Malformed`` with the line's number.
-    package init(name: String, parsing text: String) throws {
+    package init(name: String, parsing text: String) throws(Malformed) {
         self.name = name
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
             .enumerated()
         where !line.isEmpty && !line.hasPrefix("#") {
-            do {
+            do throws(Malformed) {
                 try take(line, index + 1)
-            } catch let problem as Malformed {
-                throw Malformed(why: "\(name):\(index + 1): \(problem.why)")
+            } catch {
+                throw Malformed(why: "\(name):\(index + 1): \(error.why)")
             }
         }
         guard !url.isEmpty else { throw Malformed(why: "\(name): no url") }
     }
 
     /// The same for a file's bytes.
-    package init(name: String, _ bytes: [UInt8]) throws {
+    package init(name: String, _ bytes: [UInt8]) throws(Malformed) {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Malformed(why: "\(name): it is not UTF-8; \\xNN stands for such bytes")
         }
@@ -97,10 +97,9 @@ package struct WireCase: Sendable, CustomStringConvertible {
 
     package struct Malformed: Error {
         package let why: String
-        package init(why: String) { self.why = why }
     }
 
-    private mutating func take(_ line: Substring, _ number: Int) throws {
+    private mutating func take(_ line: Substring, _ number: Int) throws(Malformed) {
         let word = line.prefix { $0 != " " }
         lineNumbers[String(word), default: []].append(number)
         let value = String(line.dropFirst(word.count).drop { $0 == " " })
@@ -152,7 +151,7 @@ package struct WireCase: Sendable, CustomStringConvertible {
         }
     }
 
-    private mutating func limit(_ value: String) throws {
+    private mutating func limit(_ value: String) throws(Malformed) {
         let words = value.split(separator: " ")
         guard words.count == 2, let number = Int(words[1]) else {
             throw Malformed(why: "limit NAME N")
@@ -165,7 +164,7 @@ package struct WireCase: Sendable, CustomStringConvertible {
     }
 
     /// Bytes of a text with C escapes.
-    static func unescape(_ text: String) throws -> [UInt8] {
+    static func unescape(_ text: String) throws(Malformed) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
         while let byte = rest.popFirst() {
