@@ -33,13 +33,10 @@ package struct Bindings: Sendable, Equatable {
         self.registry = registry
         var bytes = bytes[...]
         if bytes.last == ASCII.lineFeed { bytes = bytes.dropLast() }
-        let isEmpty = bytes.isEmpty
+        let rows = bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
         lines =
-            isEmpty
-            ? []
-            : bytes.split(
-                separator: ASCII.lineFeed, omittingEmptySubsequences: false
-            ).map { Line(bytes: $0, binding: Self.binding($0, registry)) }
+            bytes.isEmpty
+            ? [] : rows.map { Line(bytes: $0, binding: Self.binding($0, registry)) }
     }
 
     private static func binding(
@@ -50,9 +47,7 @@ package struct Bindings: Sendable, Equatable {
         }
         guard words.count == 2, isName(words[0]),
             let scope = try? Identities.Scope(words[1], in: registry)
-        else {
-            return nil
-        }
+        else { return nil }
         return Binding(name: words[0], scope: scope)
     }
 

@@ -239,9 +239,7 @@ package struct KnownHosts: Sendable, Hashable {
     /// Indented lines count as much as others, and so do those of an editor that begins a file
     /// with a byte order mark, or ends lines with a carriage return.
     static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        return (line.starts(with: mark) ? line.dropFirst(mark.count) : line).drop(
-            while: ASCII.isSpace)
+        line.withoutByteOrderMark.drop(while: ASCII.isSpace)
     }
 
     fileprivate static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
@@ -301,13 +299,8 @@ extension KnownHosts.Pin {
             let algorithm = Algorithm(rawValue: String(text[2][..<colon])),
             kind == .certificate || algorithm == .sha256
         else { return nil }
-        let key = text[2][text[2].index(after: colon)...]
-        guard key.utf8.count == algorithm.digits,
-            key.utf8.allSatisfy({ ASCII.hexValue($0) != nil })
-        else { return nil }
-        self.init(place: KnownHosts.canonical(text[0]), key: String(key), via: "-")
-        self.kind = kind
-        self.algorithm = algorithm
+        let key = String(text[2][text[2].index(after: colon)...])
+        self.init(place: text[0], kind, algorithm, digest: key, first: nil, via: "-")
         for bytes in fields.dropFirst(3) {
             let name = bytes.prefix { $0 != UInt8(ascii: "=") }
             let value = bytes[name.endIndex...].dropFirst()

@@ -44,11 +44,13 @@ package enum TrustFormat: String, Sendable, CaseIterable {
     private func pin(_ line: String) -> KnownHosts.Pin? {
         let words = line.split(separator: " ").map(String.init)
         switch self {
-        case .gmni:
-            guard words.count >= 3, words[1] == "SHA-512" else { return nil }
+        case .gmni, .chawan:
+            guard words.count >= 3, words[1] == (self == .gmni ? "SHA-512" : "sha256") else {
+                return nil
+            }
             return make(
-                words[0], .certificate, .sha512, words[2].filter { $0 != ":" },
-                expires: words.count > 3 ? words[3] : nil)
+                words[0], self == .gmni ? .certificate : .key, self == .gmni ? .sha512 : .sha256,
+                words[2].filter { $0 != ":" }, expires: words.count > 3 ? words[3] : nil)
         case .gplaces:
             guard words.count == 2 else { return nil }
             return make(words[0], .certificate, .sha512, words[1])
@@ -59,11 +61,6 @@ package enum TrustFormat: String, Sendable, CaseIterable {
             guard words.count == 3, let mark = words[0].lastIndex(of: ";") else { return nil }
             let place = "\(words[0][..<mark]):\(words[0][words[0].index(after: mark)...])"
             return make(place, .key, .sha256, words[2], expires: words[1])
-        case .chawan:
-            guard words.count >= 3, words[1] == "sha256" else { return nil }
-            return make(
-                words[0], .key, .sha256, words[2].filter { $0 != ":" },
-                expires: words.count > 3 ? words[3] : nil)
         case .amfora:
             guard let (name, value) = Self.assignment(line) else { return nil }
             return make(Self.dotted(name), .key, .sha256, value)
@@ -101,8 +98,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         let seconds = expires.flatMap { ASCII.decimal($0.utf8, max: Self.endOfTime) } ?? 0
         return KnownHosts.Pin(
             place: place, kind, algorithm, digest: digest, expires: seconds > 0 ? seconds : nil,
-            first: nil,
-            via: "import:\(rawValue)")
+            first: nil, via: "import:\(rawValue)")
     }
 
     /// The end of the year 9999.
@@ -131,18 +127,16 @@ package enum TrustFormat: String, Sendable, CaseIterable {
             pin.kind == .certificate && pin.algorithm == .sha512 ? pin.key : pin.seenSHA512
         let expires = pin.expires.map(String.init)
         switch self {
-        case .gmni:
+        case .gmni, .chawan:
             // The port is not part of its key: another port's line would be taken for this one's.
-            guard port == "1965", let sha512 else { return nil }
-            return "\(host) SHA-512 \(Self.pairs(sha512))" + (expires.map { " " + $0 } ?? "")
+            guard port == "1965", let digest = self == .gmni ? sha512 : key else { return nil }
+            let name = self == .gmni ? "SHA-512" : "sha256"
+            return "\(host) \(name) \(Self.pairs(digest))" + (expires.map { " " + $0 } ?? "")
         case .gplaces: return sha512.map { "\(pin.place) \($0.uppercased())" }
         case .telescope: return sha256.map { "\(short) SHA256:\($0) 0" }
         case .lagrange:
             // It takes a certificate without a date for one that has expired.
             return key.map { "\(host);\(port) \(expires ?? "\(Self.endOfTime)") \($0)" }
-        case .chawan:
-            guard port == "1965", let key else { return nil }
-            return "\(host) sha256 \(Self.pairs(key))" + (expires.map { " " + $0 } ?? "")
         case .amfora:
             guard let key else { return nil }
             let name = String(host.map { $0 == "." ? "/" : $0 })
