@@ -29,10 +29,9 @@ public struct FetchError: Error, Sendable, Hashable {
 
     private var box: Box
 
-    private mutating func change(_ body: (inout Facts) -> Void) {
-        var facts = box.facts
-        body(&facts)
-        box = Box(facts)
+    private var facts: Facts {
+        get { box.facts }
+        set { box = Box(newValue) }
     }
 
     /// Whether all that they say is the same.
@@ -55,42 +54,42 @@ public struct FetchError: Error, Sendable, Hashable {
     /// One line without a full stop, without the URL, which the caller knows.
     public var message: String {
         get { box.facts.message }
-        set { change { $0.message = newValue } }
+        set { facts.message = newValue }
     }
     /// A name such as `ECONNREFUSED`, when a system call failed.
     public var errnoName: String? {
         get { box.facts.errnoName }
-        set { change { $0.errnoName = newValue } }
+        set { facts.errnoName = newValue }
     }
     /// What the user can do next, as one line; `nil` when ``remedy`` says it.
     public var hint: String? {
         get { box.facts.hint }
-        set { change { $0.hint = newValue } }
+        set { facts.hint = newValue }
     }
     /// What would help, where programs have options or commands for it.
     public var remedy: FetchError.Remedy? {
         get { box.facts.remedy }
-        set { change { $0.remedy = newValue } }
+        set { facts.remedy = newValue }
     }
     /// For trust and limits: what was expected, and what came instead. Times are in seconds.
     public var expected: String? {
         get { box.facts.expected }
-        set { change { $0.expected = newValue } }
+        set { facts.expected = newValue }
     }
     /// What came instead.
     public var actual: String? {
         get { box.facts.actual }
-        set { change { $0.actual = newValue } }
+        set { facts.actual = newValue }
     }
     /// What was fetched, as it was asked for; `nil` when the error is about no single URL.
     public var url: String? {
         get { box.facts.url }
-        set { change { $0.url = newValue } }
+        set { facts.url = newValue }
     }
     /// Whether nothing was tried, for want of time.
     package private(set) var isPostponed: Bool {
         get { box.facts.isPostponed }
-        set { change { $0.isPostponed = newValue } }
+        set { facts.isPostponed = newValue }
     }
     /// Whether the same request may succeed later.
     public var isRetryable: Bool { outcome.isRetryable || isPostponed }

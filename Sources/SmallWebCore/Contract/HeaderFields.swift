@@ -47,9 +47,8 @@ extension Head {
         }
 
         private func value(_ span: Span) -> String {
-            let value = bytes[(span.colon + 1)..<span.end]
-            return String(
-                decoding: value.drop { $0 == ASCII.space || $0 == ASCII.tab }, as: UTF8.self)
+            let value = bytes[(span.colon + 1)..<span.end].drop(while: ASCII.isBlank)
+            return String(decoding: value, as: UTF8.self)
         }
     }
 }

@@ -103,18 +103,15 @@ private struct JSONParser {
     ) throws(FetchError) {
         index += 1
         skipSpace()
-        if next == close {
-            index += 1
-            return
-        }
+        defer { index += 1 }
+        if next == close { return }
         while true {
             skipSpace()
             try entry(&self)
             skipSpace()
-            if next == close { break }
+            if next == close { return }
             try expect(UInt8(ascii: ","))
         }
-        index += 1
     }
 
     private mutating func string() throws(FetchError) -> String {
