@@ -50,9 +50,7 @@ package final class RecordedBody: EventOutput {
     }
 
     /// Whether the digest is that of the body, and not of a rest, or of nothing.
-    private var isWhole: Bool {
-        hasBegun && omission != "head" && !scope.isRest
-    }
+    private var isWhole: Bool { hasBegun && omission != "head" && !scope.isRest }
     private var isStreamed: Bool { options.streamsBodies && omission == nil }
     /// Whether a part of it has been written.
     var hasWritten: Bool { chunks.count > 0 }
@@ -61,9 +59,7 @@ package final class RecordedBody: EventOutput {
         digest?.update(bytes)
         try writeChunks(of: bytes)
         guard let kept else { return }
-        if kept.count + bytes.count > options.inlineBytesMax
-            && scope.overflow == nil
-        {
+        if kept.count + bytes.count > options.inlineBytesMax && scope.overflow == nil {
             self.kept = nil
             omission = "inline-limit"
         } else {

@@ -100,11 +100,8 @@ package struct WriteOut: Sendable {
         _ record: JSONValue, _ path: [String], _ name: String, _ line: [UInt8]
     ) -> String {
         if path.isEmpty { return String(decoding: line.dropLast(), as: UTF8.self) }
-        var value: JSONValue? = record
-        for member in path { value = value?[member] }
-        switch value {
-        case .string(let text): return text
-        case .number(let text): return text
+        switch path.reduce(record, { $0?[$1] }) {
+        case .string(let text), .number(let text): return text
         case .bool(let flag): return flag ? "true" : "false"
         case .array(let values) where name == "num_redirects": return "\(values.count)"
         case .array, .object:

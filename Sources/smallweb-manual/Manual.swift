@@ -10,25 +10,18 @@ enum Manual {
 
     /// - Parameter docs: The directory of the documents that are pages as well.
     static func pages(docs: String) throws -> [(file: String, text: String)] {
-        [("smallweb.1", try overview(docs)), ("smallweb-config.5", config)]
+        let documents = [
+            ("json", 5, "records and requests as JSON lines", "json.md"),
+            ("plugin", 7, "protocols that a program speaks", "plugins.md"),
+            ("wire", 5, "fixtures of plugins", "wire.md"),
+        ]
+        return [("smallweb.1", try overview(docs)), ("smallweb-config.5", config)]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
-            + [
-                ("smallweb-known_hosts.5", knownHosts),
-                (
-                    "smallweb-json.5",
-                    try document("json", 5, "records and requests as JSON lines", docs + "/json.md")
-                ),
-                (
-                    "smallweb-plugin.7",
-                    try document(
-                        "plugin", 7, "protocols that a program speaks",
-                        docs + "/plugins.md")
-                ),
-                (
-                    "smallweb-wire.5",
-                    try document("wire", 5, "fixtures of plugins", docs + "/wire.md")
-                ),
-            ]
+            + [("smallweb-known_hosts.5", knownHosts)]
+            + (try documents.map { name, section, summary, file in
+                let text = try document(name, section, summary, "\(docs)/\(file)")
+                return ("smallweb-\(name).\(section)", text)
+            })
     }
 
     private static func document(
@@ -291,19 +284,10 @@ enum Manual {
 
     /// Plain text, nothing of it an escape.
     static func escaped(_ text: String) -> String {
-        var line = ""
-        for character in text {
-            switch character {
-            case "\\": line += "\\e"
-            case "…": line += "..."
-            case "'": line += "\\(aq"
-            case "`": line += "\\(ga"
-            case "~": line += "\\(ti"
-            case "^": line += "\\(ha"
-            default: line.append(character)
-            }
-        }
-        return line
+        let escapes: [Character: String] = [
+            "\\": "\\e", "…": "...", "'": "\\(aq", "`": "\\(ga", "~": "\\(ti", "^": "\\(ha",
+        ]
+        return text.map { escapes[$0] ?? String($0) }.joined()
     }
 
     /// The same as lines: each sentence begins a new one, and none is longer than 78 columns.

@@ -126,11 +126,9 @@ private struct RehearsalRunner: ProgramRunner {
         let exchange = ProgramExchange(
             on: hop.loop, by: .never,
             .init { program throws(FetchError) in
-                if case .stream(let endpoint) = program.transport {
-                    stage.rehearsal.endpoint = endpoint
-                    stage.rehearsal.way = try hop.way(to: endpoint)
-                }
-                if case .datagrams(let endpoint) = program.transport {
+                switch program.transport {
+                case .none: break
+                case .stream(let endpoint), .datagrams(let endpoint):
                     stage.rehearsal.endpoint = endpoint
                     stage.rehearsal.way = try hop.way(to: endpoint)
                 }
