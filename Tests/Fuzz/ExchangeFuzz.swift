@@ -101,12 +101,10 @@ private func checkNex(_ played: Played, _ wire: WireCase) {
 func wireCase(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self) else { return }
     let wire: WireCase
-    do {
+    do throws(WireCase.Malformed) {
         wire = try WireCase(name: "a", parsing: text)
-    } catch let problem as WireCase.Malformed {
-        return check(problem.why.hasPrefix("a:"), "no place in \(problem.why)")
     } catch {
-        fatalError("\(error)")
+        return check(error.why.hasPrefix("a:"), "no place in \(error.why)")
     }
     var (request, reply) = ([UInt8](), [UInt8]())
     for step in wire.steps {
