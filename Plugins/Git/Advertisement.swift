@@ -87,6 +87,14 @@ struct Advertisement: Sendable {
         ]
     }
 
+    /// Of a list of references or of files.
+    func listHead(name: String) -> Head {
+        var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
+        head.suggestedName = name
+        head.facts = facts
+        return head
+    }
+
     private mutating func setFormat() throws(FetchError) {
         guard let name = value("object-format") else { return }
         guard let known = ObjectFormat(rawValue: String(name)) else {

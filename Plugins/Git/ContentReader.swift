@@ -48,8 +48,8 @@ final class ContentReader {
             }
             let next =
                 object.type == .tag
-                ? try TagHeader.target(object.content[...], server.format).id
-                : try CommitHeader.tree(object.content[...], server.format)
+                ? try ObjectHeader.target(ofTag: object.content[...], server.format).id
+                : try ObjectHeader.tree(ofCommit: object.content[...], server.format)
             object = try await load(next)
         }
         var walked: [[UInt8]] = []
@@ -164,9 +164,7 @@ final class ContentReader {
             heldBytesMax: canFilter ? Self.heldBytesMax : Self.snapshotBytesMax)
         let pack = try PackReader(server.format, limits: limits, keeping: true)
         do throws(FetchError) {
-            let (wanted, depth): (ObjectID, GitCommand.Depth) =
-                canFilter ? (id, .objectAlone) : (start ?? id, .snapshot)
-            try await fetch(wanted, depth, pack) { _ in }
+            try await fetch(canFilter ? id : start ?? id, pack) { _ in }
         } catch  where error.outcome == .tooLarge && !canFilter {
             throw FetchError(
                 .tooLarge, .body,
@@ -184,11 +182,11 @@ final class ContentReader {
 
     /// Gives the events of a pack to `take`, and checks the pack.
     private func fetch(
-        _ id: ObjectID, _ depth: GitCommand.Depth, _ pack: PackReader,
+        _ id: ObjectID, _ pack: PackReader,
         _ take: (PackReader.Event) async throws(FetchError) -> Void
     ) async throws(FetchError) {
         var reply = FetchReply(server)
-        let request = try GitCommand.fetch(id, depth, server)
+        let request = try GitCommand.fetch(id, server)
         try await conversation.exchange(request) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {
                 switch try reply.take(packet) {
@@ -224,11 +222,10 @@ final class ContentReader {
         var found: ObjectID?
         var bodyBytes = 0
         func begin() async throws(FetchError) {
-            guard let bytes = beginning else { return }
-            beginning = nil
+            guard let bytes = beginning.take() else { return }
             try await deliver(bytes[...], of: bodyBytes, name: name, emit)
         }
-        try await fetch(id, .objectAlone, pack) { event async throws(FetchError) in
+        try await fetch(id, pack) { event async throws(FetchError) in
             switch event {
             case .begin(let type, let size):
                 guard type == .blob, found == nil else { throw Self.noFile }
@@ -254,7 +251,15 @@ final class ContentReader {
     private func deliver(
         _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, _ emit: Emit
     ) async throws(FetchError) {
-        var head = Self.head(content, name: name)
+        // Git's own rule tells text from binary: a NUL near the beginning.
+        let isBinary = content.prefix(Self.beginningBytes).contains(ASCII.nul)
+        var head = Head(
+            .success,
+            mediaType: isBinary
+                ? MediaType("application/octet-stream")
+                : MediaType("text/plain", ["charset": "utf-8"]))
+        head.mediaTypeSource = .sniffed
+        head.suggestedName = name.map { String(decoding: $0, as: UTF8.self) }
         head.facts = server.facts
         head.bodyBytes = bodyBytes
         try await emit(.head(head))
@@ -264,10 +269,8 @@ final class ContentReader {
     private func deliverDirectory(
         _ tree: ArraySlice<UInt8>, at path: [[UInt8]], _ emit: Emit
     ) async throws(FetchError) {
-        var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
-        head.suggestedName = path.last.map { String(decoding: $0, as: UTF8.self) } ?? ""
-        head.facts = server.facts
-        try await emit(.head(head))
+        let name = String(decoding: path.last ?? [], as: UTF8.self)
+        try await emit(.head(server.listHead(name: name)))
         var lines: [UInt8] = []
         for entry in try Tree.parse(tree, server.format) {
             lines += entry.listing
@@ -286,19 +289,6 @@ final class ContentReader {
 
     private static let beginningBytes = 8000
     private static let noFile = FetchError(.protocolError, .body, "the server sent no file")
-
-    /// Git's own rule tells text from binary: a NUL near the beginning.
-    private static func head(_ beginning: ArraySlice<UInt8>, name: [UInt8]?) -> Head {
-        let isBinary = beginning.prefix(beginningBytes).contains(ASCII.nul)
-        var head = Head(
-            .success,
-            mediaType: isBinary
-                ? MediaType("application/octet-stream")
-                : MediaType("text/plain", ["charset": "utf-8"]))
-        head.suggestedName = name.map { String(decoding: $0, as: UTF8.self) }
-        head.mediaTypeSource = .sniffed
-        return head
-    }
 }
 
 extension TreeEntry {

@@ -18,25 +18,16 @@ enum GitCommand {
         return bytes + PktLine.delimPacket
     }
 
-    /// What to leave out of a pack.
-    enum Depth {
-        /// The object that is wanted, and nothing that it leads to.
-        case objectAlone
-        /// A commit and all files of its version, without history.
-        case snapshot
-    }
-
+    /// Asks for an object alone, or, where the server cannot filter, for a commit and all files of
+    /// its version, without history.
+    ///
     /// - Throws: `permanent-failure` when the server lacks what this needs.
-    static func fetch(
-        _ id: ObjectID, _ depth: Depth, _ server: Advertisement
-    ) throws(FetchError) -> [UInt8] {
+    static func fetch(_ id: ObjectID, _ server: Advertisement) throws(FetchError) -> [UInt8] {
         guard server.version == 2 else { return try fetchPlain(id, server) }
         var bytes = try header("fetch", server)
         var lines = ["want \(id)", "no-progress", "ofs-delta"]
         if server.canFetch(with: "shallow") { lines.append("deepen 1") }
-        if depth == .objectAlone && server.canFetch(with: "filter") {
-            lines.append("filter tree:0")
-        }
+        if server.canFetch(with: "filter") { lines.append("filter tree:0") }
         for line in lines + ["done"] { bytes += try PktLine.encode(line + "\n") }
         return bytes + PktLine.flushPacket
     }
@@ -76,8 +67,9 @@ struct FetchReply {
     /// many are days, or a server that will never come to an end.
     static let emptyInARowMax = 65_536
 
-    enum Step {
+    enum Step: Hashable {
         case more
+        /// Empty in a packet that only keeps the connection alive.
         case pack(ArraySlice<UInt8>)
         case end
         /// The server gives up, and says why.
@@ -96,10 +88,18 @@ struct FetchReply {
                 .protocolError, .body,
                 "the server sent more than \(Self.emptyInARowMax) empty packets in a row")
         }
-        return switch try Sideband(payload) {
-        case .data(let bytes): .pack(bytes)
-        case .progress: .more
-        case .fatal(let text): .fatal(text)
+        // Once side-band-64k is in use, the first byte says which of three streams the rest is of.
+        switch payload.first {
+        case 1: return .pack(payload.dropFirst())
+        // Text for people, cut anywhere.
+        case 2: return .more
+        case 3:
+            let text = payload.last == ASCII.lineFeed ? payload.dropLast() : payload
+            return .fatal(String(decoding: text.dropFirst(), as: UTF8.self))
+        case let band?:
+            throw FetchError(.protocolError, .body, "a packet of side band \(band)")
+        case nil:
+            throw FetchError(.protocolError, .body, "a packet without its side band")
         }
     }
 

@@ -171,10 +171,7 @@ final class HTTPConversation: GitConversation {
             refusal = reply.head(.temporaryFailure, method: method, factName: "http")
         default: break
         }
-        refusal =
-            refusal
-            ?? reply.head(
-                .permanentFailure, method: method, factName: "http")
+        refusal = refusal ?? reply.head(.permanentFailure, method: method, factName: "http")
         throw refused(String(decoding: reply.reason, as: UTF8.self))
     }
 

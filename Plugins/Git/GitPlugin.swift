@@ -61,11 +61,10 @@ public struct GitPlugin: ProtocolHandler {
         guard request.options.text("request") == nil, request.input == nil,
             request.resumeOffset == nil
         else {
-            throw FetchError(.usage, .input, "Git makes its own requests: no method, body or range")
+            throw usageError("Git makes its own requests: no method, body or range")
         }
         if address.path != nil && !query.isEmpty {
-            throw FetchError(
-                .usage, .input, "a path in the repository where references are wanted")
+            throw usageError("a path in the repository where references are wanted")
         }
         let conversation: any GitConversation
         if request.scheme.transport == .tcp {
@@ -90,13 +89,6 @@ public struct GitPlugin: ProtocolHandler {
         }
         await conversation.finish()
         return .complete
-    }
-
-    private static func listHead(_ server: Advertisement) -> Head {
-        var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
-        head.suggestedName = "refs"
-        head.facts = server.facts
-        return head
     }
 
     private func give(
@@ -129,7 +121,7 @@ public struct GitPlugin: ProtocolHandler {
         func begin() async throws(FetchError) {
             guard address.path == nil && list == nil else { return }
             list = RefList(query, wantsRefs: request.wantsItems, server)
-            try await emit(.head(Self.listHead(server)))
+            try await emit(.head(server.listHead(name: "refs")))
         }
         // A list of everything is there sooner the old way: it comes with the greeting, but for
         // what the names stand for.

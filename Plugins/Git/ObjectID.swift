@@ -6,12 +6,7 @@ internal import SmallWebLibraries
 enum ObjectFormat: String, CaseIterable, Sendable {
     case sha1, sha256
 
-    var algorithm: Digest.Algorithm {
-        switch self {
-        case .sha1: .sha1
-        case .sha256: .sha256
-        }
-    }
+    var algorithm: Digest.Algorithm { self == .sha1 ? .sha1 : .sha256 }
 
     /// The length of an id.
     var byteCount: Int { algorithm.byteCount }

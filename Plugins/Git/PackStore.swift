@@ -11,6 +11,15 @@ struct PackLimits: Sendable {
     var heldBytesMax = 256 << 20
     /// As many as Git itself makes.
     static let deltaChainMax = 4095
+
+    /// - Throws: `too-large` for an object, or a delta, beyond the limit.
+    func check(_ objectBytes: Int) throws(FetchError) {
+        guard objectBytes <= objectBytesMax else {
+            throw FetchError(
+                .tooLarge, .body, "an object is larger than \(objectBytesMax) bytes",
+                expected: String(objectBytesMax), actual: String(objectBytes))
+        }
+    }
 }
 
 /// An object out of a pack.
@@ -106,16 +115,5 @@ struct PackStore {
             chainLength: base.chainLength + 1)
         add(object, at: waiting.offset)
         return object
-    }
-}
-
-extension PackLimits {
-    /// - Throws: `too-large` for an object, or a delta, beyond the limit.
-    func check(_ objectBytes: Int) throws(FetchError) {
-        guard objectBytes <= objectBytesMax else {
-            throw FetchError(
-                .tooLarge, .body, "an object is larger than \(objectBytesMax) bytes",
-                expected: String(objectBytesMax), actual: String(objectBytes))
-        }
     }
 }

@@ -79,40 +79,34 @@ enum Tree {
     }
 }
 
-/// What leads from a commit to its files. Pure.
-enum CommitHeader {
-    /// The tree in the commit's first line.
+/// The lines `name SP value LF` that commits and tags begin with. Pure.
+enum ObjectHeader {
+    /// The tree in a commit's first line.
     ///
     /// - Throws: `protocol-error` without one.
     static func tree(
-        _ commit: ArraySlice<UInt8>, _ format: ObjectFormat
+        ofCommit commit: ArraySlice<UInt8>, _ format: ObjectFormat
     ) throws(FetchError) -> ObjectID {
         var rest = commit
-        return try ObjectHeader.id("tree", &rest, format)
+        return try id("tree", &rest, format)
     }
-}
 
-/// What leads from an annotated tag to its object. Pure.
-enum TagHeader {
-    /// The object in the tag's first line and its type in the second.
+    /// The object in an annotated tag's first line and its type in the second.
     ///
     /// - Throws: `protocol-error` without them.
     static func target(
-        _ tag: ArraySlice<UInt8>, _ format: ObjectFormat
+        ofTag tag: ArraySlice<UInt8>, _ format: ObjectFormat
     ) throws(FetchError) -> (id: ObjectID, type: ObjectType) {
         var rest = tag
-        let id = try ObjectHeader.id("object", &rest, format)
-        guard let type = ObjectType(name: try ObjectHeader.value("type", &rest)) else {
-            throw ObjectHeader.malformed("type")
+        let id = try id("object", &rest, format)
+        guard let type = ObjectType(name: try value("type", &rest)) else {
+            throw malformed("type")
         }
         return (id, type)
     }
-}
 
-/// The lines `name SP value LF` that commits and tags begin with.
-private enum ObjectHeader {
     /// Removes the next line, which must be the one of this name, from `rest`.
-    static func value(
+    private static func value(
         _ name: String, _ rest: inout ArraySlice<UInt8>
     ) throws(FetchError) -> ArraySlice<UInt8> {
         // Longer than any line that is asked for: a content without line feeds is not searched.
@@ -123,7 +117,7 @@ private enum ObjectHeader {
         return rest[..<lineFeed].dropFirst(name.utf8.count + 1)
     }
 
-    static func id(
+    private static func id(
         _ name: String, _ rest: inout ArraySlice<UInt8>, _ format: ObjectFormat
     ) throws(FetchError) -> ObjectID {
         guard let id = ObjectID(hex: try value(name, &rest)), id.format == format else {
@@ -132,7 +126,7 @@ private enum ObjectHeader {
         return id
     }
 
-    static func malformed(_ name: String) -> FetchError {
+    private static func malformed(_ name: String) -> FetchError {
         FetchError(.protocolError, .body, "malformed object: no line \"\(name)\"")
     }
 }

@@ -19,7 +19,7 @@ Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift Plugins/Git/GitAddress.s
 Plugins/Git/GitCommand.swift Plugins/Git/GitConversation.swift Plugins/Git/GitPlugin.swift
 Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift Plugins/Git/PackReader.swift
 Plugins/Git/PackStore.swift Plugins/Git/PktLine.swift Plugins/Git/RefList.swift
-Plugins/Git/Sideband.swift Plugins/Git/Tree.swift Plugins/Gopher/GopherAddress.swift
+Plugins/Git/Tree.swift Plugins/Gopher/GopherAddress.swift
 Plugins/Gopher/GopherItemType.swift Plugins/Gopher/GopherMenu.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift Plugins/Nex/NexPlugin.swift

@@ -19,23 +19,22 @@ internal import Testing
         return server
     }
 
-    static func request(
-        _ depth: GitCommand.Depth, _ server: Advertisement
-    ) throws -> String {
-        String(decoding: try GitCommand.fetch(id(), depth, server), as: UTF8.self)
+    static func request(_ server: Advertisement) throws -> String {
+        String(decoding: try GitCommand.fetch(id(), server), as: UTF8.self)
     }
 
     @Test func version2AsksForOneObject() throws {
-        let server = try Self.server(
-            2, "agent=git/2", "ls-refs=unborn", "fetch=shallow wait-for-done filter",
-            "object-format=sha1")
+        func server(_ features: String) throws -> Advertisement {
+            try Self.server(
+                2, "agent=git/2", "ls-refs=unborn", "fetch=\(features)", "object-format=sha1")
+        }
         #expect(
-            try Self.request(.objectAlone, server)
+            try Self.request(server("shallow wait-for-done filter"))
                 == "0012command=fetch\n0013agent=smallweb\n0017object-format=sha1\n0001"
                 + "0032want \(Self.hex)\n0010no-progress\n000eofs-delta\n000ddeepen 1\n"
                 + "0012filter tree:0\n0009done\n0000")
         #expect(
-            try Self.request(.snapshot, server)
+            try Self.request(server("shallow wait-for-done"))
                 == "0012command=fetch\n0013agent=smallweb\n0017object-format=sha1\n0001"
                 + "0032want \(Self.hex)\n0010no-progress\n000eofs-delta\n000ddeepen 1\n"
                 + "0009done\n0000")
@@ -45,21 +44,21 @@ internal import Testing
     func version2SendsNothingThatIsNotOffered(_ capability: String) throws {
         let server = try Self.server(2, capability, "filter", "shallow")
         #expect(
-            try Self.request(.objectAlone, server)
+            try Self.request(server)
                 == "0012command=fetch\n00010032want \(Self.hex)\n0010no-progress\n000eofs-delta\n"
                 + "0009done\n0000")
     }
 
     @Test func version0AsksWithWhatIsOffered() throws {
         #expect(
-            try Self.request(.snapshot, Self.server(0, "side-band-64k", "shallow"))
+            try Self.request(Self.server(0, "side-band-64k", "shallow"))
                 == "0040want \(Self.hex) side-band-64k\n000ddeepen 1\n00000009done\n")
         let all = try Self.server(
             0, "multi_ack", "thin-pack", "side-band", "side-band-64k", "ofs-delta", "shallow",
             "no-progress", "include-tag", "filter", "symref=HEAD:refs/heads/main",
             "object-format=sha1", "agent=git/2")
         #expect(
-            try Self.request(.snapshot, all)
+            try Self.request(all)
                 == "0082want \(Self.hex) side-band-64k thin-pack ofs-delta no-progress"
                 + " object-format=sha1 agent=smallweb\n000ddeepen 1\n00000009done\n")
     }
@@ -67,7 +66,7 @@ internal import Testing
     @Test(arguments: ["", "side-band-64k", "shallow", "side-band shallow", "side-band-64k=1 x"])
     func version0NeedsTwoCapabilities(_ capabilities: String) throws {
         let error = #expect(throws: FetchError.self) {
-            try Self.request(.snapshot, Self.server(0, capabilities))
+            try Self.request(Self.server(0, capabilities))
         }
         #expect(error?.outcome == .permanentFailure)
     }
@@ -75,7 +74,7 @@ internal import Testing
     /// dulwich hangs up on a client that leaves out one of the three.
     @Test func version0TakesThinPacks() throws {
         let request = try Self.request(
-            .snapshot, Self.server(0, "shallow", "ofs-delta", "thin-pack", "side-band-64k"))
+            Self.server(0, "shallow", "ofs-delta", "thin-pack", "side-band-64k"))
         for name in ["side-band-64k", "thin-pack", "ofs-delta"] {
             #expect(request.contains(" \(name)"), "\(name)")
         }
@@ -102,6 +101,24 @@ internal import Testing
     }
 
     static func data(_ text: String) -> PktLine { .data(Array(text.utf8)[...]) }
+
+    @Test func sideBandsAreToldApart() throws {
+        func step(_ payload: ArraySlice<UInt8>) throws -> FetchReply.Step {
+            var reply = FetchReply(try Self.server(2, "x"))
+            _ = try reply.take(Self.data("packfile\n"))
+            return try reply.take(.data(payload))
+        }
+        #expect(try step([1, 80, 65]) == .pack([80, 65]))
+        #expect(try step([2, 0x0A]) == .more)
+        #expect(try step(Array("\u{3}out of memory\n".utf8)[...]) == .fatal("out of memory"))
+        #expect(try step([1]) == .pack([]))
+        #expect(try step([2]) == .more)
+        #expect(try step([3]) == .fatal(""))
+        for payload in [[], [0], [4, 1], [0x50, 0x41, 0x43, 0x4B]] as [ArraySlice<UInt8>] {
+            let error = #expect(throws: FetchError.self) { try step(payload) }
+            #expect(error?.outcome == .protocolError)
+        }
+    }
 
     /// Servers send `0005\1` while they have nothing else to say.
     @Test(arguments: ["\u{1}", "\u{2}"])

@@ -39,9 +39,11 @@ internal import Testing
         for object in objects {
             switch object.type {
             case .commit:
-                #expect(byID[try CommitHeader.tree(object.content[...], format)]?.type == .tree)
+                #expect(
+                    byID[try ObjectHeader.tree(ofCommit: object.content[...], format)]?.type
+                        == .tree)
             case .tag:
-                let target = try TagHeader.target(object.content[...], format)
+                let target = try ObjectHeader.target(ofTag: object.content[...], format)
                 #expect(byID[target.id]?.type == target.type)
             case .tree:
                 for entry in try Tree.parse(object.content[...], format) {

@@ -169,17 +169,4 @@ internal import Testing
         }
         #expect(PktLine.flush.serverError == nil)
     }
-
-    @Test func sideBandsAreToldApart() throws {
-        #expect(try Sideband([1, 80, 65]) == .data([80, 65]))
-        #expect(try Sideband([2, 0x0A]) == .progress([0x0A]))
-        #expect(try Sideband(Array("\u{3}out of memory\n".utf8)[...]) == .fatal("out of memory"))
-        #expect(try Sideband([1]) == .data([]))
-        #expect(try Sideband([2]) == .progress([]))
-        #expect(try Sideband([3]) == .fatal(""))
-        for payload in [[], [0], [4, 1], [0x50, 0x41, 0x43, 0x4B]] as [ArraySlice<UInt8>] {
-            let error = #expect(throws: FetchError.self) { try Sideband(payload) }
-            #expect(error?.outcome == .protocolError)
-        }
-    }
 }

@@ -93,7 +93,8 @@ internal import Testing
 
     @Test func aCommitNamesItsTree() throws {
         let commit = "tree \(Self.hex)\nparent \(Self.hex)\nauthor A <a@b> 1 +0000\n\ntext\n"
-        #expect(try CommitHeader.tree(Array(commit.utf8)[...], .sha1).description == Self.hex)
+        #expect(
+            try ObjectHeader.tree(ofCommit: Array(commit.utf8)[...], .sha1).description == Self.hex)
     }
 
     @Test(arguments: [
@@ -103,7 +104,7 @@ internal import Testing
     ])
     func anotherBeginningIsNoCommit(_ commit: String) {
         let error = #expect(throws: FetchError.self) {
-            try CommitHeader.tree(Array(commit.utf8)[...], .sha1)
+            try ObjectHeader.tree(ofCommit: Array(commit.utf8)[...], .sha1)
         }
         #expect(error?.outcome == .protocolError)
     }
@@ -111,7 +112,7 @@ internal import Testing
     @Test func aTagNamesItsObject() throws {
         for type in ObjectType.allCases {
             let tag = "object \(Self.hex)\ntype \(type.name)\ntag v1\ntagger A\n\nx"
-            let target = try TagHeader.target(Array(tag.utf8)[...], .sha1)
+            let target = try ObjectHeader.target(ofTag: Array(tag.utf8)[...], .sha1)
             #expect(target.id.description == Self.hex)
             #expect(target.type == type)
         }
@@ -124,7 +125,7 @@ internal import Testing
     ])
     func anotherBeginningIsNoTag(_ tag: String) {
         let error = #expect(throws: FetchError.self) {
-            try TagHeader.target(Array(tag.utf8)[...], .sha1)
+            try ObjectHeader.target(ofTag: Array(tag.utf8)[...], .sha1)
         }
         #expect(error?.outcome == .protocolError)
     }
