@@ -42,7 +42,7 @@ struct GeminiHeader: Hashable {
 
     /// The header as an event; unknown codes count as the first of their class.
     func head(_ line: ArraySlice<UInt8>) -> Head {
-        var head = Head(status: status, replyClass, meta: meta)
+        var head = Head(status: status, Self.classes[status / 10 - 1], meta: meta)
         head.header = Array(line)
         switch status / 10 {
         case 1:
@@ -62,16 +62,10 @@ struct GeminiHeader: Hashable {
         return head
     }
 
-    private var replyClass: Head.Class {
-        switch status / 10 {
-        case 1: .input
-        case 2: .success
-        case 3: .redirect
-        case 4: .temporaryFailure
-        case 5: .permanentFailure
-        default: .needsIdentity
-        }
-    }
+    /// By the first digit of the status, from 1.
+    private static let classes: [Head.Class] = [
+        .input, .success, .redirect, .temporaryFailure, .permanentFailure, .needsIdentity,
+    ]
 
     private static func malformed(_ why: String) -> FetchError {
         FetchError(.protocolError, .header, "malformed Gemini header: \(why)")

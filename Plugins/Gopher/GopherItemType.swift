@@ -22,43 +22,40 @@ struct GopherItemType: Hashable {
 
     /// How the bytes of a reply are framed.
     var form: Form {
-        switch character {
-        case UInt8(ascii: "1"), UInt8(ascii: "7"): .menu
-        case UInt8(ascii: "0"), UInt8(ascii: "4"), UInt8(ascii: "6"), UInt8(ascii: "h"),
-            UInt8(ascii: "M"), UInt8(ascii: "c"), UInt8(ascii: "x"), UInt8(ascii: "3"),
-            UInt8(ascii: "i"):
-            .text
+        switch Unicode.Scalar(character) {
+        case "1", "7": .menu
+        case "0", "4", "6", "h", "M", "c", "x", "3", "i": .text
         default: .binary
         }
     }
 
     /// What a menu line of this type is for a person.
     var kind: Item.Kind {
-        switch character {
-        case UInt8(ascii: "1"): .menu
-        case UInt8(ascii: "7"): .search
-        case UInt8(ascii: "3"): .error
-        case UInt8(ascii: "i"): .info
-        case UInt8(ascii: "8"), UInt8(ascii: "T"): .telnet
-        case UInt8(ascii: "2"): .external
-        case UInt8(ascii: "g"), UInt8(ascii: "I"), UInt8(ascii: "p"): .image
+        switch Unicode.Scalar(character) {
+        case "1": .menu
+        case "7": .search
+        case "3": .error
+        case "i": .info
+        case "8", "T": .telnet
+        case "2": .external
+        case "g", "I", "p": .image
         default: form == .text ? .text : .binary
         }
     }
 
     /// A media type by item type, by file name where the type only says "some image".
     func mediaType(path: String) -> MediaType {
-        switch character {
-        case UInt8(ascii: "1"), UInt8(ascii: "7"): MediaType("application/gopher-menu")
-        case UInt8(ascii: "0"), UInt8(ascii: "3"), UInt8(ascii: "i"): MediaType("text/plain")
-        case UInt8(ascii: "h"): MediaType("text/html")
-        case UInt8(ascii: "4"): MediaType("application/mac-binhex40")
-        case UInt8(ascii: "6"): MediaType("text/x-uuencode")
-        case UInt8(ascii: "M"): MediaType("multipart/mixed")
-        case UInt8(ascii: "c"): MediaType("text/calendar")
-        case UInt8(ascii: "x"): MediaType("application/xml")
-        case UInt8(ascii: "g"): MediaType("image/gif")
-        case UInt8(ascii: "p"): MediaType("image/png")
+        switch Unicode.Scalar(character) {
+        case "1", "7": MediaType("application/gopher-menu")
+        case "0", "3", "i": MediaType("text/plain")
+        case "h": MediaType("text/html")
+        case "4": MediaType("application/mac-binhex40")
+        case "6": MediaType("text/x-uuencode")
+        case "M": MediaType("multipart/mixed")
+        case "c": MediaType("text/calendar")
+        case "x": MediaType("application/xml")
+        case "g": MediaType("image/gif")
+        case "p": MediaType("image/png")
         default: Self.binaryType(path) ?? MediaType("application/octet-stream")
         }
     }

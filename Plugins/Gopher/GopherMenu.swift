@@ -65,11 +65,11 @@ enum GopherMenu {
         guard let port = fields.count > 3 ? port(fields[3]) : 70,
             let host = String(validating: fields[2], as: UTF8.self), !host.isEmpty
         else { return nil }
-        let authority = (host.contains(":") ? "[\(host)]" : host) + (port == 70 ? "" : ":\(port)")
+        let authority = host.bracketedHost + (port == 70 ? "" : ":\(port)")
         if type.kind == .telnet {
             let login = PercentEncoding.encode(fields[1])
             let name = type.character == UInt8(ascii: "8") ? "telnet" : "tn3270"
-            let place = (host.contains(":") ? "[\(host)]" : host) + (port == 23 ? "" : ":\(port)")
+            let place = host.bracketedHost + (port == 23 ? "" : ":\(port)")
             return usable("\(name)://\(login.isEmpty ? "" : login + "@")\(place)/", host: host)
         }
         let isSameServer = host.lowercased() == base.host && port == base.port ?? 70

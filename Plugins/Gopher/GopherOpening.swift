@@ -30,12 +30,9 @@ struct GopherOpening {
     /// Whether the bytes so far end with a lone dot, after which some servers forget to close.
     var isTerminated: Bool {
         guard type.form != .binary, bytes.last == ASCII.lineFeed else { return false }
-        let line =
-            bytes.dropLast().split(
-                separator: ASCII.lineFeed, omittingEmptySubsequences: false
-            ).last ?? []
-        return line.elementsEqual([ASCII.dot])
-            || line.elementsEqual([ASCII.dot, ASCII.carriageReturn])
+        let before = bytes.dropLast().lastIndex(of: ASCII.lineFeed)
+        let line = bytes[(before.map { $0 + 1 } ?? 0)...].dropLast()
+        return GopherMenu.fields(of: line) == [[ASCII.dot]]
     }
 
     private func judge(isAtEnd: Bool) -> Verdict? {
@@ -54,10 +51,7 @@ struct GopherOpening {
                 message = message ?? GopherMenu.text(fields[0].dropFirst())
             case .info where type.form == .menu: break
             default:
-                let isEnd =
-                    line.isEmpty || line.elementsEqual([ASCII.carriageReturn])
-                    || line.elementsEqual([ASCII.dot])
-                    || line.elementsEqual([ASCII.dot, ASCII.carriageReturn])
+                let isEnd = fields == [[]] || fields == [[ASCII.dot]]
                 // An error is the first line of a text or binary, however its bytes arrive.
                 let isBefore = type.form != .menu && message == nil
                 if !isEnd || isBefore { return .content }
