@@ -10,7 +10,7 @@ struct ContentRange: Hashable {
     let total: Int?
 
     /// Largest position, far below where arithmetic could overflow.
-    private static let positionMax = 1 << 52
+    static let positionMax = 1 << 52
 
     /// `bytes 0-499/1234` or `bytes 0-499/*`; `nil` for anything else, such as a range that ends
     /// before it begins or beyond the whole.

@@ -98,8 +98,7 @@ public struct HTTPPlugin: ProtocolHandler {
         }
         // Decoded, unless a range was asked for.
         if options.resumeOffset == nil && reply["content-encoding"] != nil { return nil }
-        let length = reply["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 52) }
-        if let length, length > range.count { throw beyond(range) }
+        if let length = reply.contentLength, length > range.count { throw beyond(range) }
         return range
     }
 
@@ -127,11 +126,7 @@ public struct HTTPPlugin: ProtocolHandler {
         var head = reply.head(replyClass(reply), method: method, factName: "http")
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
         // The length of an encoded body is not the length of what it decodes to.
-        if reply["content-encoding"] == nil {
-            head.bodyBytes = reply["content-length"].flatMap {
-                ASCII.decimal($0.utf8, max: 1 << 52)
-            }
-        }
+        if reply["content-encoding"] == nil { head.bodyBytes = reply.contentLength }
         if head.replyClass == .redirect {
             head.redirectTarget = reply["location"]
             head.isPermanentRedirect = reply.status == 301 || reply.status == 308
@@ -159,5 +154,11 @@ public struct HTTPPlugin: ProtocolHandler {
         case 400...: .permanentFailure
         default: .success
         }
+    }
+}
+
+extension HTTPReply {
+    fileprivate var contentLength: Int? {
+        self["content-length"].flatMap { ASCII.decimal($0.utf8, max: ContentRange.positionMax) }
     }
 }
