@@ -26,7 +26,7 @@ public struct ExternalPlugin: ProtocolHandler {
         var program = ProgramRequest(
             folder: folder, words: manifest.program,
             environment: try environment(of: request, facts),
-            transport: try Self.transport(request, facts),
+            transport: try Self.transport(request),
             isServerFirst: facts.isServerFirst, fetchLimits: request.limits)
         program.upload = request.upload
         program.limits = manifest.limits
@@ -59,10 +59,10 @@ public struct ExternalPlugin: ProtocolHandler {
     }
 
     private static func transport(
-        _ request: Request, _ facts: Manifest.SchemeFacts
+        _ request: Request
     ) throws(FetchError) -> ProgramRequest.Transport {
-        switch facts.transport {
-        case .none: .none
+        switch request.scheme.transport {
+        case .none, .own: .none
         case .udp: .datagrams(try request.endpoint)
         case .tcp, .tls: .stream(try request.endpoint)
         }

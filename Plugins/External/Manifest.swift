@@ -5,12 +5,6 @@ public import SmallWebCore
 public struct Manifest: Sendable {
     /// What one scheme is, beside the facts that every plugin has.
     struct SchemeFacts: Sendable {
-        /// What carries its bytes.
-        enum Transport: String, CaseIterable {
-            case tcp, tls, udp, none
-        }
-
-        let transport: Transport
         /// Type of a body that comes without a head.
         let mediaType: String?
         let isServerFirst: Bool
@@ -245,6 +239,7 @@ private struct ManifestReader {
         return limits
     }
 
+    private enum Transport: String, CaseIterable { case tcp, tls, udp, none }
     private enum Trust: String, CaseIterable { case tofu, ca }
     private enum PathForm: String, CaseIterable { case hierarchical, opaque }
     private enum Query: String, CaseIterable { case refused, encoded }
@@ -258,8 +253,9 @@ private struct ManifestReader {
             "identities", "mime", "server_first", "query", "summary",
         ])
         let name = try reader.name("name")
-        guard let transport = try reader.word("transport", Manifest.SchemeFacts.Transport.self)
-        else { throw problem("has no \"\(reader.path("transport"))\"") }
+        guard let transport = try reader.word("transport", Transport.self) else {
+            throw problem("has no \"\(reader.path("transport"))\"")
+        }
         let ports = transport == .none ? 0...65_535 : 1...65_535
         guard let port = try reader.number("port", in: ports) else {
             throw problem("has no \"\(reader.path("port"))\"")
@@ -274,22 +270,16 @@ private struct ManifestReader {
         let secureForm = try reader.text("secure_form")
         let identities = try reader.flag("identities")
         let facts = Manifest.SchemeFacts(
-            transport: transport, mediaType: try reader.text("mime"),
+            mediaType: try reader.text("mime"),
             isServerFirst: try reader.flag("server_first"),
             keepsQueryEncoded: try reader.word("query", Query.self) == .encoded)
         if let mime = facts.mediaType, MediaType(parsing: mime) == nil {
             throw problem("has a \"\(reader.path("mime"))\" that is not a media type")
         }
-        let ownSummary = try reader.text("summary") ?? summary
-        let carrier: Scheme.Transport =
-            switch transport {
-            case .tcp: .tcp
-            case .tls: .tls
-            case .udp: .udp
-            case .none: .none
-            }
         let scheme = Scheme(
-            name, plugin: plugin, port: UInt16(port), transport: carrier, summary: ownSummary
+            name, plugin: plugin, port: UInt16(port),
+            transport: Scheme.Transport(rawValue: transport.rawValue) ?? .none,
+            summary: try reader.text("summary") ?? summary
         ) {
             $0.trust = transport == .tls ? (trust == .ca ? .ca : .tofu) : .none
             $0.pathForm = isOpaque ? .opaque : .hierarchical
