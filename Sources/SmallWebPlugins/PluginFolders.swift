@@ -22,14 +22,8 @@ package struct PluginFolder: Sendable {
         self.path = resolved.map { String(systemName: $0) } ?? path
         let place = self.path
         manifest = Result { () throws(FetchError) in
-            try Self.read(path.hasPrefix("/") ? path : Self.workingDirectory + "/" + path, place)
+            try Self.read(path.hasPrefix("/") ? path : resolvingLinks(".") + "/" + path, place)
         }
-    }
-
-    private static var workingDirectory: String {
-        let resolved = realpath(".", nil)
-        defer { free(resolved) }
-        return resolved.map { String(systemName: $0) } ?? "."
     }
 
     /// - Throws: `plugin`, saying what to do: also for a program that others can write.
@@ -52,8 +46,7 @@ package struct PluginFolder: Sendable {
             let file = path + "/plugin.json"
             guard try judge.follow(name) != nil, try judge.follow(file) != nil else {
                 let reason = SystemError(number: ENOENT).sentence
-                throw FetchError(
-                    .plugin, .plugin, access(path, F_OK) == 0 ? "plugin.json: \(reason)" : reason)
+                throw .plugin(access(path, F_OK) == 0 ? "plugin.json: \(reason)" : reason)
             }
             let text: [UInt8]
             do throws(SystemError) {
@@ -61,10 +54,10 @@ package struct PluginFolder: Sendable {
                 let descriptor = Descriptor(owning: number)
                 text = try readAll(descriptor.borrowed, limit: Manifest.bytesMax)
             } catch {
-                throw FetchError(.plugin, .plugin, "plugin.json: \(error.sentence)")
+                throw .plugin("plugin.json: \(error.sentence)")
             }
             guard text.count <= Manifest.bytesMax else {
-                throw FetchError(.plugin, .plugin, "plugin.json is too large")
+                throw .plugin("plugin.json is too large")
             }
             return try Manifest(parsing: text)
         } catch {
@@ -84,8 +77,8 @@ package enum PluginFolders {
     /// In the order in which the first of a name wins; never the working directory.
     package static func all() -> [PluginFolder] {
         parents().flatMap { parent in
-            subfolders(of: parent).map { PluginFolder("\(parent)/\($0)") }
-        }
+            ((try? directoryNames(parent)) ?? []).map { "\(parent)/\($0)" }
+        }.filter { access("\($0)/plugin.json", F_OK) == 0 }.map(PluginFolder.init)
     }
 
     /// The first of that name.
@@ -128,45 +121,27 @@ package enum PluginFolders {
     package static var ofUser: String? { dataHome.map { $0 + "/smallweb/plugins" } }
 
     private static func parents() -> [String] {
-        let list = variable("SMALLWEB_PLUGIN_PATH") ?? ""
-        return list.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
-            + (ofUser.map { [$0] } ?? [])
+        let list = environmentVariable("SMALLWEB_PLUGIN_PATH") ?? ""
+        return absolute(list) + (ofUser.map { [$0] } ?? [])
             + sharedData.map { $0 + "/smallweb/plugins" }
     }
 
     /// The directories of data that all users of the machine share.
     package static var sharedData: [String] {
-        (variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share").split(separator: ":")
-            .filter { $0.hasPrefix("/") }.map(String.init)
+        absolute(environmentVariable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share")
     }
 
     private static var dataHome: String? {
-        if let base = variable("XDG_DATA_HOME"), base.hasPrefix("/") { return base }
+        if let base = environmentVariable("XDG_DATA_HOME"), base.hasPrefix("/") { return base }
         let home =
-            variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
+            environmentVariable("HOME")
+            ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
         return home.map { $0 + "/.local/share" }
     }
 
-    /// `nil` when unset or empty.
-    private static func variable(_ name: String) -> String? {
-        guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(systemName: value)
-    }
-
-    /// Names of folders with a manifest, in order.
-    private static func subfolders(of parent: String) -> [String] {
-        guard let directory = opendir(parent) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(systemName: $0) }
-            }
-            guard !name.hasPrefix("."), access("\(parent)/\(name)/plugin.json", F_OK) == 0
-            else { continue }
-            names.append(name)
-        }
-        return names.sorted()
+    /// Those of a list that are absolute.
+    private static func absolute(_ list: String) -> [String] {
+        list.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
     }
 }
 
