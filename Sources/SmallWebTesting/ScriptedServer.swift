@@ -246,19 +246,15 @@ final class ScriptedDialer: Dialer {
     }
 
     private var programRunner: any ProgramRunner {
-        ProgramExchange(
-            on: loop, by: deadline,
-            .init { [self] program throws(FetchError) in
-                isWanted = program.isServerFirst
-                switch program.transport {
-                case .none: break
-                case .stream(let endpoint), .datagrams(let endpoint):
-                    try server.checkPlace(endpoint)
-                    self.endpoint = endpoint
-                }
-                return server
-            } onSent: { _ in
-            } onReceived: { _ in
-            })
+        ProgramExchange(on: loop, by: deadline) { [self] program throws(FetchError) in
+            isWanted = program.isServerFirst
+            switch program.transport {
+            case .none: break
+            case .stream(let endpoint), .datagrams(let endpoint):
+                try server.checkPlace(endpoint)
+                self.endpoint = endpoint
+            }
+            return server
+        }
     }
 }

@@ -58,13 +58,13 @@ struct NetworkDialer: Dialer {
     private var programRunner: any ProgramRunner {
         let hop = hop
         return ProgramExchange(
-            on: hop.loop, by: hop.deadline,
-            .init(connect: channel) { bytes async throws(FetchError) in
-                hop.add(Ending.Traffic(sent: bytes.count))
-                try await hop.emit(.sent(bytes))
-            } onReceived: {
-                hop.add(Ending.Traffic(received: $0))
-            })
+            on: hop.loop, by: hop.deadline, connect: channel
+        ) { bytes async throws(FetchError) in
+            hop.add(Ending.Traffic(sent: bytes.count))
+            try await hop.emit(.sent(bytes))
+        } onReceived: {
+            hop.add(Ending.Traffic(received: $0))
+        }
     }
 
     private func channel(

@@ -123,19 +123,15 @@ private struct RehearsalRunner: ProgramRunner {
         var program = program
         program.fetchLimits.idleSeconds = Self.patienceSeconds
         let (stage, hop) = (stage, hop)
-        let exchange = ProgramExchange(
-            on: hop.loop, by: .never,
-            .init { program throws(FetchError) in
-                switch program.transport {
-                case .none: break
-                case .stream(let endpoint), .datagrams(let endpoint):
-                    stage.rehearsal.endpoint = endpoint
-                    stage.rehearsal.way = try hop.way(to: endpoint)
-                }
-                return RehearsalCarrier(stage: stage)
-            } onSent: { _ in
-            } onReceived: { _ in
-            })
+        let exchange = ProgramExchange(on: hop.loop, by: .never) { program throws(FetchError) in
+            switch program.transport {
+            case .none: break
+            case .stream(let endpoint), .datagrams(let endpoint):
+                stage.rehearsal.endpoint = endpoint
+                stage.rehearsal.way = try hop.way(to: endpoint)
+            }
+            return RehearsalCarrier(stage: stage)
+        }
         do throws(FetchError) {
             return try await exchange.run(program, isAnswered: isAnswered, onOutput: onOutput)
         } catch  where error.outcome == .timeout && stage.rehearsal.endpoint != nil {

@@ -7,35 +7,28 @@ package import SmallWebCore
 /// One task does all of it in turns: what the server sends goes to the program, what the program
 /// writes goes to the server, and its events come before its body.
 package struct ProgramExchange: ProgramRunner {
-    /// What the network's side does for it.
-    package struct Network {
-        /// Connects to the server.
-        let connect: (ProgramRequest) async throws(FetchError) -> any Carrier
-        /// Called with what has gone out, and with how much has come in.
-        let onSent: (_ bytes: [UInt8]) async throws(FetchError) -> Void
-        let onReceived: (_ count: Int) -> Void
-
-        package init(
-            connect:
-                @escaping (ProgramRequest) async throws(FetchError) -> any Carrier,
-            onSent: @escaping (_ bytes: [UInt8]) async throws(FetchError) -> Void,
-            onReceived: @escaping (_ count: Int) -> Void
-        ) {
-            self.connect = connect
-            self.onSent = onSent
-            self.onReceived = onReceived
-        }
-    }
-
     private let loop: EventLoop
     private let deadline: Instant
-    private let network: Network
+    private let connect: (ProgramRequest) async throws(FetchError) -> any Carrier
+    private let onSent: (_ bytes: [UInt8]) async throws(FetchError) -> Void
+    private let onReceived: (_ count: Int) -> Void
 
-    /// - Parameter deadline: End of the whole fetch.
-    package init(on loop: EventLoop, by deadline: Instant, _ network: Network) {
+    /// - Parameters:
+    ///   - deadline: End of the whole fetch.
+    ///   - connect: Connects to the server.
+    ///   - onSent: Called with what has gone out.
+    ///   - onReceived: Called with how much has come in.
+    package init(
+        on loop: EventLoop, by deadline: Instant,
+        connect: @escaping (ProgramRequest) async throws(FetchError) -> any Carrier,
+        onSent: @escaping (_ bytes: [UInt8]) async throws(FetchError) -> Void = { _ in },
+        onReceived: @escaping (_ count: Int) -> Void = { _ in }
+    ) {
         self.loop = loop
         self.deadline = deadline
-        self.network = network
+        self.connect = connect
+        self.onSent = onSent
+        self.onReceived = onReceived
     }
 
     package func run(
@@ -47,7 +40,7 @@ package struct ProgramExchange: ProgramRunner {
         let turns = try ProgramTurns(program, on: loop)
         defer { turns.process.end() }
         if program.isServerFirst && program.transport != .none {
-            turns.channel = try await network.connect(program)
+            turns.channel = try await connect(program)
         }
         var silence = silenceEnd(program)
         while true {
@@ -55,13 +48,13 @@ package struct ProgramExchange: ProgramRunner {
             if turns.isEnough { return try await turns.stop(onOutput) }
             try turns.readRequest()
             if try turns.wantsServer(isAnswered: isAnswered()) {
-                turns.channel = try await network.connect(program)
+                turns.channel = try await connect(program)
                 hasMoved = true
             }
             let sent = try turns.moveToServer()
-            if let sent { try await network.onSent(sent) }
+            if let sent { try await onSent(sent) }
             let received = try turns.moveToProgram()
-            if let received { network.onReceived(received) }
+            if let received { onReceived(received) }
             if try turns.moveUpload() || received != nil { hasMoved = true }
             // Datagrams can always be sent, also to a server that is not there.
             if hasMoved || sent != nil && !turns.keepsDatagrams { silence = silenceEnd(program) }
@@ -127,20 +120,24 @@ private final class ProgramTurns {
         var theirs: [Int32] = []
         defer { for end in theirs { close(end) } }
         do throws(SystemError) {
-            func ours(_ pipe: (ours: ProgramPipe, theirs: Int32)) -> ProgramPipe {
+            func pipe(
+                isReader: Bool, _ keepsDatagrams: Bool = false
+            ) throws(SystemError) -> ProgramPipe {
+                let pipe = try ProgramPipe.make(
+                    isReader: isReader, keepsDatagrams: keepsDatagrams, on: loop)
                 theirs.append(pipe.theirs)
                 return pipe.ours
             }
             // In the order of their numbers in the program, from 0.
-            input = ours(try ProgramPipe.writer(keepsDatagrams: keepsDatagrams, on: loop))
-            output = ours(try ProgramPipe.reader(keepsDatagrams: keepsDatagrams, on: loop))
-            errors = ours(try ProgramPipe.reader(on: loop))
-            events = ours(try ProgramPipe.reader(on: loop))
-            body = ours(try ProgramPipe.reader(on: loop))
+            input = try pipe(isReader: false, keepsDatagrams)
+            output = try pipe(isReader: true, keepsDatagrams)
+            errors = try pipe(isReader: true)
+            events = try pipe(isReader: true)
+            body = try pipe(isReader: true)
             if program.upload == nil {
                 theirs.append(try systemCall { open("/dev/null", O_RDONLY | O_CLOEXEC) })
             } else {
-                upload = ours(try ProgramPipe.writer(on: loop))
+                upload = try pipe(isReader: false)
             }
         } catch {
             throw FetchError(
@@ -232,10 +229,8 @@ private final class ProgramTurns {
         guard let channel else { return nil }
         var sent: [UInt8]?
         while let bytes = toServer {
-            let written = bytes.withUnsafeBytes { bytes in
-                Result { () throws(FetchError) in try channel.send(bytes) }
-            }
-            guard case .bytes(let count) = try written.get() else { break }
+            let written = try bytes.span.bytes.withUnsafeBytes(channel.send)
+            guard case .bytes(let count) = written else { break }
             sent = (sent ?? []) + bytes.prefix(count)
             toServer = rest(of: bytes, after: count)
         }
@@ -278,10 +273,7 @@ private final class ProgramTurns {
         _ buffer: inout [UInt8]?, to pipe: ProgramPipe, closesAtEnd: Bool
     ) throws(FetchError) {
         while let bytes = buffer {
-            let written = bytes.withUnsafeBytes { bytes in
-                Result { () throws(FetchError) in try pipe.send(bytes) }
-            }
-            switch try written.get() {
+            switch try bytes.span.bytes.withUnsafeBytes(pipe.send) {
             case .bytes(let count): buffer = rest(of: bytes, after: count)
             case .wouldBlock: return
             // It reads no more.

@@ -39,22 +39,9 @@ final class ProgramPipe {
         Glibc.close(number)
     }
 
-    /// What the program writes, and the program's end of it.
-    static func reader(
-        keepsDatagrams: Bool = false, on loop: EventLoop
-    ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
-        try make(isReader: true, keepsDatagrams: keepsDatagrams, on: loop)
-    }
-
-    /// What the program reads, and the program's end of it.
-    static func writer(
-        keepsDatagrams: Bool = false, on loop: EventLoop
-    ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
-        try make(isReader: false, keepsDatagrams: keepsDatagrams, on: loop)
-    }
-
-    private static func make(
-        isReader: Bool, keepsDatagrams: Bool, on loop: EventLoop
+    /// What the program writes, for us to read, or what it reads; and the program's end of it.
+    static func make(
+        isReader: Bool, keepsDatagrams: Bool = false, on loop: EventLoop
     ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
         var ends: [Int32] = [-1, -1]
         _ = try systemCall {
