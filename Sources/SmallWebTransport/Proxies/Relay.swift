@@ -28,7 +28,8 @@ struct Relay {
             obstacle = nil
             var hasMoved = false
             if pending.isEmpty && !hasEnded {
-                switch try receive(from: source) {
+                var room = buffer.mutableSpan
+                switch try room.withUnsafeMutableBytes(source.receive) {
                 case .bytes(let count):
                     pending = 0..<count
                     hasMoved = true
@@ -37,27 +38,13 @@ struct Relay {
                 }
             }
             guard !pending.isEmpty else { return hasMoved }
-            switch try send(to: sink) {
+            switch try buffer.span.extracting(pending).bytes.withUnsafeBytes(sink.send) {
             case .bytes(let count):
                 pending = pending.dropFirst(count)
                 hasMoved = true
             case .wouldBlock(let readiness): obstacle = (sink, readiness)
             }
             return hasMoved
-        }
-
-        private mutating func receive(
-            from source: any Carrier
-        ) throws(FetchError) -> TransportRead {
-            try buffer.withUnsafeMutableBytes { bytes in
-                Result { () throws(FetchError) in try source.receive(into: bytes) }
-            }.get()
-        }
-
-        private func send(to sink: any Carrier) throws(FetchError) -> TransportWrite {
-            try buffer[pending].withUnsafeBytes { bytes in
-                Result { () throws(FetchError) in try sink.send(bytes) }
-            }.get()
         }
     }
 

@@ -87,10 +87,9 @@ struct RouteConnector {
                 to: addresses, at: proxy.endpoint, named: "the proxy \(proxy)",
                 meanwhile: meanwhile)
             moments.connected = .now
-            var connected = Connected(carrier: socket, address: target?.literal(endpoint))
             do throws(FetchError) {
                 let carrier = try await secured(socket, proxy)
-                connected = Connected(carrier: carrier, address: connected.address)
+                var connected = Connected(carrier: carrier, address: target?.literal)
                 if let target {
                     connected.notes = try await shakeHands(
                         carrier, with: proxy, target, for: endpoint.host)
@@ -208,9 +207,8 @@ extension ProxyTarget {
     }
 
     /// The target's address, where it is known here.
-    fileprivate func literal(_ endpoint: Endpoint) -> String? {
-        if case .address = self { return host }
-        return nil
+    fileprivate var literal: String? {
+        if case .address = self { host } else { nil }
     }
 }
 
@@ -240,10 +238,7 @@ extension Carrier {
     func writeAll(_ bytes: [UInt8], by deadline: Instant) async throws(FetchError) {
         var sent = 0
         while sent < bytes.count {
-            let written = bytes[sent...].withUnsafeBytes { piece in
-                Result { () throws(FetchError) in try send(piece) }
-            }
-            switch try written.get() {
+            switch try bytes.span.extracting(sent...).bytes.withUnsafeBytes(send) {
             case .bytes(let count): sent += count
             case .wouldBlock(let readiness): try await wait(for: readiness, by: deadline)
             }
@@ -257,12 +252,11 @@ extension Carrier {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
-            let read = bytes.withUnsafeMutableBytes { buffer in
-                Result { () throws(FetchError) in
-                    try receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
-                }
+            var room = bytes.mutableSpan
+            let read = try room.withUnsafeMutableBytes { buffer throws(FetchError) in
+                try receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             }
-            switch try read.get() {
+            switch read {
             case .bytes(let count): filled += count
             case .wouldBlock(let readiness): try await wait(for: readiness, by: deadline)
             case .ended: return nil

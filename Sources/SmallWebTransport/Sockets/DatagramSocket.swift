@@ -31,9 +31,6 @@ package final class DatagramSocket: Carrier {
         try loop.attach(descriptor.borrowed)
     }
 
-    /// For waiting only; valid while this object lives.
-    var number: Int32 { descriptor.borrowed }
-
     /// Moves one datagram into `buffer`: no bytes are an empty one. It never says `ended`.
     ///
     /// - Parameter buffer: Of ``datagramBytesMax`` bytes: what does not fit is lost.
@@ -104,7 +101,7 @@ package final class DatagramSocket: Carrier {
     package func interests(_ readiness: Readiness) -> [Interest]? {
         defer { turnBytes = 0 }
         return turnBytes < Self.turnBytesMax
-            ? [Interest(descriptor: number, readiness: readiness)] : nil
+            ? [Interest(descriptor: descriptor.borrowed, readiness: readiness)] : nil
     }
 }
 

@@ -5,7 +5,7 @@ internal import SmallWebCore
 /// A numeric IPv4 or IPv6 address with its port, as the socket calls want it.
 struct SocketAddress: Sendable, Hashable {
     /// A `sockaddr_in` or `sockaddr_in6`.
-    private let bytes: [UInt8]
+    let bytes: [UInt8]
     /// The address without port, IPv6 without brackets.
     let host: String
 
@@ -79,26 +79,20 @@ struct SocketAddress: Sendable, Hashable {
 
     /// Connects a socket to it.
     func connect(_ socket: Int32) throws(SystemError) {
-        _ = try withSocketAddress { pointer, length in
-            Result { () throws(SystemError) in
-                try systemCall { Glibc.connect(socket, pointer, length) }
-            }
-        }.get()
+        _ = try Self.withSocketAddress(bytes) { pointer, length throws(SystemError) in
+            try systemCall { Glibc.connect(socket, pointer, length) }
+        }
     }
 
-    func withSocketAddress<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
-        Self.withSocketAddress(bytes, body)
-    }
-
-    private static func withSocketAddress<Value>(
-        _ bytes: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Value
-    ) -> Value {
-        bytes.withUnsafeBytes { bytes in
+    static func withSocketAddress<Value, Failure>(
+        _ bytes: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        try bytes.span.bytes.withUnsafeBytes { bytes throws(Failure) in
             let storage = bytes.bindMemory(to: sockaddr.self)
             guard let address = storage.baseAddress else {
                 preconditionFailure("a socket address is never empty")
             }
-            return body(address, socklen_t(bytes.count))
+            return try body(address, socklen_t(bytes.count))
         }
     }
 }
