@@ -21,10 +21,7 @@ final class TLSLibrary: Sendable {
         self.functions = functions
     }
 
-    /// The oldest queued error's reason as words, and the queue emptied.
-    func takeErrorReason() -> String { takeError().words }
-
-    /// The same with its number.
+    /// The oldest queued error's reason as a number and as words, and the queue emptied.
     func takeError() -> (reason: Int32, words: String) {
         let code = functions.ERR_get_error()
         functions.ERR_clear_error()
@@ -100,8 +97,6 @@ final class SocketBIOState {
     var sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)?
     /// What is known of the server's certificate.
     var certificate: Connection.Certificate?
-
-    init() {}
 }
 
 /// OpenSSL's callback for a session that the server offers to resume: during the handshake with
@@ -130,44 +125,44 @@ private func state(of bio: OpaquePointer?) -> SocketBIOState? {
 private func socketBIORead(
     _ bio: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ count: Int32
 ) -> Int32 {
-    guard let state = state(of: bio), let carrier = state.carrier, let buffer, count > 0,
-        let library = try? TLSLibrary.shared()
-    else { return -1 }
-    library.functions.BIO_clear_flags(bio, Int32(swtls_bio_flags))
-    do throws(FetchError) {
-        switch try carrier.receive(
-            into: UnsafeMutableRawBufferPointer(start: buffer, count: Int(count)))
-        {
+    guard let buffer, count > 0 else { return -1 }
+    return move(bio, BIO_FLAGS_READ) { state, carrier throws(FetchError) in
+        let room = UnsafeMutableRawBufferPointer(start: buffer, count: Int(count))
+        switch try carrier.receive(into: room) {
         case .bytes(let count): return Int32(count)
         case .ended(let how):
             state.ending = how
             return 0
-        case .wouldBlock:
-            library.functions.BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
-            return -1
+        case .wouldBlock: return nil
         }
-    } catch {
-        state.failure = error
-        return -1
     }
 }
 
 private func socketBIOWrite(
     _ bio: OpaquePointer?, _ buffer: UnsafePointer<CChar>?, _ count: Int32
 ) -> Int32 {
-    guard let state = state(of: bio), let carrier = state.carrier, let buffer, count > 0,
+    guard let buffer, count > 0 else { return -1 }
+    return move(bio, BIO_FLAGS_WRITE) { _, carrier throws(FetchError) in
+        let bytes = UnsafeRawBufferPointer(start: buffer, count: Int(count))
+        guard case .bytes(let count) = try carrier.send(bytes) else { return nil }
+        return Int32(count)
+    }
+}
+
+/// What both do around `bytes`, which moves some and is `nil` when that would block.
+private func move(
+    _ bio: OpaquePointer?, _ direction: Int32,
+    _ bytes: (SocketBIOState, any Carrier) throws(FetchError) -> Int32?
+) -> Int32 {
+    guard let state = state(of: bio), let carrier = state.carrier,
         let library = try? TLSLibrary.shared()
     else { return -1 }
     library.functions.BIO_clear_flags(bio, Int32(swtls_bio_flags))
     do throws(FetchError) {
-        switch try carrier.send(UnsafeRawBufferPointer(start: buffer, count: Int(count))) {
-        case .bytes(let count): return Int32(count)
-        case .wouldBlock:
-            library.functions.BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY)
-            return -1
-        }
+        if let count = try bytes(state, carrier) { return count }
+        library.functions.BIO_set_flags(bio, direction | BIO_FLAGS_SHOULD_RETRY)
     } catch {
         state.failure = error
-        return -1
     }
+    return -1
 }

@@ -50,9 +50,8 @@ final class TLSSession: Carrier {
             ssl,
             { _, state in
                 guard let state else { return 1 }
-                Unmanaged<SocketBIOState>.fromOpaque(state).takeUnretainedValue()
-                    .isAskedForIdentity =
-                    true
+                let bioState = Unmanaged<SocketBIOState>.fromOpaque(state).takeUnretainedValue()
+                bioState.isAskedForIdentity = true
                 return 1
             }, Unmanaged.passUnretained(bioState).toOpaque())
         identity?.use(on: ssl)
@@ -131,7 +130,7 @@ final class TLSSession: Carrier {
         if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
         isBroken = true
         if let failure = bioState.failure { throw failure }
-        throw FetchError(.send, .send, "TLS failed: \(library.takeErrorReason())")
+        throw FetchError(.send, .send, "TLS failed: \(library.takeError().words)")
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
@@ -178,12 +177,10 @@ final class TLSSession: Carrier {
     ) throws(FetchError) -> Connection.TLS {
         let functions = library.functions
         let isResumed = functions.SSL_session_reused(ssl) == 1
-        let certificate: Connection.Certificate
-        if isResumed, let known {
-            certificate = known
-        } else {
-            certificate = try Self.certificate(of: ssl, library, host: host)
-        }
+        let certificate =
+            if isResumed, let known { known } else {
+                try certificate(of: ssl, library, host: host)
+            }
         let cipher = functions.SSL_CIPHER_get_name(functions.SSL_get_current_cipher(ssl))
         var facts = Connection.TLS(
             version: functions.SSL_get_version(ssl).map { String(cString: $0) } ?? "",
