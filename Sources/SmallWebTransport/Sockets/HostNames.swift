@@ -24,22 +24,15 @@ package final class HostNames: Sendable {
     }
 
     /// One look-up, and who waits for it.
-    fileprivate final class Question: Sendable {
-        let name: Name
-        let answer = Locked<Answer?>(nil)
-
-        init(_ name: Name) { self.name = name }
-    }
-
     fileprivate struct Asking {
-        let question: Question
+        let answer = Locked<Answer?>(nil)
         var waiting: [(waiter: Waiter, loop: EventLoop)] = []
         var isQueued = true
     }
 
     fileprivate struct State {
         var asking: [Name: Asking] = [:]
-        var queue: [Question] = []
+        var queue: [Name] = []
         var threads = 0
         var known: [Name: (answer: Answer, until: Instant)] = [:]
         /// In the order in which they were looked up, to forget the oldest of too many.
@@ -48,7 +41,8 @@ package final class HostNames: Sendable {
 
     fileprivate enum Step {
         case known(Answer)
-        case wait(Question, needsThread: Bool)
+        /// Until the lock has an answer.
+        case wait(Locked<Answer?>, needsThread: Bool)
     }
 
     private let state = Locked(State())
@@ -79,18 +73,18 @@ package final class HostNames: Sendable {
     ) async throws(FetchError) -> [SocketAddress] {
         let name = Name(host: host.lowercased(), family: family)
         let waiter = Waiter(deadline: deadline)
-        let question: Question
+        let found: Locked<Answer?>
         switch state.withLock({ $0.ask(name, waiter, loop) }) {
         case .known(let answer): return try answer.result.get()
-        case .wait(let asked, let needsThread):
-            question = asked
+        case .wait(let answer, let needsThread):
+            found = answer
             if needsThread { startThread() }
         }
         let result = await loop.wait(waiter)
-        if result == .ready, let answer = question.answer.withLock({ $0 }) {
+        if result == .ready, let answer = found.withLock({ $0 }) {
             return try answer.result.get()
         }
-        state.withLock { $0.leave(question, waiter) }
+        state.withLock { $0.leave(name, waiter) }
         if result == .cancelled { throw .cancelled }
         throw FetchError(
             .timeout, .resolve, "resolving \(host) took too long", remedy: .raise(.connectTime))
@@ -105,20 +99,19 @@ package final class HostNames: Sendable {
         } catch {
             // What is in the queue is for the other threads, if there are some.
             let left = state.withLock { $0.endThread() }
-            for question in left { finish(question, Answer(result: .failure(error))) }
+            for name in left { finish(name, Answer(result: .failure(error))) }
         }
     }
 
     /// Asks until the queue is empty.
     private func work() {
-        while let question = state.withLock({ $0.next() }) {
-            finish(question, lookUp(question.name.host, question.name.family))
+        while let name = state.withLock({ $0.next() }) {
+            finish(name, lookUp(name.host, name.family))
         }
     }
 
-    private func finish(_ question: Question, _ answer: Answer) {
-        question.answer.withLock { $0 = answer }
-        let waiting = state.withLock { $0.note(answer, to: question, keepSeconds: keepSeconds) }
+    private func finish(_ name: Name, _ answer: Answer) {
+        let waiting = state.withLock { $0.note(answer, of: name, keepSeconds: keepSeconds) }
         for (waiter, loop) in waiting { loop.perform { loop.finish(waiter, .ready) } }
     }
 }
@@ -130,43 +123,36 @@ extension HostNames.State {
         if let (answer, until) = known[name], until == .never || Instant.now < until {
             return .known(answer)
         }
-        var isNew = false
-        if asking[name] == nil {
-            let question = HostNames.Question(name)
-            asking[name] = .init(question: question)
-            queue.append(question)
-            isNew = threads < HostNames.threadsMax
-            if isNew { threads += 1 }
-        }
-        asking[name]?.waiting.append((waiter, loop))
-        guard let question = asking[name]?.question else { preconditionFailure("just asked") }
-        return .wait(question, needsThread: isNew)
+        let isNew = asking[name] == nil
+        if isNew { queue.append(name) }
+        let needsThread = isNew && threads < HostNames.threadsMax
+        if needsThread { threads += 1 }
+        asking[name, default: .init()].waiting.append((waiter, loop))
+        return .wait(asking[name, default: .init()].answer, needsThread: needsThread)
     }
 
     /// A look-up that has not begun, and that is of no more use, is not made.
-    fileprivate mutating func leave(_ question: HostNames.Question, _ waiter: Waiter) {
-        let name = question.name
-        guard asking[name]?.question === question else { return }
+    fileprivate mutating func leave(_ name: HostNames.Name, _ waiter: Waiter) {
         asking[name]?.waiting.removeAll { $0.waiter === waiter }
         if let left = asking[name], left.isQueued, left.waiting.isEmpty {
             asking[name] = nil
-            queue.removeAll { $0 === question }
+            queue.removeAll { $0 == name }
         }
     }
 
     /// What a thread does next; `nil` when it is to end.
-    fileprivate mutating func next() -> HostNames.Question? {
+    fileprivate mutating func next() -> HostNames.Name? {
         guard !queue.isEmpty else {
             threads -= 1
             return nil
         }
-        let question = queue.removeFirst()
-        asking[question.name]?.isQueued = false
-        return question
+        let name = queue.removeFirst()
+        asking[name]?.isQueued = false
+        return name
     }
 
-    /// - Returns: The questions that no thread is left for.
-    fileprivate mutating func endThread() -> [HostNames.Question] {
+    /// - Returns: The names that no thread is left for.
+    fileprivate mutating func endThread() -> [HostNames.Name] {
         threads -= 1
         guard threads == 0 else { return [] }
         defer { queue = [] }
@@ -175,10 +161,11 @@ extension HostNames.State {
 
     /// - Returns: Who has waited for it.
     fileprivate mutating func note(
-        _ answer: HostNames.Answer, to question: HostNames.Question, keepSeconds: Double
+        _ answer: HostNames.Answer, of name: HostNames.Name, keepSeconds: Double
     ) -> [(waiter: Waiter, loop: EventLoop)] {
-        let name = question.name
-        let waiting = asking.removeValue(forKey: name)?.waiting ?? []
+        let question = asking.removeValue(forKey: name)
+        question?.answer.withLock { $0 = answer }
+        let waiting = question?.waiting ?? []
         switch answer.result {
         case .success: known[name] = (answer, .after(seconds: keepSeconds))
         case .failure where answer.isAbsence:
