@@ -71,12 +71,7 @@ final class CommandCarrier: Carrier {
             text += rest[..<percent]
             rest = rest[percent...].dropFirst()
             switch rest.popFirst() {
-            case "h":
-                text +=
-                    "'"
-                    + endpoint.host.split(
-                        separator: "'", omittingEmptySubsequences: false
-                    ).joined(separator: "'\\''") + "'"
+            case "h": text += "'" + endpoint.host.replacing(text: "'", with: "'\\''") + "'"
             case "p": text += String(endpoint.port)
             case "%": text += "%"
             default:

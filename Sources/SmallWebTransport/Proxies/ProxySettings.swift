@@ -103,9 +103,9 @@ public struct ProxySettings: Sendable {
             throw .usage("isolation is asked for, but the way to \(endpoint) has no SOCKS proxy")
         }
         guard choice.route.isDirect || scheme.canUseProxy else {
-            throw .usage(
-                "\(scheme.name) cannot go through a proxy, and \(choice.reason.words) one"
-            )
+            var because = "there is"
+            if case .variable(let name) = choice.reason { because = "\(name) names" }
+            throw .usage("\(scheme.name) cannot go through a proxy, and \(because) one")
         }
         return choice
     }
@@ -154,17 +154,6 @@ public struct ProxySettings: Sendable {
 
     /// Empty counts as unset.
     private func first(of names: [String]) -> (name: String, value: String)? {
-        for name in names {
-            if let value = environment[name], !value.isEmpty { return (name, value) }
-        }
-        return nil
-    }
-}
-
-extension ProxySettings.Reason? {
-    /// Before "one".
-    fileprivate var words: String {
-        if case .variable(let name) = self { return "\(name) names" }
-        return "there is"
+        names.lazy.map { ($0, environment[$0] ?? "") }.first { !$0.1.isEmpty }
     }
 }
