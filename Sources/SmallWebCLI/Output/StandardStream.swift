@@ -42,7 +42,7 @@ struct StandardStream {
                 rest = rest.dropFirst(count)
             } else if number == EPIPE {
                 // SIGPIPE was inherited as ignored, or a program runs that goes with us.
-                removeTemporaryDirectories()
+                TemporaryDirectory.removeAll()
                 swposix_die_of(SIGPIPE)
             } else if number == EINTR {
                 let hasSignal = swposix_pending_signal() != 0

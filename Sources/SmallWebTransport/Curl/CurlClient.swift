@@ -307,9 +307,7 @@ package struct CurlClient: HTTPClient {
         }
         let gate = multi.gate(route, isForwarded: forwardingProxy(request) != nil)
         let limit = Instant.after(seconds: request.limits.connectSeconds)
-        transfer.go(
-            through: CurlTunnel(
-                gate, to: target, resolver, by: min(deadline, limit), proxyName: route.name))
+        transfer.go(through: CurlTunnel(gate, to: target, resolver, by: min(deadline, limit)))
     }
 
     private func configureConnection(_ transfer: CurlTransfer, _ endpoint: Endpoint) {

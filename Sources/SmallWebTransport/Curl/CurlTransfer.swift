@@ -76,7 +76,8 @@ final class CurlTransfer {
         _ = swcurl_set_debug(library.functions, easy, CURLOPT_DEBUGFUNCTION, debugCallback)
         _ = swcurl_set_prereq(library.functions, easy, CURLOPT_PREREQFUNCTION, prereqCallback)
         if bytes != nil {
-            set(CURLOPT_POSTFIELDSIZE_LARGE, offset: bytes?.count ?? 0)
+            _ = swcurl_set_offset(
+                library.functions, easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(upload.count))
             set(CURLOPT_POSTFIELDS, pointer: upload.baseAddress)
         }
     }
@@ -98,10 +99,6 @@ final class CurlTransfer {
 
     func set(_ option: CURLoption, _ value: Int) {
         _ = swcurl_set_long(library.functions, easy, option, value)
-    }
-
-    func set(_ option: CURLoption, offset value: Int) {
-        _ = swcurl_set_offset(library.functions, easy, option, curl_off_t(value))
     }
 
     /// - Returns: Whether this libcurl knows the option.

@@ -16,7 +16,7 @@ final class CurlGate: @unchecked Sendable {
     /// What libcurl takes for the path of a socket.
     let name: String
     private unowned let loop: EventLoop
-    private let route: Route
+    let route: Route
     private let isForwarded: Bool
     private var relays: [Int: Task<Void, Never>] = [:]
     private var opened = 0
@@ -94,7 +94,6 @@ final class CurlTunnel: @unchecked Sendable {
     let endpoint: Endpoint
     let resolver: Resolver
     let deadline: Instant
-    let proxyName: String?
     /// The transfer that waits for the connection.
     weak var transfer: CurlTransfer?
     /// Makes the connection, then carries bytes.
@@ -104,15 +103,11 @@ final class CurlTunnel: @unchecked Sendable {
     private(set) var moments: Connection.Moments?
     private(set) var notes: [Note] = []
 
-    init(
-        _ gate: CurlGate, to endpoint: Endpoint, _ resolver: Resolver, by deadline: Instant,
-        proxyName: String?
-    ) {
+    init(_ gate: CurlGate, to endpoint: Endpoint, _ resolver: Resolver, by deadline: Instant) {
         self.gate = gate
         self.endpoint = endpoint
         self.resolver = resolver
         self.deadline = deadline
-        self.proxyName = proxyName
     }
 
     /// Whether it is being made.
@@ -139,7 +134,7 @@ final class CurlTunnel: @unchecked Sendable {
         var result = Connection(
             endpoint: connection.endpoint, address: gate.addresses[endpoint],
             port: endpoint.port, tls: connection.tls, trust: connection.trust, moments: steps)
-        result.proxy = proxyName
+        result.proxy = gate.route.name
         result.notes = notes
         return result
     }

@@ -32,11 +32,7 @@ package final class LoopThread: Sendable {
     /// Ends the thread when its jobs are done, and waits for that. From another thread.
     package func end() {
         loop.stop()
-        let thread = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        if let thread { pthread_join(thread, nil) }
+        if let thread = thread.withLock({ $0.take() }) { pthread_join(thread, nil) }
     }
 
     /// Makes a call that blocks the thread return, to see that it shall stop.

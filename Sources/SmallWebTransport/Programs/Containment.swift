@@ -42,13 +42,9 @@ package struct Containment: Sendable, Hashable {
     }
 
     /// Found out by a process that does all that a program does, but for becoming one; once.
-    package static let here: Result<Containment, FetchError> = {
-        do throws(FetchError) {
-            return .success(try ContainedProcess.trial(Confinement()))
-        } catch {
-            return .failure(error)
-        }
-    }()
+    package static let here = Result { () throws(FetchError) in
+        try ContainedProcess.trial(Confinement())
+    }
 
     /// For people: what is kept away, and by what.
     package var facts: [(name: String, value: String)] {

@@ -159,23 +159,17 @@ package struct Provenance {
         guard number >= 0 else { return nil }
         let descriptor = Descriptor(owning: number)
         // The kernel reads no more.
-        guard let bytes = try? readStart(descriptor.borrowed, count: 256),
-            bytes.starts(with: "#!".utf8)
+        var bytes = [UInt8](repeating: 0, count: 256)
+        guard let count = try? systemCall({ read(descriptor.borrowed, &bytes, bytes.count) }),
+            bytes[..<count].starts(with: "#!".utf8)
         else { return nil }
-        let line = bytes.dropFirst(2).prefix { $0 != ASCII.lineFeed && $0 != 0 }
+        let line = bytes[2..<count].prefix { $0 != ASCII.lineFeed && $0 != 0 }
         let words = line.split(maxSplits: 1) { $0 == 0x20 || $0 == 0x09 }
             .map { String(systemBytes: $0) }
         guard let interpreter = words.first else { return nil }
         let rest = words.dropFirst().map(\.trimmed).filter { !$0.isEmpty }
         let isPath = interpreter.hasPrefix("/") || interpreter.hasPrefix("./")
         return [isPath ? interpreter : "./" + interpreter] + rest
-    }
-
-    private static func readStart(
-        _ file: Int32, count: Int
-    ) throws(SystemError) -> ArraySlice<UInt8> {
-        var bytes = [UInt8](repeating: 0, count: count)
-        return bytes[..<(try systemCall { read(file, &bytes, bytes.count) })]
     }
 
     /// The option of `env` for several words in a first line, which the kernel takes for one.

@@ -87,8 +87,8 @@ package final class TemporaryDirectory {
         if parent == Self.parent { rmdir(parent.systemName) }
     }
 
-    /// For a process that is about to end.
-    fileprivate static func removeAll() {
+    /// Removes those of all programs, for a process that is about to end with them.
+    package static func removeAll() {
         for (path, number) in present.withLock({ $0 }) {
             empty(number)
             rmdir(path.systemName)
@@ -184,6 +184,3 @@ package final class TemporaryDirectory {
         return names
     }
 }
-
-/// Removes the temporary directories of all programs, for a process that is about to end with them.
-package func removeTemporaryDirectories() { TemporaryDirectory.removeAll() }
