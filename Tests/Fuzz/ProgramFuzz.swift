@@ -19,10 +19,10 @@ func manifest(_ input: [UInt8]) {
     check(Set(manifest.options.map(\.key)).count == manifest.options.count, "an option twice")
     for scheme in manifest.schemes {
         guard let facts = manifest.facts[scheme.name] else { fatalError("no facts") }
-        check(scheme.defaultPort > 0 || facts.transport == .none, "port 0 of \(scheme.name)")
-        check((scheme.trust == .none) == (facts.transport != .tls), "trust of \(scheme.name)")
+        check(scheme.defaultPort > 0 || scheme.transport == .none, "port 0 of \(scheme.name)")
+        check((scheme.trust == .none) == (scheme.transport != .tls), "trust of \(scheme.name)")
         check(facts.mediaType.map { MediaType(parsing: $0) != nil } ?? true, "no media type")
-        check(scheme.canUseProxy == (facts.transport != .udp), "a proxy of datagrams")
+        check(scheme.canUseProxy == (scheme.transport != .udp), "a proxy of datagrams")
     }
     check(
         manifest.defaults.keys.allSatisfy { key in
