@@ -38,16 +38,59 @@ package final class Ledger {
 
         /// `nil` for other records and foreign lines, which are none of our business.
         package init?(_ line: ArraySlice<UInt8>) {
-            guard let record = try? JSONValue.parse(line), let url = record["url"]?.string,
-                let type = record["type"]?.string, type == "response" || type == "error",
-                let outcome = record["outcome"]?.string.flatMap(Outcome.init(rawValue:))
+            guard let members = Members(skimming: line) ?? Members(parsing: line),
+                members.type == "response" || members.type == "error", let url = members.url,
+                let outcome = members.outcome.flatMap(Outcome.init(rawValue:))
             else { return nil }
             // Before passwords were masked, they were written.
             key = Key(URI.display(url))
             self.outcome = outcome
-            let start: Double? =
-                if case .number(let text)? = record["time"]?["start"] { Double(text) } else { nil }
-            self.start = start.flatMap { $0.isFinite ? $0 : nil }
+            start = members.start.flatMap(Double.init).flatMap { $0.isFinite ? $0 : nil }
+        }
+    }
+
+    /// What is read of a record. Most of it is text that is not looked at.
+    private struct Members {
+        var (type, url, outcome) = (String?.none, String?.none, String?.none)
+        /// The number in `time`, as it stands.
+        var start: String?
+
+        init?(parsing line: ArraySlice<UInt8>) {
+            guard let record = try? JSONValue.parse(line) else { return nil }
+            (type, url) = (record["type"]?.string, record["url"]?.string)
+            outcome = record["outcome"]?.string
+            if case .number(let text)? = record["time"]?["start"] { start = text }
+        }
+
+        /// `nil` for a record that no run has written like this.
+        init?(skimming line: ArraySlice<UInt8>) {
+            var isUsual = true
+            let string = { (value: JSONSkimmer.Part, known: String?) -> String? in
+                guard known == nil, let text = JSONSkimmer.string(value) else {
+                    isUsual = false
+                    return nil
+                }
+                return String(decoding: text, as: UTF8.self)
+            }
+            let isObject = line.withUnsafeBufferPointer { line in
+                JSONSkimmer.skim(line) { name, value in
+                    if JSONSkimmer.isEqual(name, "type") {
+                        type = string(value, type)
+                    } else if JSONSkimmer.isEqual(name, "url") {
+                        url = string(value, url)
+                    } else if JSONSkimmer.isEqual(name, "outcome") {
+                        outcome = string(value, outcome)
+                    } else if JSONSkimmer.isEqual(name, "time") {
+                        isUsual =
+                            JSONSkimmer.skim(value) { name, value in
+                                guard JSONSkimmer.isEqual(name, "start") else { return }
+                                if start != nil { isUsual = false }
+                                start = String(decoding: value, as: UTF8.self)
+                            } && isUsual
+                    }
+                }
+            }
+            guard isObject, isUsual else { return nil }
         }
     }
 

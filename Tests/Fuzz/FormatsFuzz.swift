@@ -39,9 +39,20 @@ internal import SmallWebFormats
 /// A line of requests in JSON: what is echoed is the same value on one line, and cannot drive a
 /// terminal.
 @Sendable func json(_ input: [UInt8]) {
-    guard let value = try? JSONValue.parse(input[...]) else { return }
+    let skimmed = skim(input)
+    let value: JSONValue
+    do throws(FetchError) {
+        value = try JSONValue.parse(input[...])
+    } catch {
+        check(skimmed == nil || error.message.contains("is there twice"), "skimmed, not parsed")
+        return
+    }
     check(String(validating: input, as: UTF8.self) != nil || !isObject(value), "not UTF-8")
-    guard case .object(let members) = value else { return }
+    guard case .object(let members) = value else { return check(skimmed == nil, "no object") }
+    check(skimmed.map { $0.map(\.name) == members.map(\.name) } ?? isEscaped(input), "other names")
+    for (one, other) in zip(skimmed ?? [], members) {
+        check((try? JSONValue.parse(one.value[...]))?.string == other.value.string, "other values")
+    }
     check(Set(members.map(\.name)).count == members.count, "a name twice")
     for member in members {
         guard let text = String(validating: member.text, as: UTF8.self) else {
@@ -55,6 +66,18 @@ internal import SmallWebFormats
         check(value[member.name] != nil, "\(member.name) is lost")
     }
 }
+
+private func skim(_ input: [UInt8]) -> [(name: String, value: [UInt8])]? {
+    var members: [(name: String, value: [UInt8])] = []
+    let isObject = input.withUnsafeBufferPointer { text in
+        JSONSkimmer.skim(text) { name, value in
+            members.append((String(decoding: name, as: UTF8.self), Array(value)))
+        }
+    }
+    return isObject ? members : nil
+}
+
+private func isEscaped(_ input: [UInt8]) -> Bool { input.contains(UInt8(ascii: "\\")) }
 
 private func isObject(_ value: JSONValue) -> Bool {
     if case .object = value { true } else { false }

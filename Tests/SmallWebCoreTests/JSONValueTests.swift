@@ -47,4 +47,47 @@ internal import Testing
         }
         #expect(String(decoding: members[0].text, as: UTF8.self) == #""a\u0085\u202e\"b ""#)
     }
+
+    /// Its members, as they stand.
+    private func skim(_ text: some Collection<UInt8>) -> [[String]]? {
+        var members: [[String]] = []
+        let isObject = Array(text).withUnsafeBufferPointer { text in
+            JSONSkimmer.skim(text) {
+                members.append([$0, $1].map { String(decoding: $0, as: UTF8.self) })
+            }
+        }
+        return isObject ? members : nil
+    }
+
+    @Test func skimsWhatTheReaderParses() throws {
+        let text = #" {"a" : "\u00e9\"}{" , "é":[1, {"x":[ ]},-0.5e+3] ,"b":null,"c":{ },"d":true}"#
+        #expect(
+            skim(text.utf8) == [
+                ["a", #""\u00e9\"}{""#], ["é", #"[1, {"x":[ ]},-0.5e+3]"#], ["b", "null"],
+                ["c", "{ }"], ["d", "true"],
+            ])
+        for count in 0..<text.utf8.count { #expect(skim(text.utf8.prefix(count)) == nil) }
+        // Each byte made another one: what is skimmed can be parsed.
+        for index in text.utf8.indices {
+            for byte in [0, 0x22, 0x2C, 0x30, 0x5C, 0x7B, 0x7D, 0xFF] as [UInt8] {
+                var bytes = Array(text.utf8)
+                bytes[text.utf8.distance(from: text.startIndex, to: index)] = byte
+                if skim(bytes) != nil {
+                    #expect(throws: Never.self) { try JSONValue.parse(bytes[...]) }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "", "[]", "1", #"{"a":1,}"#, #"{"a":01}"#, #"{"a":1}x"#, #"{"a"}"#, #"{a:1}"#,
+        #"{"a":nul}"#,
+        // What only the reader can tell.
+        #"{"\u0061":1}"#, #"{"a":"\ud83d\ude42"}"#,
+    ])
+    func skimsNothingElse(_ text: String) {
+        #expect(skim(text.utf8) == nil)
+        let tooDeep = #"{"a":"# + String(repeating: "[", count: 100_000)
+        #expect(skim(tooDeep.utf8) == nil)
+    }
 }
