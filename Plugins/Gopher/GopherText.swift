@@ -52,20 +52,20 @@ struct GopherText: ~Copyable {
     }
 
     /// Where holding back begins in `bytes`; their end when it does not.
-    //
-    // Not within `add`: Swift 6.3.1 does not get to the end of compiling such a loop there, in a
-    // debug build.
     private mutating func scan(_ bytes: ArraySlice<UInt8>) -> Int {
-        var firstHeld = isHolding ? bytes.startIndex : bytes.endIndex
-        var rest = bytes
-        while !rest.isEmpty {
-            if !isHolding && tail.isEnded && rest.first == ASCII.dot {
-                isHolding = true
-                firstHeld = rest.startIndex
+        var firstHeld = bytes.startIndex
+        if !isHolding {
+            if !tail.isEnded || bytes.first != ASCII.dot {
+                firstHeld = bytes.firstLineFeed(before: ASCII.dot).map { $0 + 1 } ?? bytes.endIndex
             }
-            let end = rest.firstLineFeed.map { $0 + 1 } ?? rest.endIndex
-            tail.add(rest[..<end])
-            rest = rest[end...]
+            isHolding = firstHeld < bytes.endIndex
+        }
+        // The last line alone may be the terminator.
+        if let lineFeed = bytes.dropLast().lastIndex(of: ASCII.lineFeed) {
+            tail = LineTail()
+            tail.add(bytes[(lineFeed + 1)...])
+        } else {
+            tail.add(bytes)
         }
         return firstHeld
     }

@@ -86,6 +86,20 @@ extension ArraySlice<UInt8> {
         }
     }
 
+    /// Where the first line feed is that `byte` follows.
+    package func firstLineFeed(before byte: UInt8) -> Int? {
+        withUnsafeBytes { bytes in
+            var offset = 0
+            while offset < bytes.count, let start = bytes.baseAddress,
+                let found = memchr(start + offset, Int32(ASCII.lineFeed), bytes.count - offset)
+            {
+                offset = UnsafeRawPointer(found) - start + 1
+                if offset < bytes.count, bytes[offset] == byte { return startIndex + offset - 1 }
+            }
+            return nil
+        }
+    }
+
     /// How many bytes at the end may be the beginning of a character of UTF-8.
     package var cutCharacterCount: Int {
         for (back, byte) in zip(1...3, reversed()) where byte & 0xC0 != 0x80 {
