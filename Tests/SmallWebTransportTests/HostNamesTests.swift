@@ -172,14 +172,10 @@ struct HostNamesTests {
         #expect(system.asked.count == count + 1)
     }
 
-    @Test func theSystemKnowsWhatIsAbsentAndWhatHasAPort() async throws {
+    @Test func theSystemKnowsWhatIsThereAndWhatIsAbsent() async throws {
         let absent = SystemNames.lookUp(String(repeating: "a", count: 64) + ".invalid", .any)
         #expect(absent.isAbsence)
-        let hosts = try await onLoop { loop in
-            try await Resolver(family: .v4).addresses(
-                of: Endpoint(host: "localhost", port: 1965, security: .none), on: loop,
-                by: .after(seconds: 10))
-        }
-        #expect(hosts.first == SocketAddress(literal: "127.0.0.1", port: 1965))
+        let present = SystemNames.lookUp("localhost", .v4)
+        #expect(try present.result.get().first?.host.hasPrefix("127.") == true)
     }
 }

@@ -52,9 +52,12 @@ struct ResolverTests {
         #expect(error?.outcome == .resolve)
     }
 
-    @Test func localhostResolvesOffTheLoop() async throws {
-        let found = try await hosts(Resolver(family: .v4), "localhost")
-        #expect(found.first?.hasPrefix("127.") == true)
+    @Test(arguments: ["localhost", "LocalHost.", "a.b.localhost"])
+    func localhostIsThisMachine(_ name: String) async throws {
+        #expect(try await hosts(Resolver(), name) == ["127.0.0.1", "::1"])
+        #expect(try await hosts(Resolver(family: .v6), name) == ["::1"])
+        let overrides = ["\(name):1965": ["127.0.0.3"]]
+        #expect(try await hosts(Resolver(overrides: overrides), name) == ["127.0.0.3"])
     }
 
     @Test func aNameThatCannotExistIsAResolveFailure() async throws {
@@ -71,7 +74,7 @@ struct ResolverTests {
                 withUnsafeCurrentTask { $0?.cancel() }
                 return await failure { () async throws(FetchError) in
                     _ = try await Resolver().addresses(
-                        of: Endpoint(host: "localhost", port: 1, security: .none), on: loop,
+                        of: Endpoint(host: "name.invalid", port: 1, security: .none), on: loop,
                         by: .after(seconds: 10))
                 }
             }

@@ -27,7 +27,8 @@ public struct Resolver: Sendable {
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
         let fixedHosts = overrides.isEmpty ? nil : overrides[endpoint.description]
-        let literals = fixedHosts ?? [endpoint.host]
+        let own = Self.isLocalhost(endpoint.host) ? ["127.0.0.1", "::1"] : [endpoint.host]
+        let literals = fixedHosts ?? own
         let fixed = literals.compactMap { SocketAddress(literal: $0, port: endpoint.port) }
         if !fixed.isEmpty {
             let usable = fixed.filter { self.family == .any || $0.family == self.family.number }
@@ -43,6 +44,12 @@ public struct Resolver: Sendable {
         let found = try await names.addresses(
             of: endpoint.host, family, on: loop, by: deadline)
         return Self.interleaved(found).map { $0.with(port: endpoint.port) }
+    }
+
+    /// What means this machine on every machine, so that no name server is asked (RFC 6761 §6.3).
+    private static func isLocalhost(_ host: String) -> Bool {
+        let name = (host.hasSuffix(".") ? host.dropLast() : host[...]).lowercased()
+        return name == "localhost" || name.hasSuffix(".localhost")
     }
 
     /// ``addresses(of:on:by:)`` as text, IPv6 without brackets.
