@@ -5,10 +5,10 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-// Its symbols are looked up in its own libraries first, and not in the large program before them. It
-// opens no connection: what a user preloads to redirect connections loses nothing, as it would with
-// libcurl. Sanitizers refuse it, since they have functions of the C library in the program.
-#if defined(RTLD_DEEPBIND) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+// In the release binary its symbols are looked up in its own libraries first, and not in the large
+// program before them. It opens no connection: what a user preloads to redirect connections loses
+// nothing, as it would with libcurl. Sanitizers cannot do it.
+#ifdef SMALLWEB_BIND_DEEPLY
 enum { scope = RTLD_LOCAL | RTLD_DEEPBIND };
 #else
 enum { scope = RTLD_LOCAL };
