@@ -149,23 +149,21 @@ final class URLOutput: Output {
     func take(_ event: Event) throws(FetchError) { try exchange?.delivery.take(event) }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        guard let exchange else { return }
-        exchange.meter?.stop()
-        try exchange.delivery.finish(ending)
-        path = exchange.sink.path
-        close(exchange, keepsPart: ending.outcome == .truncated)
+        exchange?.meter?.stop()
+        try exchange?.delivery.finish(ending)
+        path = exchange?.sink.path
+        close(keepsPart: ending.outcome == .truncated)
     }
 
     func fail(_ error: FetchError) {
-        guard let exchange else { return }
-        let mayGoOn = [.interrupted, .truncated, .timeout, .connect].contains(error.outcome)
-        close(exchange, keepsPart: mayGoOn)
+        close(keepsPart: [.interrupted, .truncated, .timeout, .connect].contains(error.outcome))
     }
 
-    private func close(_ exchange: Exchange, keepsPart: Bool) {
-        exchange.meter?.stop()
-        exchange.sink.discard(keepsPart: keepsPart && exchange.request.scheme.canResume)
-        leftover = exchange.sink.leftover
+    private func close(keepsPart: Bool) {
+        guard let sink = exchange?.sink else { return }
+        exchange?.meter?.stop()
+        sink.discard(keepsPart: keepsPart && exchange?.request.scheme.canResume ?? false)
+        leftover = sink.leftover
     }
 
     func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
