@@ -34,7 +34,8 @@ Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
 Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
 Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaType.swift
 Sources/SmallWebHTTP/HTTPClient.swift Sources/SmallWebCore/Stream/LineFramer.swift
-Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/JSONValue.swift
+Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/JSONSkimmer.swift
+Sources/SmallWebCore/Text/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
 Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebLibraries/Inflater.swift

@@ -175,6 +175,20 @@ import Testing
         #expect(rest.requests + rest.skipped == 12)
     }
 
+    /// What the skimmer leaves to the parser means the same.
+    @Test func aLedgerReadsRecordsHoweverTheyAreWritten() throws {
+        func key(_ url: String, _ more: String = "") -> Ledger.Key? {
+            let line = #"{"type":"error","url":"\#(url)","outcome":"timeout"\#(more)}"#
+            return Ledger.Result(Array(line.utf8)[...])?.key
+        }
+        let plain = try #require(key("gopher://h/"))
+        #expect(key(#"gopher:\/\/h\/"#) == plain)
+        #expect(key("gopher://h/", #","time":null"#) == plain)
+        #expect(key("gopher://h/", #","\u0061":1"#) == plain)
+        #expect(key("gopher://h/", #","url":"gopher://h/""#) == nil)
+        #expect(key("gopher://h/", ",") == nil)
+    }
+
     @Test func aLedgerThatIsInUseIsAnError() async throws {
         let held = try Ledger(ledger)
         let error = await #expect(throws: FetchError.self) {

@@ -23,6 +23,7 @@ package enum InternationalHostName {
 
     fileprivate static func isASCII(_ host: String) -> Bool { host.utf8.allSatisfy { $0 < 0x80 } }
 
+    /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
     package static func toASCII(_ host: String) throws(FetchError) -> String {
         if isASCII(host) { return host }
         let convert = try loaded.get()

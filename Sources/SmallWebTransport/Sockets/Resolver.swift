@@ -27,8 +27,9 @@ public struct Resolver: Sendable {
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
         let fixedHosts = overrides.isEmpty ? nil : overrides[endpoint.description]
-        let own = Self.isLocalhost(endpoint.host) ? ["127.0.0.1", "::1"] : [endpoint.host]
-        let literals = fixedHosts ?? own
+        let literals =
+            fixedHosts
+            ?? (Self.isLocalhost(endpoint.host) ? ["127.0.0.1", "::1"] : [endpoint.host])
         let fixed = literals.compactMap { SocketAddress(literal: $0, port: endpoint.port) }
         if !fixed.isEmpty {
             let usable = fixed.filter { self.family == .any || $0.family == self.family.number }
