@@ -47,7 +47,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
-	-Xcc -DSMALLWEB_BIND_DEEPLY \
+	-Xcc -DSMALLWEB_OWNS_PROCESS \
 	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts start-order fuzz fuzz-night fuzz-coverage faults \

@@ -8,7 +8,7 @@
 // In the release binary its symbols are looked up in its own libraries first, and not in the large
 // program before them. It opens no connection: what a user preloads to redirect connections loses
 // nothing, as it would with libcurl. Sanitizers cannot do it.
-#ifdef SMALLWEB_BIND_DEEPLY
+#ifdef SMALLWEB_OWNS_PROCESS
 enum { scope = RTLD_LOCAL | RTLD_DEEPBIND };
 #else
 enum { scope = RTLD_LOCAL };

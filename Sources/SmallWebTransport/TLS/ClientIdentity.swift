@@ -46,6 +46,7 @@ public final class ClientIdentity: @unchecked Sendable {
         guard let x509 = certificates.first else {
             throw Self.unusable("there is no certificate in it that can be read")
         }
+        if Self.isEncrypted(key) { Self.addCiphersOfKeys(functions) }
         // An empty password, so that OpenSSL never asks at the terminal.
         var secret = (password ?? []) + [0]
         let pair = Self.reading(key, library) { bio in
@@ -121,6 +122,19 @@ public final class ClientIdentity: @unchecked Sendable {
     /// Whether a password is needed.
     public static func isEncrypted(_ pem: [UInt8]) -> Bool {
         String(decoding: pem, as: UTF8.self).contains(text: "ENCRYPTED")
+    }
+
+    /// Adds the ciphers of encrypted keys to the table in which OpenSSL looks them up by name; the
+    /// release binary starts without one. It has no others without the legacy provider.
+    private static func addCiphersOfKeys(_ functions: swtls_functions) {
+        let ciphers: [@convention(c) () -> OpaquePointer?] = [
+            functions.EVP_des_ede3_cbc,
+            functions.EVP_aes_128_cbc, functions.EVP_aes_192_cbc, functions.EVP_aes_256_cbc,
+            functions.EVP_camellia_128_cbc, functions.EVP_camellia_192_cbc,
+            functions.EVP_camellia_256_cbc,
+            functions.EVP_aria_128_cbc, functions.EVP_aria_192_cbc, functions.EVP_aria_256_cbc,
+        ]
+        for cipher in ciphers { _ = functions.EVP_add_cipher(cipher()) }
     }
 
     /// A new self-signed certificate and its key, as PEM.

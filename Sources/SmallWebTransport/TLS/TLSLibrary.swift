@@ -56,6 +56,7 @@ final class TLSContext: @unchecked Sendable {
         library = try TLSLibrary.shared()
         let functions = library.functions
         // Neither openssl.cnf nor error strings are wanted: both cost start-up time.
+        _ = functions.OPENSSL_init_crypto(UInt64(swtls_crypto_init_options), nil)
         _ = functions.OPENSSL_init_ssl(UInt64(swtls_init_options), nil)
         guard let context = functions.SSL_CTX_new(functions.TLS_client_method()),
             let method = functions.BIO_meth_new(Int32(BIO_TYPE_SOURCE_SINK), "smallweb socket")
