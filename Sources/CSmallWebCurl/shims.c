@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "CSmallWebCurl.h"
 
+#include "CSmallWebPOSIX.h"
+
 #include <dlfcn.h>
+#include <openssl/crypto.h>
 #include <stddef.h>
 
 const char *swcurl_load(struct swcurl_functions *functions) {
     // Lazily: its thirty libraries have thousands of symbols that an HTTP fetch never calls.
-    void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
-    if (library == NULL) library = dlopen("libcurl-gnutls.so.4", RTLD_LAZY | RTLD_LOCAL);
+    int mode = RTLD_LAZY | swposix_library_scope(1);
+    void *library = dlopen("libcurl.so.4", mode);
+    if (library == NULL) library = dlopen("libcurl-gnutls.so.4", mode);
     if (library == NULL) return dlerror();
 #define SWCURL_LOOK_UP(name)                                                                      \
     if ((functions->name = (__typeof__(&name))dlsym(library, #name)) == NULL) return dlerror();
     SWCURL_FUNCTIONS(SWCURL_LOOK_UP)
 #undef SWCURL_LOOK_UP
+#ifdef SMALLWEB_OWNS_PROCESS
+    // libcurl sets OpenSSL up even for plain HTTP; see swtls_crypto_init_options.
+    __typeof__(&OPENSSL_init_crypto) start =
+        (__typeof__(&OPENSSL_init_crypto))dlsym(library, "OPENSSL_init_crypto");
+    if (start != NULL) start(OPENSSL_INIT_NO_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_ATEXIT, NULL);
+#endif
     return NULL;
 }

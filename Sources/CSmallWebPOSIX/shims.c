@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "CSmallWebPOSIX.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -38,6 +39,15 @@ int swposix_argument_count(void) { return argument_count; }
 const char *const *swposix_arguments(void) { return (const char *const *)arguments; }
 
 const char *swposix_error_name(int number) { return strerrorname_np(number); }
+
+int swposix_library_scope(int connects) {
+#ifdef SMALLWEB_OWNS_PROCESS
+    if (!connects || (getenv("LD_PRELOAD") == NULL && access("/etc/ld.so.preload", F_OK) != 0))
+        return RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+    (void)connects;
+    return RTLD_LOCAL;
+}
 
 int swposix_columns(int fd) {
     struct winsize size;

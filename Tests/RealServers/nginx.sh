@@ -249,6 +249,16 @@ nginx_statuses() {
     exits 7 --unix-socket "$work/nobody" "$web/text.txt"
     exits 97 -x "$web" "$secure/text.txt"
 
+    if section torsocks; then
+        # It lets no connection to this machine pass.
+        check "nginx: connections go through torsocks, which is preloaded"
+        binary=$smallweb
+        smallweb=torsocks sw "$binary" get "$web/text.txt"
+        status_is 7
+        out_is_empty
+        err_says 'WARNING torsocks'
+    fi
+
     check "nginx: --fail-with-body and Retry-After"
     sw get -i --fail-with-body "$web/status/503"
     status_is 75

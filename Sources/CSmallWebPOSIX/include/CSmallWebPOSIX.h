@@ -15,6 +15,12 @@
 // `ECONNREFUSED` for its number, or NULL. Static.
 const char *_Nullable swposix_error_name(int number);
 
+// The scope of a library that is opened with dlopen. In the release binary it binds to its own
+// symbols first, without looking through the program for each; but if it `connects`, not where
+// something is preloaded that connections have to go through, such as torsocks. Sanitizers, and
+// programs that use ours as a library, may have to be found first, too.
+int swposix_library_scope(int connects);
+
 // Columns of the terminal `fd`, or 0 when it is none.
 int swposix_columns(int fd);
 
