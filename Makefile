@@ -2,7 +2,7 @@
 # make            build the release binary          make test     everything that is tested
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
-#                 into docs/bench; CASES="small git" runs these alone
+#                 into docs/bench; CASES="start git" runs these alone
 # make start-order  the order of functions in the binary, from a few starts
 # make counts     instructions and allocations, held against docs/bench/counts.json
 # make fuzz-night HOURS=8 JOBS=2: the optimised fuzzers in turns; what they find goes into the corpus
@@ -176,7 +176,7 @@ demo: build loopback
 bench: test-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
 
-counts: build loopback
+counts: test-deps build loopback
 	Tests/Benchmark/counts.py $(if $(WHY),--update '$(WHY)') $(BIN) $(LOOPBACK)
 
 start-order: build loopback
