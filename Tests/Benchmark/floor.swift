@@ -2,8 +2,10 @@
 // The least that a fetch costs in Swift: what floor.c does over gopher, for a path, beside which it
 // shows what the start of Swift's runtime takes before the first line of a program.
 //
-//     floor-swift PORT PATH      body to stdout
+//     floor-swift [PORT PATH]      body to stdout; without words it ends at once
 import Glibc
+
+guard CommandLine.arguments.count > 2 else { exit(0) }
 
 var address = sockaddr_in()
 address.sin_family = sa_family_t(AF_INET)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compares commands by running them in turn, so that whatever else the machine does meets all of
-// them alike:
+// Compares commands by running them in turn, each round beginning with the next, so that whatever
+// else the machine does meets all of them alike:
 //
 //     ratio [-j FILE] [-c CASE] [-t TITLE] [-p PID] ROUNDS NAME COMMAND… [-- NAME COMMAND…]…
 //
@@ -203,7 +203,8 @@ int main(int count, char **arguments) {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     for (int round = 0; round < rounds; round++)
-        for (int index = 0; index < total; index++) run(&commands[index], round, &actions);
+        for (int index = 0; index < total; index++)
+            run(&commands[(index + round) % total], round, &actions);
     printf("  %-10s %9s %9s %9s     %8s\n", "", "min", "median", "max", "peak");
     for (int index = 0; index < total; index++) report(&commands[index], rounds);
     if (path != NULL) {

@@ -41,7 +41,7 @@ http {
     }
 }
 END
-        nginx -e "$root/error.log" -p "$root/" -c "$root/conf" 3>&- &
+        "${on_first[@]}" nginx -e "$root/error.log" -p "$root/" -c "$root/conf" 3>&- &
         nginx=$!
         http_url=http://127.0.0.1:$port
         for _ in $(seq 100); do
@@ -69,9 +69,12 @@ free_port() {
     echo "${port##*:}"
 }
 
-# Three repositories, and $git_url of a git daemon that serves them.
+# $git_url of a git daemon that serves files.git and small.git, which have the same commits, and
+# whatever is in $git_root.
+git_root=$scratch/git
 start_git_daemon() {
-    local root=$scratch/git id port
+    [ -z "$daemon" ] || return 0
+    local root=$git_root port
     mkdir -p "$root"
     git init -q --bare "$root/files.git"
     # 10,000 files in 400 directories, and 30 versions of one of them.
@@ -92,16 +95,10 @@ start_git_daemon() {
     git -C "$root/files.git" symbolic-ref HEAD refs/heads/main
     git -C "$root/files.git" config uploadpack.allowFilter true
     git -C "$root/files.git" gc -q
-    id=$(git -C "$root/files.git" rev-parse main)
     git clone -q --bare "$root/files.git" "$root/small.git"
-    cp -r "$root/small.git" "$root/refs.git"
-    {
-        echo "# pack-refs with: peeled fully-peeled sorted"
-        for number in $(seq 100000 199999); do echo "$id refs/heads/branch-$number"; done
-        echo "$id refs/heads/main"
-    } >"$root/refs.git/packed-refs"
     port=$(free_port)
-    git daemon --listen=127.0.0.1 --port="$port" --base-path="$root" --export-all 3>&- &
+    "${on_first[@]}" git daemon --listen=127.0.0.1 --port="$port" --base-path="$root" \
+        --export-all 3>&- &
     daemon=$!
     git_url=git://127.0.0.1:$port
     until git ls-remote "$git_url/small.git" >/dev/null 2>&1; do
@@ -132,15 +129,15 @@ repeat() {
     awk -v text="$1" -v count="$count" 'BEGIN { while (count-- > 0) print text }'
 }
 
-# bounded [MIB]: passes the lines through, says how much memory the first command may take at most
-# (64 MiB, or that many), and fails when it took more.
-bounded() {
-    awk -v most="${1:-64}" '{ print }
-        $7 == "MiB" && !seen++ {
-            bad = $6 > most
-            printf "  at most %d MiB: %s\n", most, bad ? "missed" : "kept"
-        }
-        END { exit bad }'
+# strangers COUNT: a store of pins of so many others and of the server over gemini. Those of others
+# are without the hashes of their certificates: with them a million make more than 256 MiB, which is
+# the most that a store may have.
+strangers() {
+    local line
+    line=$(grep "^127.0.0.1:$gemini " "$SMALLWEB_KNOWN_HOSTS")
+    echo "# smallweb known_hosts 1"
+    seq -f "other%.0f.test:1965 $(sed 's/^[^ ]* //; s/ seen=.*//' <<<"$line")" "$1"
+    echo "$line"
 }
 
 # What smallweb is run as over a list, and curl.

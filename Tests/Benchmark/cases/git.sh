@@ -3,12 +3,6 @@
 
 start_git_daemon
 
-refs() { # TITLE ROUNDS REPOSITORY
-    compare "$1" "$2" smallweb "$smallweb" refs "$git_url/$3" \
-        -- git-v0 git -c protocol.version=0 ls-remote "$git_url/$3" \
-        -- git-v2 git -c protocol.version=2 ls-remote "$git_url/$3"
-}
-
 # What a command's sockets read, by strace.
 received() {
     strace -f -qq -e trace=read,recvfrom -e status=successful -yy -o "$scratch/trace" \
@@ -16,8 +10,6 @@ received() {
     awk '/TCP/ { sum += $NF } END { print sum + 0 }' "$scratch/trace"
 }
 
-refs "references of a small repository over git://" 30 small.git
-refs "100,000 references over git://" 7 refs.git
 cat >"$scratch/clone" <<END
 #!/bin/sh
 rm -rf "$scratch/clone.git"

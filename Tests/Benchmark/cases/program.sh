@@ -9,8 +9,7 @@ cat >"$folder/plugin.json" <<END
 { "v": 1, "name": "bench", "version": "1", "summary": "least", "program": ["./helper"],
   "schemes": [ { "name": "bench", "port": 70, "transport": "tcp", "mime": "text/plain" } ] }
 END
-${CC:-cc} -O2 -Wall -Wextra -o "$folder/helper" "$here/helper.c"
-${CC:-cc} -O2 -Wall -Wextra -o "$scratch/spawn" "$here/spawn.c"
+cp "$scratch/bin/helper" "$folder/helper"
 chmod -R go-w "$home"
 program=(env "XDG_DATA_HOME=$home" "$smallweb" get)
 for number in 1 2 3; do
@@ -31,8 +30,10 @@ for number in $(seq 1000); do
     echo "bench://127.0.0.1:$gopher/1k" >&4
     echo "$gopher_url/0/1k" >&5
 done 4>"$scratch/programs" 5>"$scratch/built-in"
+spread=yes
 compare "1,000 URLs of 1 KiB through a program, 32 at a time, as records" 5 \
     program "${program[@]}" -s --json -j 32 --per-host 32 "@$scratch/programs" \
     -- built-in "$smallweb" get -s --json -j 32 --per-host 32 "@$scratch/built-in" \
-    -- bare "$scratch/spawn" 1000 32 bare "$folder/helper" \
-    -- contained "$scratch/spawn" 1000 32 contained "$folder/helper"
+    -- bare "$scratch/bin/spawn" 1000 32 bare "$folder/helper" \
+    -- contained "$scratch/bin/spawn" 1000 32 contained "$folder/helper"
+spread=

@@ -4,11 +4,11 @@
 # difference is ours.
 socks=$(free_port)
 connect=$(free_port)
-microsocks -i 127.0.0.1 -p "$socks" >/dev/null 2>&1 3>&- &
+"${on_first[@]}" microsocks -i 127.0.0.1 -p "$socks" >/dev/null 2>&1 3>&- &
 proxies+=($!)
 printf 'Port %s\nListen 127.0.0.1\nMaxClients 50\nAllow 127.0.0.1\n' "$connect" \
     >"$scratch/tinyproxy"
-tinyproxy -d -c "$scratch/tinyproxy" >/dev/null 2>&1 3>&- &
+"${on_first[@]}" tinyproxy -d -c "$scratch/tinyproxy" >/dev/null 2>&1 3>&- &
 proxies+=($!)
 attempts=0
 until "$smallweb" get -m 1 -x "socks5h://127.0.0.1:$socks" "$gopher_url/0/1k" >/dev/null 2>&1 \
