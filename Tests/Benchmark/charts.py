@@ -8,6 +8,7 @@ JSON gives.
 """
 
 import json
+import math
 import os
 import re
 import sys
@@ -17,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 sys.dont_write_bytecode = True
 from svg import THEMES
 
-WIDTH, LABELS, LONGEST = 700, 150, 400
+WIDTH, LABELS, LONGEST = 700, 160, 340
 ROW, GAP, MARGIN = 20, 30, 18
 FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', 'Liberation Sans', sans-serif"
 
@@ -26,15 +27,15 @@ FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', 'Liberation Sans',
 FLOOR = {"floor": "least in C", "floor-swift": "least in Swift"}
 EACH = {"epoll": "least in C", "floor": "a C process each"}
 OVERVIEW = [
-    ("small", "1 KiB over gopher", "A page of 1 KiB over Gopher", FLOOR),
-    ("small", "1 KiB over gemini", "A page of 1 KiB over Gemini", FLOOR),
-    ("http", "1 KiB over http", "A page of 1 KiB over HTTP", {}),
+    ("start", "1 KiB over gopher", "A page of 1 KiB over Gopher", FLOOR),
+    ("start", "1 KiB over gemini", "A page of 1 KiB over Gemini", FLOOR),
+    ("start", "1 KiB over http", "A page of 1 KiB over HTTP", {}),
     ("large", "256 MiB over gopher", "256 MiB over Gopher", FLOOR),
     ("large", "256 MiB over gemini", "256 MiB over Gemini", FLOOR),
-    ("http", "256 MiB over http", "256 MiB over HTTP", {}),
-    ("bulk", "10000 URLs of 1 KiB over gopher, 64 at a time, as records",
+    ("large", "256 MiB over http", "256 MiB over HTTP", {}),
+    ("page", "10,000 pages of 1 KiB over gopher, 64 at a time",
      "10,000 pages over Gopher, 64 at a time", EACH),
-    ("bulk", "10000 URLs of 1 KiB over gemini, 64 at a time, as records",
+    ("page", "10,000 pages of 1 KiB over gemini, 64 at a time",
      "10,000 pages over Gemini, 64 at a time", EACH),
     ("git", "one file of 10,000 over git://", "One file of a Git repository of 10,000",
      {"git": "git clone, git show"}),
@@ -51,20 +52,34 @@ def amount(value, unit):
     return ("%.*f %s" % (digits, value, unit)).rstrip()
 
 
-def rows(result, names):
-    """The bars of a comparison or of figures: name, length, text, limit, whether a rival's."""
+def rows(result, names, is_growth=False):
+    """The bars of a comparison or of figures: name, part of the longest, text, whether it has a
+    limit, whether a rival's. A limit is at the middle."""
     if "figures" in result:
-        return [(figure["name"], figure["value"], amount(figure["value"], figure["unit"]),
-                 figure.get("bar"), figure["name"] in ("curl", "git"))
-                for figure in result["figures"]]
+        most = max(figure["value"] for figure in result["figures"]) or 1
+        found = []
+        for figure in result["figures"]:
+            value, text = figure["value"], amount(figure["value"], figure["unit"])
+            limit = figure.get("bar")
+            if limit is not None:
+                text += "  (at most %g)" % limit
+            part = value / most if limit is None else min(1, value / limit / 2)
+            found.append((figure["name"], part, text, limit is not None,
+                          figure["name"] in ("curl", "git")))
+        return found
+    most = max(command["milliseconds"]["median"] for command in result["commands"])
     found = []
     for command in result["commands"]:
-        median = command["milliseconds"]["median"]
-        text = amount(median, "ms")
-        if "ratio" in command:
+        median, name = command["milliseconds"]["median"], command["name"]
+        text, part = amount(median, "ms"), median / most
+        if is_growth:
+            name = "{:,}".format(int(name))
+            text += ", %.0f MiB" % (command["peak_kib"] / 1024)
+            part = math.log1p(median) / math.log1p(most)
+        elif "ratio" in command:
             text += "  (%.2f×)" % (1 / command["ratio"])
-        name = names.get(command["name"], command["name"])
-        found.append((name, median, text, None, "ratio" in command))
+        found.append((names.get(name, name), part, text, False,
+                      "ratio" in command and not is_growth))
     return found
 
 
@@ -78,21 +93,18 @@ def chart(title, groups, footer, theme):
         y += GAP
         out.append('<text x="%d" y="%d" class="h">%s</text>' % (MARGIN, y, escape(heading)))
         y += 8
-        longest = max(max(value, limit or 0) for _, value, _, limit, _ in bars) or 1
-        for name, value, text, limit, is_rival in bars:
-            length = max(1, LONGEST * value / longest)
+        for name, part, text, has_limit, is_rival in bars:
+            length = max(1, LONGEST * part)
             out.append('<text x="%d" y="%d" text-anchor="end">%s</text>' % (
                 LABELS, y + 14, escape(name)))
             out.append('<rect x="%d" y="%d" width="%.1f" height="14" rx="2" class="b%d"/>' % (
                 LABELS + 8, y + 3, length, is_rival))
-            end = length
-            if limit is not None:
-                text += "  (at most %g)" % limit
-                place = LONGEST * limit / longest
-                end = max(length, place)
-                out.append('<path d="M%.1f %d v18" class="l"/>' % (LABELS + 8 + place, y + 1))
+            if has_limit:
+                out.append('<path d="M%.1f %d v18" class="l"/>' % (
+                    LABELS + 8 + LONGEST / 2, y + 1))
+                length = max(length, LONGEST / 2)
             out.append('<text x="%.1f" y="%d">%s</text>' % (
-                LABELS + 8 + end + 6, y + 14, escape(text)))
+                LABELS + 8 + length + 6, y + 14, escape(text)))
             y += ROW
     for line in footer:
         y += 18 if line != footer[0] else 26
@@ -133,9 +145,11 @@ def files(data):
     """What belongs into the directory: a text by name."""
     made = {}
     cases = data["cases"]
-    listing = ["# Measured by `make bench`\n\nMedians; shorter is better, and each group has a "
-               "scale of its own. In brackets the time as a multiple of the first one's, round by round. "
-               "All of the numbers are in [results.json](results.json).\n"]
+    listing = [
+        "# Measured by `make bench`\n\nMedians; shorter is better, and each group has a scale of "
+        "its own, that of `growth` a logarithmic one. In brackets the time as a multiple of the "
+        "first one's, round by round. A red line is the most that a figure may be. All of the "
+        "numbers are in [results.json](results.json).\n"]
     versions = data["versions"]
     against = "smallweb %(smallweb)s, curl %(curl)s, git %(git)s" % versions
 
@@ -156,7 +170,8 @@ def files(data):
         add("overview", "smallweb beside others, servers on the same machine", groups, footer)
         listing.append(picture("overview", "smallweb compared with curl, git and the least in C"))
     for name, case in sorted(cases.items()):
-        groups = [(result["title"], rows(result, {})) for result in case["results"]]
+        groups = [(result["title"], rows(result, {}, name == "growth"))
+                  for result in case["results"]]
         add(name, "make bench: " + name, groups, wrapped(circumstances(data, [case])))
         listing.append("## %s\n\n%s" % (name, picture(name, "; ".join(
             result["title"] for result in case["results"]))))

@@ -4,7 +4,7 @@
 usage: results.py DIRECTORY FIGURES SMALLWEB NOTE
 
 FIGURES has a line of JSON per comparison (from ratio.c) or computed figure (from run.sh). Other
-cases keep what they had, unless it was measured on another processor.
+cases keep what they had, unless it was measured on another processor or the case is gone.
 """
 
 import datetime
@@ -31,17 +31,18 @@ def machine():
 
 def grouped(lines):
     """Comparisons as they are; figures of one title together."""
-    found = []
+    found, by_title = [], {}
     for line in lines:
         entry = json.loads(line)
         del entry["case"]
-        if "commands" not in entry:
-            title = entry.pop("title")
-            if not found or found[-1].get("title") != title or "figures" not in found[-1]:
-                found.append({"title": title, "figures": []})
-            found[-1]["figures"].append(entry)
-        else:
+        if "commands" in entry:
             found.append(entry)
+            continue
+        title = entry.pop("title")
+        if title not in by_title:
+            by_title[title] = {"title": title, "figures": []}
+            found.append(by_title[title])
+        by_title[title]["figures"].append(entry)
     return found
 
 
@@ -61,9 +62,11 @@ def main():
             before = json.load(file)
         cases = before["cases"]
         if any(before["machine"][key] != here[key] for key in ("cpu", "cores")):
-            print("results.py: %s was of another processor, and begins anew" % path,
+            print("results.py: %s was of another processor, and begins again" % path,
                   file=sys.stderr)
             cases = {}
+    cases = {name: known for name, known in cases.items()
+             if os.path.exists("%s/cases/%s.sh" % (os.path.dirname(__file__), name))}
     cases[case] = {"date": today, "note": note, "results": grouped(lines)}
     all_of_it = {
         "v": 1,
