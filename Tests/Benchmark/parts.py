@@ -23,8 +23,8 @@ RULES = [
     ("tls", None, re.compile(r"SmallWebTransport\d+\w*TLS|SmallWebTransport\d+OpenSSL")),
     ("rest", None, re.compile(r"SmallWebTransport9EventLoopC7runJobs")),
     ("network", None, re.compile(r"^\$s17SmallWebTransport")),
-    ("record", None, re.compile(r"SmallWebCLI\d+(Record|JSON|ChunkWriter|Standard|LineWriter)"
-                                r"|SmallWebFormats\d+JSON")),
+    ("record", None, re.compile(r"SmallWebRecords\d+Record|SmallWebCore\d+JSON"
+                                r"|SmallWebCLI\d+Standard")),
     # All else of ours: further out is the event loop, which calls everything.
     ("rest", None, re.compile(r"^\$s\d+(?!\w+10systemCall)(SmallWeb|\w+Plugin)")),
 ]

@@ -12,8 +12,9 @@ page() {
         echo "  the parts are skipped: perf is not installed"
         return 0
     fi
+    # What is stripped has no names to tell the parts by.
     "${on_last[@]}" perf record -q -F 1999 -e cpu-clock -g -o "$scratch/samples" \
-        "${list[@]}" >/dev/null
+        "$scratch/built/smallweb" "${list[@]:1}" >/dev/null
     perf script -i "$scratch/samples" -F ip,sym,dso 2>/dev/null \
         | python3 "$here/parts.py" "$whole" ${hash:+"$hash"} >"$scratch/parts"
     while read -r name value; do
