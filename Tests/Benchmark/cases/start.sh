@@ -10,7 +10,7 @@ compare "1 KiB over gopher" 50 smallweb "$smallweb" get "$gopher_url/0/1k" \
     -- floor "$floor-gopher" gopher 127.0.0.1 "$gopher" /1k \
     -- floor-swift "$floor-swift" "$gopher" /1k
 bar "gopher to curl" "$(measured .ratio curl)" 0.36
-bar "gopher to Swift's floor" "$(measured .ratio floor-swift)" 1.08
+bar "gopher to Swift floor" "$(measured .ratio floor-swift)" 1.08
 if start_nginx; then
     compare "1 KiB over http" 50 smallweb "$smallweb" get "$http_url/1k" \
         -- curl curl -q -s "$http_url/1k"

@@ -16,7 +16,7 @@ compare "1,000 first visits over gemini, 16 at a time" 5 \
     ninth-on "${afresh[@]}" "$scratch/others" "$scratch/growing" "${visits[@]}" \
     -- first "${afresh[@]}" "$scratch/none" "$scratch/growing" "${visits[@]}" \
     -- again "${visits[@]}"
-bar "with 9,000, to with none" "$(measured .ratio first)" 1.2
+bar "with 9,000, to none" "$(measured .ratio first)" 1.2
 again=$(measured .milliseconds.median again)
 for name in first ninth-on; do
     figure "a first visit, more than another" "$name" \
