@@ -286,18 +286,9 @@ private func knownHosts(_ input: [UInt8]) {
     check(hosts.pins.count == others.count + 1, "another number")
     var index = PlaceIndex()
     index.add(hosts.bytes, from: 0)
-    let found = hosts.lines(of: next.place, by: index)
-    check(found.map(\.pin) == hosts.lines(of: next.place).map(\.pin), "the index is another")
-    check(found.map(\.number) == hosts.lines(of: next.place).map(\.number), "other lines")
-    if let range = hosts.room(for: pins[0], over: next, by: index) {
-        let count = hosts.bytes.count
-        hosts.overwrite(range, with: pins[0])
-        check(hosts.pins == others + [pins[0]], "another pin is written over")
-        check(hosts.bytes.count == count, "it grows")
-    }
-    let bytes = hosts.bytes
-    hosts.append(parsing: Array("# end".utf8))
-    check(hosts.bytes == bytes + Array("# end\n".utf8), "is added differently")
+    let starts = hosts.lines(of: next.place).map(\.start)
+    let found = index.lines(about: Array(next.place.utf8)).map(Set.init)
+    check(found?.isSuperset(of: starts) ?? true, "the index lacks a line")
 }
 
 /// The first byte says whose store it is; hashes, which no fuzzer finds, have signs of their own.

@@ -12,12 +12,16 @@ extension StoreFile {
         let tail: [UInt8]
     }
 
-    /// The bytes of a regular file, or only those behind what was known.
-    struct Content {
+    /// A regular file as it is at a moment.
+    struct View {
         let file: OpenFile
         let stamp: FileStamp
-        let bytes: [UInt8]
-        let isAddition: Bool
+        /// Where the lines end that count: before a last one that was never finished.
+        let count: Int
+        /// The last bytes of these lines.
+        let tail: [UInt8]
+        /// Whether there is only more than was known.
+        let hasGrown: Bool
     }
 
     /// Open for as long as it is remembered: the next file would else get the number of one that
@@ -30,29 +34,90 @@ extension StoreFile {
         }
     }
 
-    /// The file as it is; of one that has only grown what is new.
+    /// The file as it is, of which nothing but the last lines is read.
     ///
     /// - Returns: `nil` when there is none, and for a device.
     /// - Throws: `read`.
-    func read(beyond known: Known?) throws(FetchError) -> Content? {
+    func view(beyond known: Known? = nil) throws(FetchError) -> View? {
         guard try kind(for: .read) == .file else { return nil }
         return try attempt(.read, "cannot read") { () throws(SystemError) in
             let file = try OpenFile(path, O_RDONLY)
             let number = file.descriptor.borrowed
             let stamp = try Self.stamp(number)
-            guard stamp.size <= Self.bytesMax else { throw SystemError(number: EFBIG) }
-            if let known, known.count < stamp.size,
+            let last = try Self.lastLines(number, stamp.size)
+            let (count, tail) = (last.start + last.bytes.count, Array(last.bytes))
+            if let known, known.count < stamp.size, known.count <= count,
                 try Self.stamp(known.file.descriptor.borrowed).isSameFile(as: stamp),
                 try Self.read(number, known.count - known.tail.count, known.tail.count)
                     == known.tail
             {
-                let bytes = try Self.read(number, known.count, stamp.size - known.count)
-                return Content(file: known.file, stamp: stamp, bytes: bytes, isAddition: true)
+                return View(
+                    file: known.file, stamp: stamp, count: count, tail: tail, hasGrown: true)
             }
             removeRemains()
-            let bytes = try Self.read(number, 0, stamp.size)
-            return Content(file: file, stamp: stamp, bytes: bytes, isAddition: false)
+            return View(file: file, stamp: stamp, count: count, tail: tail, hasGrown: false)
         }
+    }
+
+    /// Some lines at the end of a file, or all of it, without a last line that was never finished.
+    private static func lastLines(
+        _ file: Int32, _ size: Int
+    ) throws(SystemError) -> (start: Int, bytes: ArraySlice<UInt8>) {
+        var count = 8192
+        while true {
+            let start = max(0, size - count)
+            let bytes = try read(file, start, size - start)
+            let lines = whole(bytes)
+            if start == 0 || bytes.dropLast().contains(ASCII.lineFeed) { return (start, lines) }
+            count = try doubled(count)
+        }
+    }
+
+    /// Bytes of the file from `range` on: whole lines, as many as there is room for, but at least
+    /// one. The last line of the range may lack its line feed, and so does one that is cut off
+    /// meanwhile; behind it there is nothing. The file is not mapped into memory, as touching what
+    /// another process has cut off would be fatal.
+    ///
+    /// - Parameter room: In bytes, greater than 0; a line may have more.
+    /// - Throws: `read`.
+    func lines(
+        of file: OpenFile, in range: Range<Int>, room: Int
+    ) throws(FetchError) -> [UInt8] {
+        try attempt(.read, "cannot read") { () throws(SystemError) in
+            var room = room
+            while true {
+                let count = min(room, range.count)
+                var bytes = try Self.read(file.descriptor.borrowed, range.lowerBound, count)
+                if count == range.count || bytes.count < count { return bytes }
+                if let end = bytes.lastIndex(of: ASCII.lineFeed) {
+                    bytes.removeLast(bytes.count - end - 1)
+                    return bytes
+                }
+                room = try Self.doubled(room)
+            }
+        }
+    }
+
+    /// All of a range, as parts of whole lines.
+    ///
+    /// - Throws: `read`; what `body` throws.
+    func forEachPart(
+        of file: OpenFile, _ range: Range<Int>, room: Int = 65_536,
+        _ body: (_ lines: [UInt8], _ start: Int) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let part = try lines(of: file, in: start..<range.upperBound, room: room)
+            if part.isEmpty { return }
+            try body(part, start)
+            start += part.count
+        }
+    }
+
+    /// Room for a line that needs more.
+    private static func doubled(_ count: Int) throws(SystemError) -> Int {
+        guard count <= bytesMax else { throw SystemError(number: EFBIG) }
+        return 2 * count
     }
 
     /// Adds whole lines to a file that has some, without waiting for the disk: see ``sync()``.
@@ -135,17 +200,23 @@ extension StoreFile {
     private static func read(
         _ file: Int32, _ start: Int, _ count: Int
     ) throws(SystemError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        var done = 0
-        while done < count {
-            let more = try systemCall {
-                bytes.withUnsafeMutableBytes {
-                    pread(file, $0.baseAddress.map { $0 + done }, count - done, off_t(start + done))
+        var failure: SystemError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
+            do throws(SystemError) {
+                while done < count {
+                    let more = try systemCall {
+                        pread(
+                            file, buffer.baseAddress.map { $0 + done }, count - done,
+                            off_t(start + done))
+                    }
+                    if more == 0 { return }
+                    done += more
                 }
+            } catch {
+                failure = error
             }
-            if more == 0 { return Array(bytes[..<done]) }
-            done += more
         }
+        if let failure { throw failure }
         return bytes
     }
 

@@ -52,12 +52,6 @@ package struct KnownHosts: Sendable, Hashable {
         endLastLine()
     }
 
-    /// Takes what has been added to the end of the file.
-    mutating func append(parsing more: [UInt8]) {
-        bytes += more
-        endLastLine()
-    }
-
     /// Without its line feed the last line may have been cut off, and a date that lacks its last
     /// digits is long past: it must not make way for another key.
     private mutating func endLastLine() {
@@ -80,54 +74,49 @@ package struct KnownHosts: Sendable, Hashable {
     /// The pins of `host:port`: alternatives, any of which is as good.
     package func pins(of place: String) -> [Pin] { lines(of: place).compactMap(\.pin) }
 
-    /// The lines about `host:port`, numbered from 1; without a pin where they cannot be read.
-    func lines(of place: String) -> [(number: Int, pin: Pin?)] {
-        let canonical = Self.canonical(place)
-        let beginning = Array(canonical.utf8)
-        var lines: [(number: Int, pin: Pin?)] = []
+    /// A line about a place.
+    struct Line: Sendable {
+        /// Where it begins, in bytes from the beginning of the file.
+        let start: Int
+        /// From 1; 0 for a line that was found without counting.
+        let number: Int
+        /// `nil` where it cannot be read.
+        let pin: Pin?
+    }
+
+    /// The lines about `host:port`.
+    func lines(of place: String) -> [Line] {
         var number = 0
-        forEachLine { line in
-            number += 1
-            guard Self.isAbout(beginning, line) else { return }
-            lines.append((number, Self.pin(of: canonical, line)))
+        return lines(of: Self.canonical(place), from: 0, number: &number)
+    }
+
+    /// The lines about a place of a text that is a part of the file.
+    ///
+    /// - Parameters:
+    ///   - place: In its canonical form.
+    ///   - start: Where the part begins.
+    ///   - number: How many lines come before the part, and then before its end.
+    func lines(of place: String, from start: Int, number: inout Int) -> [Line] {
+        var beginning = place
+        return beginning.withUTF8 { beginning in
+            var lines: [Line] = []
+            bytes.withUnsafeBufferPointer { text in
+                var next = 0
+                // A million times: slices of the array would be counted.
+                while let end = text.firstLineFeed(from: next) {
+                    defer { next = end + 1 }
+                    number += 1
+                    let line = UnsafeBufferPointer(rebasing: text[next..<end])
+                    guard Self.isAbout(beginning, line) else { continue }
+                    let pin = Pin(parsing: bytes[next..<end])
+                    lines.append(
+                        Line(
+                            start: start + next, number: number,
+                            pin: pin?.place == place ? pin : nil))
+                }
+            }
+            return lines
         }
-        return lines
-    }
-
-    /// ``lines(of:)`` by an index of all lines.
-    func lines(of place: String, by index: PlaceIndex) -> [(number: Int, pin: Pin?)] {
-        let canonical = Self.canonical(place)
-        let beginning = Array(canonical.utf8)
-        guard let found = index.lines(about: beginning) else { return lines(of: place) }
-        return found.compactMap { start, number in
-            let rest = bytes[start...]
-            let line = rest[..<(rest.firstLineFeed ?? rest.endIndex)]
-            guard Self.isAbout(beginning, line) else { return nil }
-            return (number, Self.pin(of: canonical, line))
-        }
-    }
-
-    /// Where the line of `old` is, if it is the only one and `new` says the same of the key in a
-    /// line that is as long: then it can be written over it.
-    func room(for new: Pin, over old: Pin, by index: PlaceIndex) -> Range<Int>? {
-        let (line, next) = (old.line, new.line)
-        guard line.count == next.count, new.saysTheSame(as: old),
-            let found = index.lines(about: Array(old.place.utf8)), found.count == 1
-        else { return nil }
-        let range = found[0].start..<(found[0].start + line.count)
-        guard range.upperBound < bytes.count, bytes[range].elementsEqual(line),
-            bytes[range.upperBound] == ASCII.lineFeed
-        else { return nil }
-        return range
-    }
-
-    mutating func overwrite(_ range: Range<Int>, with pin: Pin) {
-        bytes.replaceSubrange(range, with: pin.line)
-    }
-
-    private static func pin(of place: String, _ line: ArraySlice<UInt8>) -> Pin? {
-        let pin = Pin(parsing: line)
-        return pin?.place == place ? pin : nil
     }
 
     package mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
@@ -219,7 +208,16 @@ package struct KnownHosts: Sendable, Hashable {
     ///
     /// - Parameter place: In its canonical form.
     static func isAbout(_ place: [UInt8], _ line: ArraySlice<UInt8>) -> Bool {
-        var text = withoutIndent(line)[...]
+        place.withUnsafeBufferPointer { place in
+            line.withUnsafeBufferPointer { isAbout(place, $0) }
+        }
+    }
+
+    private static func isAbout(
+        _ place: UnsafeBufferPointer<UInt8>, _ line: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        let isMarked = line.first == 0xEF && line.starts(with: [0xEF, 0xBB, 0xBF])
+        var text = line.dropFirst(isMarked ? 3 : 0).drop(while: ASCII.isSpace)
         for byte in place {
             if byte == ASCII.colon, text.first == ASCII.dot { text = text.dropFirst() }
             guard let next = text.popFirst(), ASCII.lowercased(next) == byte else { return false }
@@ -273,7 +271,7 @@ extension KnownHosts.Pin {
     package var digest: String { "\(algorithm.rawValue):\(key)" }
 
     /// Whether the two differ at most in when and with which certificate the key was met.
-    fileprivate func saysTheSame(as other: Self) -> Bool {
+    func saysTheSame(as other: Self) -> Bool {
         var copy = self
         (copy.last, copy.days) = (other.last, other.days)
         (copy.seenSHA256, copy.seenSHA512) = (other.seenSHA256, other.seenSHA512)

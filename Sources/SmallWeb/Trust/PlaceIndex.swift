@@ -1,53 +1,51 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Which of the thousands of lines of a ``KnownHosts`` may be about a place.
+/// Where lines of a ``KnownHosts`` are that may be about a place, in some 50 bytes for each line.
 ///
 /// A filter: what it finds still has to be compared (``KnownHosts/isAbout(_:_:)``), and it finds
 /// every line for which that is true.
 struct PlaceIndex: Sendable {
     private struct Line {
         let start: Int
-        let number: Int
         /// The next older line of the same hash, by its position in ``lines``; -1 for none.
         let older: Int
     }
 
     private var newest: [Int: Int] = [:]
     private var lines: [Line] = []
-    private var count = 0
 
-    /// Takes the lines that begin at `start` or later, each of which ends with a line feed.
+    /// Takes lines, each of which ends with a line feed.
+    ///
+    /// - Parameter start: Where the first of them begins in the file.
     mutating func add(_ bytes: [UInt8], from start: Int) {
-        var rest = bytes[start...]
+        var rest = bytes[...]
         while let end = rest.firstLineFeed {
-            count += 1
             Self.forEachPlace(in: KnownHosts.withoutIndent(rest[..<end])) { hash in
-                lines.append(
-                    Line(start: rest.startIndex, number: count, older: newest[hash] ?? -1))
+                lines.append(Line(start: start + rest.startIndex, older: newest[hash] ?? -1))
                 newest[hash] = lines.count - 1
             }
             rest = rest[(end + 1)...]
         }
     }
 
-    /// The lines that may be about a place, in the order of the file, numbered from 1.
+    /// Where lines begin that may be about a place, in the order of the file.
     ///
     /// - Parameter place: In its canonical form.
     /// - Returns: `nil` for a place that lines are not found by: without a port, or with a blank.
-    func lines(about place: [UInt8]) -> [(start: Int, number: Int)]? {
+    func lines(about place: [UInt8]) -> [Int]? {
         let port = place.reversed().prefix(while: ASCII.isDigit).count
         guard port > 0, place.dropLast(port).last == ASCII.colon,
             !place.contains(where: ASCII.isSpace)
         else { return nil }
         var own = 0
         Self.forEachPlace(in: place[...]) { own = $0 }
-        var found: [(start: Int, number: Int)] = []
+        var found: [Int] = []
         var next = newest[own] ?? -1
         while next >= 0 {
             let line = lines[next]
             // One line may have two beginnings of the same hash.
-            if found.last?.number != line.number { found.append((line.start, line.number)) }
+            if found.last != line.start { found.append(line.start) }
             next = line.older
         }
         return found.reversed()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What the trust store's file held when it was read last, with an index of places. Most visits of
-/// a run find the file unchanged; of one that has grown the new lines alone are read.
+/// Where lines are in the trust store's file, of which a few visits look through all, so that they
+/// need little memory. A run that makes many gets an index of places. Most of its visits find the
+/// file unchanged; of one that has grown the new lines alone are read.
 struct TrustSnapshot: Sendable {
     /// What a visit comes to under the store's lock.
     struct Decision {
@@ -13,14 +14,22 @@ struct TrustSnapshot: Sendable {
         var needsSync = false
     }
 
-    private var hosts = KnownHosts(parsing: [])
-    private var index = PlaceIndex()
     private var source: StoreFile.OpenFile?
-    /// Of the file when it was read; `nil` when there was none.
+    /// Of the file when it was looked at; `nil` when there was none.
     private var stamp: FileStamp?
+    /// Where the lines end that count.
+    private var count = 0
+    private var tail: [UInt8] = []
+    /// Of all lines that begin at ``indexStart`` or later.
+    private var index = PlaceIndex()
+    private var indexStart = 0
+    /// Where the lines before that begin which are about the places that were asked for.
+    private var earlier: [String: [Int]] = [:]
+    /// How often all lines were looked through.
+    private var searches = 0
     /// Whether that was all of the file: no process was adding a line, or was killed when it did.
     private var isAll = false
-    /// Whether the bytes of ``hosts`` are the file's, so that it is known what an addition is.
+    /// Whether the last line has its line feed, so that it is known what an addition is.
     private var isExact = false
     /// When to read all of it again even if it seems to have grown only: a program that writes into
     /// the file itself, as some editors do, may change a line and add one.
@@ -29,46 +38,110 @@ struct TrustSnapshot: Sendable {
 
     /// Before what is new of a file counts as added, this much has to be as it was.
     private static let tailCount = 4096
+    /// An index takes as long as some ten searches.
+    private static let searchesMax = 8
     /// Between two readings of all, and between two waits for the disk.
     private static let pauseSeconds = 1.0
     /// Of the time, at most this part goes into reading all.
     private static let rereadShare = 0.02
 
     /// - Throws: `read`.
-    mutating func refresh(from file: StoreFile) throws(FetchError) {
+    private mutating func refresh(from file: StoreFile) throws(FetchError) {
         if isAll, let stamp, stamp == FileStamp(file.path) { return }
-        let began = Instant.now
         var known: StoreFile.Known?
-        if isExact, let source, began < rereadAt {
-            known = .init(
-                file: source, count: hosts.bytes.count,
-                tail: Array(hosts.bytes.suffix(Self.tailCount)))
+        if isExact, let source, Instant.now < rereadAt {
+            known = .init(file: source, count: count, tail: tail)
         }
-        guard let content = try file.read(beyond: known) else {
-            self = TrustSnapshot()
-            return
-        }
-        let bytes = StoreFile.whole(content.bytes)
-        if content.isAddition {
-            let start = hosts.bytes.count
-            hosts.append(parsing: Array(bytes))
-            index.add(hosts.bytes, from: start)
-            isExact = hosts.bytes.count == start + bytes.count
+        // If reading fails, nothing of it counts.
+        (isAll, isExact) = (false, false)
+        guard let view = try file.view(beyond: known) else { return forget() }
+        if view.hasGrown {
+            try addToIndex(count..<view.count, of: view.file, file)
         } else {
-            hosts = KnownHosts(parsing: Array(bytes))
-            index = PlaceIndex()
-            index.add(hosts.bytes, from: 0)
-            isExact = hosts.bytes.count == bytes.count
+            forget()
+            indexStart = view.count
+            rereadAt = .after(seconds: Self.pauseSeconds)
+        }
+        (source, stamp, count, tail) = (view.file, view.stamp, view.count, view.tail)
+        isAll = count == view.stamp.size
+        isExact = tail.last == ASCII.lineFeed
+    }
+
+    private mutating func forget() {
+        let (searches, syncedAt) = (searches, syncedAt)
+        self = TrustSnapshot()
+        (self.searches, self.syncedAt) = (searches, syncedAt)
+    }
+
+    private mutating func addToIndex(
+        _ range: Range<Int>, of source: StoreFile.OpenFile, _ file: StoreFile
+    ) throws(FetchError) {
+        try file.forEachPart(of: source, range) { part, start in
+            index.add(KnownHosts(parsing: part).bytes, from: start)
+        }
+    }
+
+    /// The lines about `host:port` in the file as it is now.
+    ///
+    /// - Throws: `read`.
+    mutating func lines(
+        of place: String, in file: StoreFile
+    ) throws(FetchError) -> [KnownHosts.Line] {
+        try refresh(from: file)
+        let place = KnownHosts.canonical(place)
+        if let starts = starts(of: place), let lines = try read(starts, of: place, in: file) {
+            return lines
+        }
+        return try search(for: place, in: file)
+    }
+
+    /// Where lines begin that may be about a place; `nil` when only a search can tell.
+    private func starts(of place: String) -> [Int]? {
+        guard let known = indexStart > 0 ? earlier[place] : [],
+            let later = index.lines(about: Array(place.utf8))
+        else { return nil }
+        return known + later
+    }
+
+    /// - Returns: `nil` unless all are about the place, as they are where the file is as it was,
+    ///   and can be read: the number of one that cannot is to be found.
+    private func read(
+        _ starts: [Int], of place: String, in file: StoreFile
+    ) throws(FetchError) -> [KnownHosts.Line]? {
+        guard let source else { return [] }
+        var lines: [KnownHosts.Line] = []
+        for start in starts {
+            guard start < count else { return nil }
+            let bytes = try file.lines(of: source, in: start..<count, room: 1024)
+            var number = 0
+            let found = KnownHosts(parsing: bytes).lines(of: place, from: start, number: &number)
+            guard let line = found.first, line.start == start, line.pin != nil else { return nil }
+            lines.append(KnownHosts.Line(start: start, number: 0, pin: line.pin))
+        }
+        return lines
+    }
+
+    /// Looks through all lines.
+    private mutating func search(
+        for place: String, in file: StoreFile
+    ) throws(FetchError) -> [KnownHosts.Line] {
+        guard let source else { return [] }
+        searches += 1
+        if searches > Self.searchesMax && indexStart > 0 {
+            let began = Instant.now
+            (index, indexStart) = (PlaceIndex(), count)
+            try addToIndex(0..<count, of: source, file)
+            (indexStart, earlier) = (0, [:])
             let seconds = Instant.now.seconds(since: began)
             rereadAt = .after(seconds: max(Self.pauseSeconds, seconds / Self.rereadShare))
         }
-        source = content.file
-        stamp = content.stamp
-        isAll = bytes.count == content.bytes.count
-    }
-
-    func lines(of endpoint: Endpoint) -> [(number: Int, pin: KnownHosts.Pin?)] {
-        hosts.lines(of: endpoint.description, by: index)
+        var lines: [KnownHosts.Line] = []
+        var number = 0
+        try file.forEachPart(of: source, 0..<count) { part, start in
+            lines += KnownHosts(parsing: part).lines(of: place, from: start, number: &number)
+        }
+        if indexStart > 0 { earlier[place] = lines.map(\.start).filter { $0 < indexStart } }
+        return lines
     }
 
     /// Judges a visit by the file as it is under the lock. A new pin is added to it at once, and
@@ -78,8 +151,8 @@ struct TrustSnapshot: Sendable {
     mutating func decide(
         _ visit: TrustVisit, _ file: StoreFile, _ lock: borrowing StoreFile.Lock
     ) throws(FetchError) -> Decision {
-        try refresh(from: file)
-        let (facts, change) = try visit.judge(lines(of: visit.endpoint))
+        let place = visit.endpoint.description
+        let (facts, change) = try visit.judge(lines(of: place, in: file))
         guard let change else { return Decision(facts: facts) }
         if isExact, try write(change, to: file, lock) {
             let isDue = syncedAt.map { Instant.now.seconds(since: $0) >= Self.pauseSeconds } ?? true
@@ -87,13 +160,12 @@ struct TrustSnapshot: Sendable {
             return Decision(facts: facts, needsSync: isDue)
         }
         // All of it is written: by what it holds, not by what was remembered.
-        self = TrustSnapshot()
-        try refresh(from: file)
-        let (verdict, last) = try visit.judge(lines(of: visit.endpoint))
+        forget()
+        var hosts = KnownHosts(parsing: Array(StoreFile.whole(try file.read())))
+        let (verdict, last) = try visit.judge(hosts.lines(of: place))
         guard let last else { return Decision(facts: verdict) }
-        var changed = hosts
-        changed.apply(last)
-        return Decision(facts: verdict, replacement: changed)
+        hosts.apply(last)
+        return Decision(facts: verdict, replacement: hosts)
     }
 
     /// Writes a change into the file where that is possible.
@@ -102,21 +174,23 @@ struct TrustSnapshot: Sendable {
     ) throws(FetchError) -> Bool {
         switch change {
         case .add(let pin):
-            let start = hosts.bytes.count
             let line = pin.line + [ASCII.lineFeed]
-            guard let after = try file.append(line, at: start, lock) else { return false }
-            hosts.add(pin)
-            index.add(hosts.bytes, from: start)
-            stamp = after
+            guard let after = try file.append(line, at: count, lock) else { return false }
+            index.add(line, from: count)
+            count += line.count
+            (stamp, tail) = (after, Array((tail + line).suffix(Self.tailCount)))
         case .replace(let old, let new):
             // Once a day for each pin that is met.
-            guard let range = hosts.room(for: new, over: old, by: index),
-                let after = try file.overwrite(at: range.lowerBound, with: new.line, lock)
+            let (before, line) = (old.line, new.line)
+            guard new.saysTheSame(as: old), line.count == before.count, let source,
+                let starts = starts(of: old.place), starts.count == 1,
+                try file.lines(of: source, in: starts[0]..<count, room: 1024)
+                    .starts(with: before + [ASCII.lineFeed]),
+                let after = try file.overwrite(at: starts[0], with: line, lock)
             else { return false }
-            hosts.overwrite(range, with: new)
             stamp = after
         }
-        isAll = stamp?.size == hosts.bytes.count
+        isAll = stamp?.size == count
         return true
     }
 }

@@ -70,7 +70,7 @@ public struct TrustStore: Sendable {
     ) async throws(FetchError) -> Connection.Trust {
         var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
-        let lines = try lines(of: endpoint)
+        let lines = try lines(of: endpoint.description)
         do throws(FetchError) {
             let (facts, change) = try visit.judge(lines)
             guard change != nil else { return facts }
@@ -98,7 +98,7 @@ public struct TrustStore: Sendable {
     ) async throws(FetchError) -> Bool {
         if Task.isCancelled { throw .cancelled }
         do throws(FetchError) {
-            _ = try visit.judge(try lines(of: visit.endpoint))
+            _ = try visit.judge(try lines(of: visit.endpoint.description))
             return false
         } catch {
             guard await asker(error) else { throw error }
@@ -121,12 +121,28 @@ public struct TrustStore: Sendable {
     }
 
     @inline(never)
-    private func lines(
-        of endpoint: Endpoint
-    ) throws(FetchError) -> [(number: Int, pin: KnownHosts.Pin?)] {
+    private func lines(of place: String) throws(FetchError) -> [KnownHosts.Line] {
         try shared.withLock { snapshot throws(FetchError) in
-            try snapshot.refresh(from: file)
-            return snapshot.lines(of: endpoint)
+            try snapshot.lines(of: place, in: file)
+        }
+    }
+
+    /// The pins of `host:port`: alternatives, any of which is as good.
+    ///
+    /// - Throws: `read`.
+    package func pins(of place: String) throws(FetchError) -> [KnownHosts.Pin] {
+        try lines(of: place).compactMap(\.pin)
+    }
+
+    /// All pins, in the order of the file, of which a part is in memory at a time.
+    ///
+    /// - Throws: `read`; what `body` throws.
+    package func forEachPin(
+        _ body: (KnownHosts.Pin) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        guard let view = try file.view() else { return }
+        try file.forEachPart(of: view.file, 0..<view.count) { part, _ throws(FetchError) in
+            for pin in KnownHosts(parsing: part).pins { try body(pin) }
         }
     }
 

@@ -101,7 +101,7 @@ struct TrustVisit {
     ///
     /// - Parameter lines: All that it has about the place.
     func judge(
-        _ lines: [(number: Int, pin: KnownHosts.Pin?)]
+        _ lines: [KnownHosts.Line]
     ) throws(FetchError) -> (Connection.Trust, KnownHosts.Change?) {
         let pins = lines.compactMap(\.pin)
         if let pin = pins.first(where: { $0.matches(certificate) }) {

@@ -160,7 +160,7 @@ private struct ExplainCommand: Sendable {
         }
         var trust = Explanation.Trust(policy: settings.trust ?? scheme.trust.rawValue)
         guard trust.policy != "ca" else { return trust }
-        let pin = try TrustStore(path: settings.knownHosts(), policy: .tofu).hosts()
+        let pin = try TrustStore(path: settings.knownHosts(), policy: .tofu)
             .pins(of: endpoint.description).last
         trust.isKnown = pin != nil
         trust.key = pin.map { "\($0.algorithm.rawValue):\($0.key)" }

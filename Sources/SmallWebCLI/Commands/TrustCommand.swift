@@ -26,9 +26,7 @@ struct TrustCommand: Sendable {
 
     fileprivate static let actions: [Command] = [
         .action("list", "the keys that are pinned", options: ["json"]) {
-            settings, _ throws(FetchError) in
-            let command = TrustCommand(settings)
-            try command.list(command.hosts().pins)
+            settings, _ throws(FetchError) in try TrustCommand(settings).list { _ in true }
         },
         .action(
             "show HOST[:PORT]", "what is known of a host",
@@ -102,8 +100,6 @@ struct TrustCommand: Sendable {
         TrustStore(path: try settings.connection.knownHosts(), policy: policy)
     }
 
-    private func hosts() throws(FetchError) -> KnownHosts { try store().hosts() }
-
     /// A place, or the place of a URL.
     private func place(_ text: String) throws(FetchError) -> String {
         let registry = try settings.registry()
@@ -139,15 +135,24 @@ struct TrustCommand: Sendable {
 
     // MARK: Actions
 
-    private func list(_ pins: [KnownHosts.Pin]) throws(FetchError) {
-        if settings.records.areWanted { return try record(pins) }
-        var table = Columns(
-            ["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"], last: 2)
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
-        table.rows = pins.map {
-            [$0.place, $0.kind.rawValue, $0.digest, day($0.expires), day($0.first), day($0.last)]
+    private func list(_ isWanted: (KnownHosts.Pin) -> Bool) throws(FetchError) {
+        let store = try store()
+        func forEach(_ body: (KnownHosts.Pin) throws(FetchError) -> Void) throws(FetchError) {
+            try store.forEachPin { pin throws(FetchError) in if isWanted(pin) { try body(pin) } }
         }
-        try table.write()
+        if settings.records.areWanted {
+            return try forEach { pin throws(FetchError) in try record([pin]) }
+        }
+        let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
+        let header = ["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"]
+        try Columns(header, last: 2).write { body throws(FetchError) in
+            try forEach { pin throws(FetchError) in
+                try body([
+                    pin.place, pin.kind.rawValue, pin.digest, day(pin.expires), day(pin.first),
+                    day(pin.last),
+                ])
+            }
+        }
     }
 
     private func record(_ pins: [KnownHosts.Pin]) throws(FetchError) {
@@ -156,7 +161,7 @@ struct TrustCommand: Sendable {
     }
 
     private func known(_ place: String) throws(FetchError) -> [KnownHosts.Pin] {
-        let pins = try hosts().pins(of: place)
+        let pins = try store().pins(of: place)
         guard !pins.isEmpty else {
             throw FetchError(
                 .untrusted, .input, "no key of \(place) is known",
@@ -297,9 +302,13 @@ struct TrustCommand: Sendable {
     private func expiring() throws(FetchError) -> Int32 {
         let now = UTCDate.now
         let limit = now + Int(settings.stores.within)
-        let pins = try hosts().pins.filter { ($0.expires ?? .max) < limit }
-        try list(pins)
-        return pins.isEmpty ? 0 : pins.contains { ($0.expires ?? .max) < now } ? 2 : 1
+        var status: Int32 = 0
+        try list { pin in
+            guard let expires = pin.expires, expires < limit else { return false }
+            status = max(status, expires < now ? 2 : 1)
+            return true
+        }
+        return status
     }
 
     // MARK: Other clients
@@ -346,7 +355,7 @@ struct TrustCommand: Sendable {
         guard let format = settings.stores.exportFormat else {
             throw usageError("trust export wants --to, one of \(TrustFormat.names)")
         }
-        guard let (text, left) = format.text(of: try hosts().pins) else {
+        guard let (text, left) = format.text(of: try store().hosts().pins) else {
             throw usageError("the store of \(format.rawValue) cannot be written as text")
         }
         if let directory {

@@ -17,23 +17,46 @@ struct Columns {
     }
 
     func write() throws(FetchError) {
-        guard Environment.isTerminal(1) else {
-            let text = rows.map { $0.joined(separator: "\t") + "\n" }.joined()
-            return try StandardStream.output.write(text)
+        try write { body throws(FetchError) in
+            for row in rows { try body(row) }
         }
-        guard !rows.isEmpty else { return }
-        let table = ([header] + rows).map { row in
-            order.map { TerminalText.escapeLine(row[$0]) }
-        }
-        let widths = header.indices.map { column in
-            table.map { DisplayWidth.of($0[column]) }.max() ?? 0
-        }
-        let columns = max(Environment.columns(1), 20)
+    }
+
+    /// Writes rows that are not in memory at the same time.
+    ///
+    /// - Parameter forEachRow: It is called twice for a terminal: the widths come first.
+    func write(
+        _ forEachRow: (_ body: ([String]) throws(FetchError) -> Void) throws(FetchError) -> Void
+    ) throws(FetchError) {
         var text = ""
-        for row in table {
-            var line = zip(row, widths).map(DisplayWidth.padded).joined(separator: "  ")
-            while line.last == " " { line.removeLast() }
-            text += DisplayWidth.truncated(line, to: columns) + "\n"
+        func add(_ line: String) throws(FetchError) {
+            text += line + "\n"
+            guard text.utf8.count >= 65_536 else { return }
+            try StandardStream.output.write(text)
+            text = ""
+        }
+        if Environment.isTerminal(1) {
+            var widths = order.map { DisplayWidth.of(header[$0]) }
+            var isEmpty = true
+            try forEachRow { row in
+                isEmpty = false
+                for (place, column) in order.enumerated() {
+                    let width = DisplayWidth.of(TerminalText.escapeLine(row[column]))
+                    widths[place] = max(widths[place], width)
+                }
+            }
+            guard !isEmpty else { return }
+            let columns = max(Environment.columns(1), 20)
+            func show(_ row: [String]) throws(FetchError) {
+                let cells = order.map { TerminalText.escapeLine(row[$0]) }
+                var line = zip(cells, widths).map(DisplayWidth.padded).joined(separator: "  ")
+                while line.last == " " { line.removeLast() }
+                try add(DisplayWidth.truncated(line, to: columns))
+            }
+            try show(header)
+            try forEachRow(show)
+        } else {
+            try forEachRow { row throws(FetchError) in try add(row.joined(separator: "\t")) }
         }
         try StandardStream.output.write(text)
     }

@@ -75,15 +75,21 @@ extension Inlined {
     }
 }
 
+extension UnsafeBufferPointer<UInt8> {
+    /// Where the first line feed is from `start` on, found by libc: most bytes are looked at for
+    /// nothing else.
+    package func firstLineFeed(from start: Int) -> Int? {
+        guard start < count, let bytes = baseAddress,
+            let found = memchr(bytes + start, Int32(ASCII.lineFeed), count - start)
+        else { return nil }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(bytes)
+    }
+}
+
 extension ArraySlice<UInt8> {
-    /// Where the first line feed is, found by libc: most bytes are looked at for nothing else.
+    /// Where the first line feed is.
     package var firstLineFeed: Int? {
-        withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress,
-                let found = memchr(start, Int32(ASCII.lineFeed), bytes.count)
-            else { return nil }
-            return startIndex + (UnsafeRawPointer(found) - start)
-        }
+        withUnsafeBufferPointer { $0.firstLineFeed(from: 0) }.map { startIndex + $0 }
     }
 
     /// Where the first line feed is that `byte` follows.
