@@ -216,8 +216,7 @@ package struct KnownHosts: Sendable, Hashable {
     private static func isAbout(
         _ place: UnsafeBufferPointer<UInt8>, _ line: UnsafeBufferPointer<UInt8>
     ) -> Bool {
-        let isMarked = line.first == 0xEF && line.starts(with: [0xEF, 0xBB, 0xBF])
-        var text = line.dropFirst(isMarked ? 3 : 0).drop(while: ASCII.isSpace)
+        var text = withoutIndent(line)
         for byte in place {
             if byte == ASCII.colon, text.first == ASCII.dot { text = text.dropFirst() }
             guard let next = text.popFirst(), ASCII.lowercased(next) == byte else { return false }
@@ -236,8 +235,15 @@ package struct KnownHosts: Sendable, Hashable {
 
     /// Indented lines count as much as others, and so do those of an editor that begins a file
     /// with a byte order mark, or ends lines with a carriage return.
-    static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    private static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         line.withoutByteOrderMark.drop(while: ASCII.isSpace)
+    }
+
+    static func withoutIndent(
+        _ line: UnsafeBufferPointer<UInt8>
+    ) -> Slice<UnsafeBufferPointer<UInt8>> {
+        let isMarked = line.first == 0xEF && line.starts(with: [0xEF, 0xBB, 0xBF])
+        return line.dropFirst(isMarked ? 3 : 0).drop(while: ASCII.isSpace)
     }
 
     fileprivate static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {

@@ -19,13 +19,16 @@ struct PlaceIndex: Sendable {
     ///
     /// - Parameter start: Where the first of them begins in the file.
     mutating func add(_ bytes: [UInt8], from start: Int) {
-        var rest = bytes[...]
-        while let end = rest.firstLineFeed {
-            Self.forEachPlace(in: KnownHosts.withoutIndent(rest[..<end])) { hash in
-                lines.append(Line(start: start + rest.startIndex, older: newest[hash] ?? -1))
-                newest[hash] = lines.count - 1
+        bytes.withUnsafeBufferPointer { text in
+            var next = 0
+            while let end = text.firstLineFeed(from: next) {
+                let line = UnsafeBufferPointer(rebasing: text[next..<end])
+                Self.forEachPlace(in: KnownHosts.withoutIndent(line)) { hash in
+                    lines.append(Line(start: start + next, older: newest[hash] ?? -1))
+                    newest[hash] = lines.count - 1
+                }
+                next = end + 1
             }
-            rest = rest[(end + 1)...]
         }
     }
 
@@ -39,7 +42,7 @@ struct PlaceIndex: Sendable {
             !place.contains(where: ASCII.isSpace)
         else { return nil }
         var own = 0
-        Self.forEachPlace(in: place[...]) { own = $0 }
+        Self.forEachPlace(in: place) { own = $0 }
         var found: [Int] = []
         var next = newest[own] ?? -1
         while next >= 0 {
@@ -53,13 +56,21 @@ struct PlaceIndex: Sendable {
 
     /// The hash of each beginning of `text` that could be a place, the longest last: it ends with
     /// the last digit behind a colon, without dots before colons, of which a host may have one.
-    private static func forEachPlace(in text: ArraySlice<UInt8>, _ body: (Int) -> Void) {
+    private static func forEachPlace(in text: some Sequence<UInt8>, _ body: (Int) -> Void) {
         var hasher = Hasher()
+        // Seven bytes at a time, behind a 1 that says how many there are.
+        var word: UInt64 = 1
         var dots = 0
         var isPort = false
         var digits = 0
+        func add(_ byte: UInt8) {
+            word = word << 8 | UInt64(byte)
+            guard word >> 56 != 0 else { return }
+            hasher.combine(word)
+            word = 1
+        }
         func endPort() {
-            if isPort && digits > 0 { body(copy(hasher).finalize()) }
+            if isPort && digits > 0 { body(hash(hasher, word)) }
             isPort = false
         }
         for byte in text {
@@ -72,13 +83,17 @@ struct PlaceIndex: Sendable {
             case ASCII.colon: (dots, isPort, digits) = (0, true, 0)
             default: digits += 1
             }
-            for _ in 0..<dots { hasher.combine(ASCII.dot) }
+            for _ in 0..<dots { add(ASCII.dot) }
             dots = 0
-            hasher.combine(ASCII.lowercased(byte))
+            add(ASCII.lowercased(byte))
         }
         endPort()
     }
 
     /// More may come to the original.
-    private static func copy(_ hasher: Hasher) -> Hasher { hasher }
+    private static func hash(_ hasher: Hasher, _ word: UInt64) -> Int {
+        var hasher = hasher
+        hasher.combine(word)
+        return hasher.finalize()
+    }
 }

@@ -38,8 +38,8 @@ struct TrustSnapshot: Sendable {
 
     /// Before what is new of a file counts as added, this much has to be as it was.
     private static let tailCount = 4096
-    /// An index takes as long as some ten searches.
-    private static let searchesMax = 8
+    /// An index takes as long as this many searches, or twice as many.
+    private static let searchesMax = 4
     /// Between two readings of all, and between two waits for the disk.
     private static let pauseSeconds = 1.0
     /// Of the time, at most this part goes into reading all.
