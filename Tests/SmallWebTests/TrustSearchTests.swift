@@ -140,8 +140,19 @@ struct TrustSearchTests {
         let view = try #require(try file.view())
         #expect(truncate(bench.storePath, 100_000) == 0)
         var joined: [UInt8] = []
-        try file.forEachPart(of: view.file, 0..<view.count) { part, _ in joined += part }
+        let isWhole = try file.forEachPart(of: view.file, 0..<view.count) { part, _ in
+            joined += part
+        }
+        #expect(!isWhole)
         #expect(joined == Array(text.utf8.prefix(100_000)))
+        // What has come back meanwhile is not the end of that line.
+        try write(Array(text.utf8.prefix(100_000)))
+        var count = 0
+        let isAll = try file.forEachPart(of: view.file, 0..<view.count, room: 70_000) { part, _ in
+            count += part.count
+            if count == 100_000 { try? write(Array(text.utf8)) }
+        }
+        #expect(!isAll && count == 100_000)
         // By an index, too.
         try write(Array(text.utf8))
         var snapshot = TrustSnapshot()

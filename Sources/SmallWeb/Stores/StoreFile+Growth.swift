@@ -100,18 +100,23 @@ extension StoreFile {
 
     /// All of a range, as parts of whole lines.
     ///
+    /// - Returns: Whether it was all: the file may be cut off meanwhile.
     /// - Throws: `read`; what `body` throws.
+    @discardableResult
     func forEachPart(
         of file: OpenFile, _ range: Range<Int>, room: Int = 65_536,
         _ body: (_ lines: [UInt8], _ start: Int) throws(FetchError) -> Void
-    ) throws(FetchError) {
+    ) throws(FetchError) -> Bool {
         var start = range.lowerBound
         while start < range.upperBound {
             let part = try lines(of: file, in: start..<range.upperBound, room: room)
-            if part.isEmpty { return }
+            if part.isEmpty { return false }
             try body(part, start)
             start += part.count
+            // Of a line that was cut off nothing more counts, even if the file has it again.
+            if part.last != ASCII.lineFeed { break }
         }
+        return start == range.upperBound
     }
 
     /// Room for a line that needs more.

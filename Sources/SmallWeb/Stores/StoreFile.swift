@@ -15,8 +15,8 @@ package struct StoreFile: Sendable {
     private let remedy: FetchError.Remedy?
     private let phase: FetchError.Phase
 
-    /// Larger files are refused.
-    static let bytesMax = 256 << 20
+    /// Larger files are not read whole, and longer lines not at all.
+    static let bytesMax = 1 << 30
 
     package init(
         _ path: String, title: String, remedy: FetchError.Remedy? = nil,

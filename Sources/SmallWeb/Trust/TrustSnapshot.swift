@@ -55,16 +55,17 @@ struct TrustSnapshot: Sendable {
         // If reading fails, nothing of it counts.
         (isAll, isExact) = (false, false)
         guard let view = try file.view(beyond: known) else { return forget() }
+        var isWhole = true
         if view.hasGrown {
-            try addToIndex(count..<view.count, of: view.file, file)
+            isWhole = try addToIndex(count..<view.count, of: view.file, file)
         } else {
             forget()
             indexStart = view.count
             rereadAt = .after(seconds: Self.pauseSeconds)
         }
         (source, stamp, count, tail) = (view.file, view.stamp, view.count, view.tail)
-        isAll = count == view.stamp.size
-        isExact = tail.last == ASCII.lineFeed
+        isAll = isWhole && count == view.stamp.size
+        isExact = isWhole && tail.last == ASCII.lineFeed
     }
 
     private mutating func forget() {
@@ -75,7 +76,7 @@ struct TrustSnapshot: Sendable {
 
     private mutating func addToIndex(
         _ range: Range<Int>, of source: StoreFile.OpenFile, _ file: StoreFile
-    ) throws(FetchError) {
+    ) throws(FetchError) -> Bool {
         try file.forEachPart(of: source, range) { part, start in
             index.add(KnownHosts(parsing: part).bytes, from: start)
         }
@@ -126,20 +127,24 @@ struct TrustSnapshot: Sendable {
         for place: String, in file: StoreFile
     ) throws(FetchError) -> [KnownHosts.Line] {
         guard let source else { return [] }
+        let state = (isAll, isExact)
+        // If reading fails, or the file is cut off meanwhile, all of it is read again.
+        (isAll, isExact) = (false, false)
         searches += 1
+        var isWhole = true
         if searches > Self.searchesMax && indexStart > 0 {
             let began = Instant.now
-            (index, indexStart) = (PlaceIndex(), count)
-            try addToIndex(0..<count, of: source, file)
-            (indexStart, earlier) = (0, [:])
+            (index, indexStart, earlier) = (PlaceIndex(), 0, [:])
+            isWhole = try addToIndex(0..<count, of: source, file)
             let seconds = Instant.now.seconds(since: began)
             rereadAt = .after(seconds: max(Self.pauseSeconds, seconds / Self.rereadShare))
         }
         var lines: [KnownHosts.Line] = []
         var number = 0
-        try file.forEachPart(of: source, 0..<count) { part, start in
+        let isSearched = try file.forEachPart(of: source, 0..<count) { part, start in
             lines += KnownHosts(parsing: part).lines(of: place, from: start, number: &number)
         }
+        if isWhole && isSearched { (isAll, isExact) = state }
         if indexStart > 0 { earlier[place] = lines.map(\.start).filter { $0 < indexStart } }
         return lines
     }
