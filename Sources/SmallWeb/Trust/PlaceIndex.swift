@@ -15,6 +15,12 @@ struct PlaceIndex: Sendable {
     private var newest: [Int: Int] = [:]
     private var lines: [Line] = []
 
+    /// - Parameter lineCount: How many lines to make room for.
+    init(lineCount: Int = 0) {
+        newest.reserveCapacity(lineCount)
+        lines.reserveCapacity(lineCount)
+    }
+
     /// Takes lines, each of which ends with a line feed.
     ///
     /// - Parameter start: Where the first of them begins in the file.

@@ -38,8 +38,8 @@ struct TrustSnapshot: Sendable {
 
     /// Before what is new of a file counts as added, this much has to be as it was.
     private static let tailCount = 4096
-    /// An index takes as long as this many searches, or twice as many.
-    private static let searchesMax = 4
+    /// An index takes as long as some five searches.
+    private static let searchesMax = 2
     /// Between two readings of all, and between two waits for the disk.
     private static let pauseSeconds = 1.0
     /// Of the time, at most this part goes into reading all.
@@ -131,20 +131,19 @@ struct TrustSnapshot: Sendable {
         // If reading fails, or the file is cut off meanwhile, all of it is read again.
         (isAll, isExact) = (false, false)
         searches += 1
-        var isWhole = true
+        var lines: [KnownHosts.Line] = []
+        var number = 0
+        var isWhole = try file.forEachPart(of: source, 0..<count) { part, start in
+            lines += KnownHosts(parsing: part).lines(of: place, from: start, number: &number)
+        }
         if searches > Self.searchesMax && indexStart > 0 {
             let began = Instant.now
-            (index, indexStart, earlier) = (PlaceIndex(), 0, [:])
-            isWhole = try addToIndex(0..<count, of: source, file)
+            (index, indexStart, earlier) = (PlaceIndex(lineCount: number), 0, [:])
+            isWhole = try addToIndex(0..<count, of: source, file) && isWhole
             let seconds = Instant.now.seconds(since: began)
             rereadAt = .after(seconds: max(Self.pauseSeconds, seconds / Self.rereadShare))
         }
-        var lines: [KnownHosts.Line] = []
-        var number = 0
-        let isSearched = try file.forEachPart(of: source, 0..<count) { part, start in
-            lines += KnownHosts(parsing: part).lines(of: place, from: start, number: &number)
-        }
-        if isWhole && isSearched { (isAll, isExact) = state }
+        if isWhole { (isAll, isExact) = state }
         if indexStart > 0 { earlier[place] = lines.map(\.start).filter { $0 < indexStart } }
         return lines
     }
