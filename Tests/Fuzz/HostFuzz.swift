@@ -324,8 +324,18 @@ func storeFile(_ input: [UInt8]) {
                 expected.replaceSubrange(0..<piece.count, with: piece)
             }
             check(try store.read() == expected, "the file has something else")
-            let content = try store.read(beyond: nil)
-            check(content?.bytes == expected && content?.isAddition == false, "other bytes")
+            guard let view = try store.view() else { continue }
+            let whole = Array(StoreFile.whole(expected))
+            check(
+                view.count == whole.count && whole.suffix(view.tail.count) == view.tail[...],
+                "other lines at the end")
+            var lines: [UInt8] = []
+            let room = 1 + Int(kind)
+            let isAll = try store.forEachPart(of: view.file, 0..<view.count, room: room) {
+                part, _ in
+                lines += part
+            }
+            check(isAll && lines == whole && !view.hasGrown, "other lines")
         } catch {
             fatalError("\(error)")
         }
