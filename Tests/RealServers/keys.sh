@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between the files
-# What the release binary alone must prove, since its OpenSSL starts with less: keys that are
-# encrypted in every way, and certificates that authorities signed in every way.
+# What the release binary alone must prove, since its OpenSSL starts with less: 18 encryptions of
+# keys, and certificates of authorities that sign with RSA, PSS, P-256, P-384 and Ed25519.
 
 # opens_encrypted NAME COMMAND…: a key that openssl's command encrypts opens with its password alone.
 opens_encrypted() {
