@@ -28,7 +28,7 @@ struct DoorTests {
         }
         #expect(ending.head == played.ending?.head)
         #expect(ending.traffic == played.ending?.traffic)
-        #expect(ending.connection?.tls == played.ending?.connection?.tls)
+        #expect(ending.connection?.tls?.certificate == played.ending?.connection?.tls?.certificate)
         let sequence = Played(events: events, result: .success(ending))
         #expect(sequence.body == played.body)
         #expect(sequence.redirects == played.redirects)

@@ -135,7 +135,7 @@ extension Connection {
     fileprivate func refused(_ error: FetchError, by store: TrustStore) -> Connection {
         let verdict: Connection.Trust.Verdict = error.outcome == .trustChanged ? .changed : .refused
         let known = store.policy.usesStore ? try? store.hosts().pins(of: endpoint.description) : []
-        var refused = Connection(
+        let refused = Connection(
             endpoint: endpoint, address: address, port: port, tls: tls,
             trust: Connection.Trust(
                 verdict: verdict, firstSeen: known?.last?.first, policy: store.policy.rule),

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// Facts about an established connection.
-public struct Connection: Sendable, Hashable {
+//
+// A class, because it is large and passes many hands.
+// @unchecked: changed by what has made it alone, which then hands it out.
+public final class Connection: @unchecked Sendable {
     /// What was asked for.
     public let endpoint: Endpoint
     /// The server's, numeric, IPv6 without brackets; `nil` when a proxy has looked it up.
@@ -10,7 +13,7 @@ public struct Connection: Sendable, Hashable {
     public let port: UInt16
     /// The proxy in between, without its user and password: `socks5h://127.0.0.1:9050`, or
     /// `command`.
-    public var proxy: String?
+    public package(set) var proxy: String?
     /// `nil` without TLS.
     public let tls: Connection.TLS?
     /// `nil` where there is no key to judge.
@@ -52,7 +55,9 @@ extension Connection {
     }
 
     /// What the handshake agreed on.
-    public struct TLS: Sendable, Hashable {
+    //
+    // A class, as the connection.
+    public final class TLS: @unchecked Sendable {
         /// `TLSv1.3`.
         public let version: String
         /// OpenSSL's name of the cipher suite.
@@ -64,13 +69,13 @@ extension Connection {
         /// What certificate authorities say about it.
         public let authority: Connection.Authority
         /// The protocol that ALPN has agreed on; `nil` without one.
-        public var applicationProtocol: String?
+        public package(set) var applicationProtocol: String?
         /// Whether the session is that of an earlier connection.
         public let isResumed: Bool
         /// How many certificates the server sent when the session began; `nil` when unknown.
-        public var chainLength: Int?
+        public package(set) var chainLength: Int?
         /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
-        public var shownIdentity: [UInt8]?
+        public package(set) var shownIdentity: [UInt8]?
 
         package init(
             version: String, cipher: String, serverName: String?,

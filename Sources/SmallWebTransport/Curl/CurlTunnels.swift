@@ -131,7 +131,7 @@ final class CurlTunnel: @unchecked Sendable {
         // libcurl's clock began a little later.
         steps.secured = connection.moments.secured.map { max($0, steps.proxied ?? $0) }
         steps.ready = connection.moments.ready.map { max($0, steps.proxied ?? $0) }
-        var result = Connection(
+        let result = Connection(
             endpoint: connection.endpoint, address: gate.addresses[endpoint],
             port: endpoint.port, tls: connection.tls, trust: connection.trust, moments: steps)
         result.proxy = gate.route.name

@@ -66,7 +66,7 @@ package struct Connector {
             return connected.carrier
         }
         let tls = try await secure(&connected, by: deadline, &moments)
-        var facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
+        let facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
         if tls.hasShownIdentity { facts.shownIdentity = handshake.identity?.facts.sha256 }
         connection = connection(connected, facts, nil, moments)
         let verdict = try await handshake.trust(endpoint, facts)
@@ -80,7 +80,7 @@ package struct Connector {
         _ connected: RouteConnector.Connected, _ tls: Connection.TLS?, _ trust: Connection.Trust?,
         _ moments: Connection.Moments
     ) -> Connection {
-        var connection = Connection(
+        let connection = Connection(
             endpoint: endpoint, address: connected.address, port: endpoint.port, tls: tls,
             trust: trust, moments: moments)
         connection.proxy = route.name

@@ -182,7 +182,7 @@ final class TLSSession: Carrier {
                 try certificate(of: ssl, library, host: host)
             }
         let cipher = functions.SSL_CIPHER_get_name(functions.SSL_get_current_cipher(ssl))
-        var facts = Connection.TLS(
+        let facts = Connection.TLS(
             version: functions.SSL_get_version(ssl).map { String(cString: $0) } ?? "",
             cipher: cipher.map { String(cString: $0) } ?? "",
             serverName: serverName,
