@@ -26,14 +26,6 @@ package final class Fetcher: Sendable {
 
         package init(trustStore: TrustStore) { self.trustStore = trustStore }
 
-        /// As they are for one hop.
-        func applied(to uri: URI, isFirst: Bool) throws(FetchError) -> Options {
-            guard !isFirst, let rulesAfterRedirect else { return self }
-            var options = self
-            (options.trustStore, options.http, options.proxies) = try rulesAfterRedirect(uri)
-            return options
-        }
-
         /// Which way a connection goes.
         func way(
             for scheme: Scheme, to endpoint: Endpoint
@@ -78,6 +70,12 @@ package final class Fetcher: Sendable {
         var options = options
         change(&options)
         return Fetcher(registry: registry, options: options, loop: loop, thread: thread)
+    }
+
+    /// The same with the rules of a place that a redirect leads to.
+    func afterRedirect(to uri: URI) throws(FetchError) -> Fetcher {
+        guard let rules = try options.rulesAfterRedirect?(uri) else { return self }
+        return changed { ($0.trustStore, $0.http, $0.proxies) = rules }
     }
 
     /// A request for `url`, ready to be given limits and input.

@@ -4,9 +4,10 @@ package import SmallWebTransport
 
 /// One exchange of a fetch: what holds for its connections, and what they have used.
 package final class Hop {
-    package let loop: EventLoop
-    /// As they are for the URL of this hop.
-    let options: Fetcher.Options
+    /// With the options that hold for the URL of this hop.
+    private let fetcher: Fetcher
+    var options: Fetcher.Options { fetcher.options }
+    package var loop: EventLoop { fetcher.loop }
     /// Of the URL that is fetched.
     let scheme: Scheme
     package let limits: Limits
@@ -23,11 +24,10 @@ package final class Hop {
     private var carriers: [any Carrier] = []
 
     init(
-        _ options: Fetcher.Options, _ scheme: Scheme, _ limits: Limits, on loop: EventLoop,
-        by deadline: Instant, emit: @escaping Emit
+        _ fetcher: Fetcher, _ scheme: Scheme, _ limits: Limits, by deadline: Instant,
+        emit: @escaping Emit
     ) {
-        self.loop = loop
-        self.options = options
+        self.fetcher = fetcher
         self.scheme = scheme
         self.limits = limits
         self.deadline = deadline

@@ -180,8 +180,7 @@ struct Hops {
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
         let hop = Hop(
-            try options(for: request), request.scheme, request.limits, on: fetcher.loop,
-            by: deadline
+            try fetcher(for: request), request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
             try await emit(.sent(handler.redacted(bytes), method: method))
@@ -192,8 +191,8 @@ struct Hops {
         return hop
     }
 
-    private func options(for request: Request) throws(FetchError) -> Fetcher.Options {
-        try fetcher.options.applied(to: request.uri, isFirst: request.uri == origin)
+    private func fetcher(for request: Request) throws(FetchError) -> Fetcher {
+        request.uri == origin ? fetcher : try fetcher.afterRedirect(to: request.uri)
     }
 
     /// The next request, resolved against the present URI, and a remark on what does not go along.
@@ -256,7 +255,7 @@ struct Hops {
     /// `nil` for what needs no connection.
     private func way(of request: Request) throws(FetchError) -> Route? {
         guard request.uri.host != nil else { return nil }
-        return try fetcher.options.network.way(request, options(for: request))
+        return try fetcher.options.network.way(request, fetcher(for: request).options)
     }
 
     private func isSameOrigin(_ next: Request) -> Bool {

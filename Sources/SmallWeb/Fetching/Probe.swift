@@ -12,7 +12,7 @@ extension Fetcher {
         _ endpoint: Endpoint, of scheme: Scheme, limits: Limits = Limits()
     ) async -> (Connection?, FetchError?) {
         var connection: Connection?
-        let hop = Hop(options, scheme, limits, on: loop, by: .never) { event in
+        let hop = Hop(self, scheme, limits, by: .never) { event in
             if case .connected(let made) = event { connection = made }
         }
         defer { hop.close() }

@@ -56,7 +56,7 @@ extension Connection {
 
     /// What the handshake agreed on.
     //
-    // A class, as the connection.
+    // @unchecked: as the connection.
     public final class TLS: @unchecked Sendable {
         /// `TLSv1.3`.
         public let version: String

@@ -30,48 +30,115 @@ public enum Event: Sendable {
 
 /// What the server said before the body.
 public struct Head: Sendable, Hashable {
+    private struct Parts: Sendable, Hashable {
+        var status: Int?
+        var replyClass: Head.Class
+        var meta: String?
+        var mediaType: MediaType?
+        var mediaTypeSource: Head.TypeSource?
+        var header: [UInt8] = []
+        var fields: Head.Fields?
+        var rawMeta: [UInt8]?
+        var redirectTarget: String?
+        var isPermanentRedirect = false
+        var wantsSensitiveInput = false
+        var hasNoBody = false
+        var bodyBytes: Int?
+        var suggestedName: String?
+        var retryAfter: Duration?
+        var facts = Facts()
+    }
+
+    private var parts: Shared<Parts>
+
     /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
-    public var status: Int?
+    public var status: Int? {
+        get { parts.value.status }
+        set { parts.value.status = newValue }
+    }
     /// What the reply means, in the words of every protocol.
-    public var replyClass: Head.Class
+    public var replyClass: Head.Class {
+        get { parts.value.replyClass }
+        set { parts.value.replyClass = newValue }
+    }
     /// The protocol's own text: Gemini META. May hold anything a server can send.
-    public var meta: String?
+    public var meta: String? {
+        get { parts.value.meta }
+        set { parts.value.meta = newValue }
+    }
     /// What the body is, as far as the protocol says.
-    public var mediaType: MediaType?
+    public var mediaType: MediaType? {
+        get { parts.value.mediaType }
+        set { parts.value.mediaType = newValue }
+    }
     /// `nil` where the protocol implies the type, or the header has it.
-    public var mediaTypeSource: Head.TypeSource?
+    public var mediaTypeSource: Head.TypeSource? {
+        get { parts.value.mediaTypeSource }
+        set { parts.value.mediaTypeSource = newValue }
+    }
     /// The reply header as received, line ends included; empty where the protocol has none.
-    public var header: [UInt8] = []
+    public var header: [UInt8] {
+        get { parts.value.header }
+        set { parts.value.header = newValue }
+    }
     /// The fields of ``header``, where the protocol has such; `nil` where it has not.
-    public var fields: Head.Fields?
+    public var fields: Head.Fields? {
+        get { parts.value.fields }
+        set { parts.value.fields = newValue }
+    }
     /// ``meta`` as it came, when that is not UTF-8.
-    public var rawMeta: [UInt8]?
+    public var rawMeta: [UInt8]? {
+        get { parts.value.rawMeta }
+        set { parts.value.rawMeta = newValue }
+    }
     /// For ``Head/Class/redirect``: the reference as the server wrote it.
-    public var redirectTarget: String?
+    public var redirectTarget: String? {
+        get { parts.value.redirectTarget }
+        set { parts.value.redirectTarget = newValue }
+    }
     /// For ``Head/Class/redirect``: the old URL shall not be used again.
-    public var isPermanentRedirect = false
+    public var isPermanentRedirect: Bool {
+        get { parts.value.isPermanentRedirect }
+        set { parts.value.isPermanentRedirect = newValue }
+    }
     /// For ``Head/Class/input``: the answer must not be shown or remembered.
-    public var wantsSensitiveInput = false
+    public var wantsSensitiveInput: Bool {
+        get { parts.value.wantsSensitiveInput }
+        set { parts.value.wantsSensitiveInput = newValue }
+    }
     /// Whether the request asked for no body, so that none follows whatever the header says.
-    public var hasNoBody = false
+    public var hasNoBody: Bool {
+        get { parts.value.hasNoBody }
+        set { parts.value.hasNoBody = newValue }
+    }
     /// How long the body will be, if the protocol says so before.
-    public var bodyBytes: Int?
+    public var bodyBytes: Int? {
+        get { parts.value.bodyBytes }
+        set { parts.value.bodyBytes = newValue }
+    }
     /// A file name that the protocol knows better than the URL's path says; not yet safe to use.
-    public var suggestedName: String?
+    public var suggestedName: String? {
+        get { parts.value.suggestedName }
+        set { parts.value.suggestedName = newValue }
+    }
     /// How long the server asks to wait before the next request; `nil` when it does not.
-    public var retryAfter: Duration?
+    public var retryAfter: Duration? {
+        get { parts.value.retryAfter }
+        set { parts.value.retryAfter = newValue }
+    }
     /// What this protocol alone knows.
-    public var facts = Facts()
+    public var facts: Facts {
+        get { parts.value.facts }
+        set { parts.value.facts = newValue }
+    }
 
     /// A head with what most protocols know; the rest is set afterwards.
     public init(
         status: Int? = nil, _ replyClass: Head.Class, meta: String? = nil,
         mediaType: MediaType? = nil
     ) {
-        self.status = status
-        self.replyClass = replyClass
-        self.meta = meta
-        self.mediaType = mediaType
+        parts = Shared(
+            Parts(status: status, replyClass: replyClass, meta: meta, mediaType: mediaType))
     }
 }
 

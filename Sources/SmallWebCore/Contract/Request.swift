@@ -2,38 +2,81 @@
 
 /// One request to one handler: a single hop, redirects are the fetcher's.
 public struct Request: Sendable {
+    private struct Parts: Sendable {
+        var uri: URI
+        let scheme: Scheme
+        var input: [UInt8]?
+        var wantsRawBody = false
+        var wantsHeadAlone = false
+        var options = Request.Options()
+        var resumeOffset: Int?
+        var upload: Request.Upload?
+        var referencePatterns: [String]?
+        var wantsItems = true
+        var limits: Limits
+    }
+
+    private var parts: Shared<Parts>
+
     /// Absolute, with an ASCII host; dot segments resolved where the scheme wants that.
-    public var uri: URI
+    public var uri: URI {
+        get { parts.value.uri }
+        set { parts.value.uri = newValue }
+    }
     /// The scheme's facts.
-    public let scheme: Scheme
+    public var scheme: Scheme { parts.value.scheme }
     /// Text that answers a prompt: a query or search words, unencoded. `nil` when none was given.
-    public var input: [UInt8]?
+    public var input: [UInt8]? {
+        get { parts.value.input }
+        set { parts.value.input = newValue }
+    }
     /// Whether the body shall be the wire's bytes, without un-stuffing or a terminator removed.
-    public var wantsRawBody = false
+    public var wantsRawBody: Bool {
+        get { parts.value.wantsRawBody }
+        set { parts.value.wantsRawBody = newValue }
+    }
     /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there,
     /// unless the protocol has been asked for no more.
-    public var wantsHeadAlone = false
+    public var wantsHeadAlone: Bool {
+        get { parts.value.wantsHeadAlone }
+        set { parts.value.wantsHeadAlone = newValue }
+    }
     /// The values of the options that the plugin declares; others mean nothing to it.
-    public var options = Request.Options()
+    public var options: Request.Options {
+        get { parts.value.options }
+        _modify { yield &parts.value.options }
+    }
     /// Bytes of the body that are there already: asks for the rest; `nil` for everything.
-    public var resumeOffset: Int?
+    public var resumeOffset: Int? {
+        get { parts.value.resumeOffset }
+        set { parts.value.resumeOffset = newValue }
+    }
     /// What is sent to be stored.
-    public var upload: Request.Upload?
+    public var upload: Request.Upload? {
+        get { parts.value.upload }
+        set { parts.value.upload = newValue }
+    }
     /// Patterns of the references to list, none for all; `nil` when it is not references that are
     /// asked for. For a scheme that has references.
-    public var referencePatterns: [String]?
+    public var referencePatterns: [String]? {
+        get { parts.value.referencePatterns }
+        set { parts.value.referencePatterns = newValue }
+    }
     /// Whether the consumer has a use for ``Event/item(_:)``, which cost time
     /// where a reply has a hundred thousand of them. Bodies have the same as text.
-    public var wantsItems = true
+    public var wantsItems: Bool {
+        get { parts.value.wantsItems }
+        set { parts.value.wantsItems = newValue }
+    }
     /// How long the fetch may take, and how large its body may be.
-    public var limits: Limits
+    public var limits: Limits {
+        get { parts.value.limits }
+        set { parts.value.limits = newValue }
+    }
 
     /// A request without options.
     public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = Limits()) {
-        self.uri = uri
-        self.scheme = scheme
-        self.input = input
-        self.limits = limits
+        parts = Shared(Parts(uri: uri, scheme: scheme, input: input, limits: limits))
     }
 
     /// Where to connect: the URI's host and port, or the scheme's default port.

@@ -7,21 +7,54 @@
 /// apart from characters that no URI may hold, which become `%XX`. Dot segments stay until
 /// ``removingDotSegments()``, because in a gopher selector or a git path they mean something.
 public struct URI: Sendable, Hashable, CustomStringConvertible {
+    private struct Parts: Sendable, Hashable {
+        var scheme: String
+        var userinfo: String?
+        var host: String?
+        var port: UInt16?
+        var path: String
+        var query: String?
+        var fragment: String?
+    }
+
+    private var parts: Shared<Parts>
+
     /// Lower case.
-    public var scheme: String
+    public var scheme: String {
+        get { parts.value.scheme }
+        set { parts.value.scheme = newValue }
+    }
     /// As written, still percent-encoded; `nil` when there is no `@`.
-    public var userinfo: String?
+    public var userinfo: String? {
+        get { parts.value.userinfo }
+        set { parts.value.userinfo = newValue }
+    }
     /// Lower case, decoded, IPv6 without its brackets; `nil` when there is no authority. May hold
     /// non-ASCII letters until the fetcher replaces it by its A-labels.
-    public var host: String?
+    public var host: String? {
+        get { parts.value.host }
+        set { parts.value.host = newValue }
+    }
     /// 1 to 65535; `nil` when absent or empty.
-    public var port: UInt16?
+    public var port: UInt16? {
+        get { parts.value.port }
+        set { parts.value.port = newValue }
+    }
     /// Percent-encoded, empty or beginning with `/` whenever there is a host.
-    public var path: String
+    public var path: String {
+        get { parts.value.path }
+        set { parts.value.path = newValue }
+    }
     /// Percent-encoded, without `?`; `nil` is not the same as empty.
-    public var query: String?
+    public var query: String? {
+        get { parts.value.query }
+        set { parts.value.query = newValue }
+    }
     /// Percent-encoded, without `#`.
-    public var fragment: String?
+    public var fragment: String? {
+        get { parts.value.fragment }
+        set { parts.value.fragment = newValue }
+    }
 
     /// Longest text accepted, in bytes.
     public static let lengthMax = 65_536
@@ -46,13 +79,10 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
     init(
         scheme: String, authority: Authority?, path: String, query: String?, fragment: String?
     ) {
-        self.scheme = scheme
-        self.userinfo = authority?.userinfo
-        self.host = authority?.host
-        self.port = authority?.port
-        self.path = path
-        self.query = query
-        self.fragment = fragment
+        parts = Shared(
+            Parts(
+                scheme: scheme, userinfo: authority?.userinfo, host: authority?.host,
+                port: authority?.port, path: path, query: query, fragment: fragment))
     }
 
     /// The URI in its normal form (§5.3): what was parsed, scheme and host in lower case.
@@ -74,6 +104,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// Without the fragment: what is sent, compared and remembered.
     public var withoutFragment: URI {
+        guard fragment != nil else { return self }
         var copy = self
         copy.fragment = nil
         return copy
@@ -81,8 +112,10 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// The path with `.` and `..` segments resolved (§5.2.4).
     public func removingDotSegments() -> URI {
+        let resolved = Self.removeDotSegments(path)
+        guard resolved != path else { return self }
         var copy = self
-        copy.path = Self.removeDotSegments(path)
+        copy.path = resolved
         return copy
     }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+/// A value that its copies share until one of them is changed: a copy costs one reference, and so
+/// does a place in the frame of a function that waits for a server.
+//
+// @unchecked: what is changed is not shared.
+struct Shared<Value: Sendable>: @unchecked Sendable {
+    private final class Box {
+        // It is changed where it has one owner, and by one access to that owner at a time.
+        @exclusivity(unchecked) var value: Value
+
+        init(_ value: Value) { self.value = value }
+    }
+
+    private var box: Box
+
+    init(_ value: Value) { box = Box(value) }
+
+    var value: Value {
+        _read { yield box.value }
+        _modify {
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+            yield &box.value
+        }
+    }
+}
+
+extension Shared: Equatable where Value: Equatable {
+    static func == (left: Shared, right: Shared) -> Bool {
+        left.box === right.box || left.box.value == right.box.value
+    }
+}
+
+extension Shared: Hashable where Value: Hashable {
+    func hash(into hasher: inout Hasher) { hasher.combine(box.value) }
+}
