@@ -11,27 +11,20 @@ enum JSONText {
         var index = 0
         /// Where the bytes begin that can be copied as they are.
         var start = 0
-        while index < text.count {
-            if index + 8 <= text.count {
-                let count = plainBytes(ofEight: text, at: index)
-                index += count
-                if count == 8 { continue }
+        while true {
+            index = plainEnd(of: text, from: index)
+            guard index < text.count else { break }
+            var (scalar, length) = (Unicode.Scalar(text[index]), 1)
+            if !scalar.isASCII {
+                guard let found = Self.scalar(in: text, at: index) else { return false }
+                (scalar, length) = found
+                if !TerminalText.isDangerous(scalar) {
+                    index += length
+                    continue
+                }
             }
-            let byte = text[index]
-            if byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
-                && byte != UInt8(ascii: "\\")
-            {
-                index += 1
-                continue
-            }
-            guard let (scalar, length) = scalar(in: text, at: index),
-                byte != ASCII.nul || allowsNUL
-            else { return false }
-            if byte >= 0x80 && !TerminalText.isDangerous(scalar) {
-                index += length
-                continue
-            }
-            bytes.append(UnsafeBufferPointer(rebasing: text[start..<index]))
+            guard scalar != "\0" || allowsNUL else { return false }
+            if index > start { bytes.append(UnsafeBufferPointer(rebasing: text[start..<index])) }
             append(scalar, to: &bytes)
             index += length
             start = index
@@ -40,23 +33,50 @@ enum JSONText {
         return true
     }
 
-    /// How many of the next eight bytes can be copied as they are, found out at once: ASCII up to
-    /// the first control, quotation mark, backslash or DEL.
-    private static func plainBytes(
-        ofEight text: UnsafeBufferPointer<UInt8>, at index: Int
-    ) -> Int {
-        let bytes = UnsafeRawPointer(text.baseAddress! + index)
-        let word = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-        let (ones, highBits): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
-        // A borrow out of a byte below the limit sets its high bit; the lowest such byte is exact.
-        func hasByte(below limit: UInt64, _ word: UInt64) -> UInt64 {
-            (word &- ones &* limit) & ~word & highBits
+    /// Where the next byte is that may have to be escaped, or may not be UTF-8: found by sixteen
+    /// bytes at a time, the last ones by eight.
+    private static func plainEnd(of text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        // One character of another script follows the other.
+        guard start < text.count, isPlain(text[start]) else { return start }
+        let bytes = UnsafeRawPointer(text.baseAddress!)
+        var index = start
+        while text.count &- index >= 16 {
+            let words = bytes.loadUnaligned(fromByteOffset: index, as: SIMD2<UInt64>.self)
+            let count = plainBytes(
+                SIMD2(UInt64(littleEndian: words[0]), UInt64(littleEndian: words[1])))
+            index &+= count
+            if count < 16 { return index }
         }
+        if text.count &- index >= 8 {
+            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let count = plainBytes(SIMD2(UInt64(littleEndian: word), 0))
+            index &+= count
+            if count < 8 { return index }
+        }
+        while index < text.count, isPlain(text[index]) { index &+= 1 }
+        return index
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"")
+            && byte != UInt8(ascii: "\\")
+    }
+
+    /// How many of sixteen bytes come before the first that is not plain.
+    @inline(__always)
+    private static func plainBytes(_ words: SIMD2<UInt64>) -> Int {
+        let ones = SIMD2<UInt64>(repeating: 0x0101_0101_0101_0101)
+        // A borrow out of a byte below the limit sets its high bit; the lowest such byte is exact.
+        let below = { (limit: UInt64, words: SIMD2<UInt64>) in
+            (words &- ones &* SIMD2(repeating: limit)) & ~words
+        }
+        let equal = { (byte: UInt64) in below(1, words ^ ones &* SIMD2(repeating: byte)) }
         let found =
-            word & highBits | hasByte(below: 0x20, word)
-            | hasByte(below: 1, word ^ (ones &* 0x22)) | hasByte(below: 1, word ^ (ones &* 0x5C))
-            | hasByte(below: 1, word ^ (ones &* 0x7F))
-        return found.trailingZeroBitCount / 8
+            (words | below(0x20, words) | equal(0x22) | equal(0x5C) | equal(0x7F))
+            & SIMD2(repeating: 0x8080_8080_8080_8080)
+        if found[0] | found[1] == 0 { return 16 }
+        return found[0] != 0
+            ? found[0].trailingZeroBitCount / 8 : 8 + found[1].trailingZeroBitCount / 8
     }
 
     /// One character that must not be there as it is.
@@ -76,12 +96,12 @@ enum JSONText {
         }
     }
 
-    /// The character at `index` and its length, unless that is not UTF-8 (RFC 3629).
+    /// The character at `index`, which is not ASCII, and its length, unless that is not UTF-8
+    /// (RFC 3629).
     private static func scalar(
         in text: UnsafeBufferPointer<UInt8>, at index: Int
     ) -> (Unicode.Scalar, Int)? {
         let first = text[index]
-        if first < 0x80 { return (Unicode.Scalar(first), 1) }
         let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
         guard first >= 0xC2, first <= 0xF4, index + length <= text.count else { return nil }
         var value = UInt32(first) & (0x7F >> UInt32(length))
