@@ -36,7 +36,9 @@ struct GopherOpening {
     }
 
     private func judge(isAtEnd: Bool) -> Verdict? {
-        if bytes.count > Self.bytesMax { return .content }
+        // The first line of a text or binary says enough, however much of it has come.
+        let isContent = type.form != .menu && beginsAsContent
+        if isContent || bytes.count > Self.bytesMax { return .content }
         var message: String?
         var rest = bytes[...]
         while true {
@@ -60,7 +62,7 @@ struct GopherOpening {
         }
         // Only a whole reply can be a refusal, and one that cannot be must not wait for its end.
         if isAtEnd { return message.map(Verdict.refusal) ?? .content }
-        return message == nil && type.form != .menu && mayStillBeContent ? .content : nil
+        return nil
     }
 
     /// Whether a line of a text or binary is more than one that begins with 3: it has all fields of
@@ -70,7 +72,7 @@ struct GopherOpening {
     }
 
     /// Whether the first line has begun with something else than an error line.
-    private var mayStillBeContent: Bool {
+    private var beginsAsContent: Bool {
         bytes.first.map { GopherItemType(byte: $0) != .error } ?? false
     }
 }

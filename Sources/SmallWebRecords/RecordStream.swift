@@ -11,7 +11,8 @@ package struct RecordSubject: Sendable {
     /// Position among all of the run, from 0.
     package var n = 0
     /// JSON text, echoed untouched.
-    package var id: [UInt8] = Array("null".utf8)
+    package var id = Self.null
+    private static let null = Array("null".utf8)
     package var tag: [UInt8]?
     /// As written; `nil` when there is none that can be read.
     package var url: String?

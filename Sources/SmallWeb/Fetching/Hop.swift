@@ -5,8 +5,7 @@ package import SmallWebTransport
 /// One exchange of a fetch: what holds for its connections, and what they have used.
 package final class Hop {
     /// With the options that hold for the URL of this hop.
-    private let fetcher: Fetcher
-    var options: Fetcher.Options { fetcher.options }
+    let fetcher: Fetcher
     package var loop: EventLoop { fetcher.loop }
     /// Of the URL that is fetched.
     let scheme: Scheme
@@ -35,7 +34,7 @@ package final class Hop {
     }
 
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
-        try options.way(for: scheme, to: endpoint)
+        try fetcher.options.way(for: scheme, to: endpoint)
     }
 
     /// A stream that keeps the limits, says what it sends, and is closed with the hop.

@@ -322,10 +322,10 @@ extension Ending {
     }
 
     private static func message(_ outcome: Outcome, _ head: Head?) -> String? {
+        if outcome == .ok { return nil }
         let status = head?.status.map { "\($0)" } ?? ""
         let said = [status, head?.meta ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
         switch outcome {
-        case .ok: return nil
         case .truncated:
             return "the body may be cut off: the connection ended without the sign of its end"
         case .needsInput: return "the server asks for input: \(said)"

@@ -7,7 +7,7 @@ internal import SmallWebTransport
 struct NetworkDialer: Dialer {
     let hop: Hop
 
-    private var trustStore: TrustStore { hop.options.trustStore.applied(to: hop.scheme) }
+    private var trustStore: TrustStore { hop.fetcher.options.trustStore.applied(to: hop.scheme) }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         hop.stream(over: try await carrier(to: endpoint))
@@ -22,7 +22,7 @@ struct NetworkDialer: Dialer {
         let (loop, emit, store) = (hop.loop, hop.emit, trustStore)
         let connectDeadline = connectDeadline
         return Connector(
-            endpoint: endpoint, loop: loop, resolver: hop.options.resolver, route: route,
+            endpoint: endpoint, loop: loop, resolver: hop.fetcher.options.resolver, route: route,
             handshake: .init(
                 asksAuthorities: store.policy.asksAuthorities, identity: hop.identity,
                 sessions: hop.sessions
@@ -79,7 +79,7 @@ struct NetworkDialer: Dialer {
         case .datagrams(let endpoint):
             _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
-                to: endpoint, hop.options.resolver, on: hop.loop, by: connectDeadline)
+                to: endpoint, hop.fetcher.options.resolver, on: hop.loop, by: connectDeadline)
             let host = connection.address?.bracketedHost ?? endpoint.host
             try await hop.emit(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
             try await hop.emit(.connected(connection))
@@ -102,7 +102,8 @@ struct NetworkDialer: Dialer {
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {
         let trust = try trustStore.judgedByCurl()
         var client = try CurlClient(
-            loop: hop.loop, settings: hop.options.http, resolver: hop.options.resolver,
+            loop: hop.loop, settings: hop.fetcher.options.http,
+            resolver: hop.fetcher.options.resolver,
             route: try hop.way(to: endpoint).route, deadline: hop.deadline, emit: hop.emit
         ) { [hop] in hop.add($0) }
         (client.trust, client.identity) = (trust, hop.identity)

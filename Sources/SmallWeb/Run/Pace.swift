@@ -15,10 +15,10 @@ package final class Pace: @unchecked Sendable {
     /// What is passed on at a time: an eighth of a second's.
     package let pieceBytes: Int
 
-    /// - Parameter totalSeconds: Of the fetch; 0 for no limit.
-    /// - Returns: `nil` for 0 bytes a second, which means no limit.
-    package init?(bytesPerSecond: Int, totalSeconds: Double, _ loop: EventLoop) {
-        guard bytesPerSecond > 0 else { return nil }
+    /// - Parameters:
+    ///   - bytesPerSecond: At least 1.
+    ///   - totalSeconds: Of the fetch; 0 for no limit.
+    package init(bytesPerSecond: Int, totalSeconds: Double, _ loop: EventLoop) {
         self.bytesPerSecond = bytesPerSecond
         pieceBytes = max(1, bytesPerSecond / 8)
         self.loop = loop

@@ -180,11 +180,16 @@ package struct Command: Sendable, Adjustable {
     func refuseUseless(_ words: Invocation) throws(FetchError) {
         // Without options there is no need to make the table.
         if words.given.isEmpty { return }
-        let options = options + words.programOptions.filter(takes)
-        for name in words.given where !options.contains(where: { $0.long == name }) {
+        for name in words.given {
+            let isMeant = { (option: Option) in option.long == name && takes(option) }
+            if Option.all.contains(where: isMeant) || words.programOptions.contains(where: isMeant)
+            {
+                continue
+            }
+            let known = (options + words.programOptions.filter(takes)).map(\.long)
             throw usageError(
                 "\(self.name) has no use for --\(name)",
-                hint: Nearest.question(name, among: options.map(\.long), sign: "--")
+                hint: Nearest.question(name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
     }

@@ -43,7 +43,9 @@ extension Option {
     ) -> [Option] {
         var options: [Option] = []
         for option in declared
-        where !(known + options).contains(where: { $0.long == option.key }) {
+        where !known.contains(where: { $0.long == option.key })
+            && !options.contains(where: { $0.long == option.key })
+        {
             options += made(from: option)
         }
         return options

@@ -3,7 +3,7 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 /// What one operand or one line of a list asks for.
-struct Order: Sendable {
+final class Order {
     var subject: RecordSubject
     var output: String?
     /// What is sent instead of asked for.
@@ -51,12 +51,12 @@ struct Order: Sendable {
         }
     }
 
-    private mutating func change(_ change: @escaping @Sendable (inout Settings) -> Void) {
+    private func change(_ change: @escaping @Sendable (inout Settings) -> Void) {
         changes.append(change)
     }
 
     /// - Parameter name: For messages.
-    private mutating func take(
+    private func take(
         _ member: RequestLine.Member, named name: String
     ) throws(FetchError) {
         switch member {
@@ -88,7 +88,7 @@ struct Order: Sendable {
         }
     }
 
-    private mutating func takeForFetcher(
+    private func takeForFetcher(
         _ member: RequestLine.Member, named name: String
     ) throws(FetchError) {
         changesFetcher = true

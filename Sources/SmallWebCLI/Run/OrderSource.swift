@@ -70,8 +70,10 @@ final class OrderSource: @unchecked Sendable {
     static func isList(_ operand: String) -> Bool { operand == "-" || operand.hasPrefix("@") }
 
     private func owned(_ order: Order) -> Taken {
-        let url = order.subject.rawURL ?? order.url.map { Array($0.utf8) }
-        guard own?.has(url?[...]) ?? true else { return skip() }
+        if let own {
+            let url = order.subject.rawURL ?? order.url.map { Array($0.utf8) }
+            guard own.has(url?[...]) else { return skip() }
+        }
         return .order(numbered(order))
     }
 
@@ -81,7 +83,6 @@ final class OrderSource: @unchecked Sendable {
     }
 
     private func numbered(_ order: Order) -> Order {
-        var order = order
         order.subject.n = taken
         taken += 1
         return order
@@ -89,7 +90,7 @@ final class OrderSource: @unchecked Sendable {
 
     private func refused(_ error: FetchError) -> Order {
         list = nil
-        var order = Order(problem: error)
+        let order = Order(problem: error)
         order.isUnreadList = true
         return numbered(order)
     }

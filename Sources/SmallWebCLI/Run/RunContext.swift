@@ -185,7 +185,6 @@ final class JobSource: Source {
 
     func rest() -> [Job] {
         orders.rest().map { order in
-            var order = order
             order.problem = .cancelled
             return job(RequestPlan(order, context))
         }

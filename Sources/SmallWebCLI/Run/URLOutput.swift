@@ -122,11 +122,17 @@ final class URLOutput: Output {
             delivery: Delivery(
                 settings.fetch, log: log, watchers: watchers,
                 outputs: outputs(to: sink, log: log, fetcher.registry)),
-            pace: Pace(
-                bytesPerSecond: settings.fetch.bytesPerSecond,
-                totalSeconds: settings.fetch.totalSeconds, fetcher.loop))
+            pace: pace(fetcher.loop))
         meter?.start(context.progress, on: fetcher.loop)
         return .fetch(meter.map { Self.measured(request, by: $0) } ?? request, log)
+    }
+
+    /// `nil` where none is asked for.
+    private func pace(_ loop: EventLoop) -> Pace? {
+        guard settings.fetch.bytesPerSecond > 0 else { return nil }
+        return Pace(
+            bytesPerSecond: settings.fetch.bytesPerSecond,
+            totalSeconds: settings.fetch.totalSeconds, loop)
     }
 
     /// The request, whose upload the meter sees pass.

@@ -75,7 +75,7 @@ public struct Request: Sendable {
     }
 
     /// A request without options.
-    public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = Limits()) {
+    public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = .standard) {
         parts = Shared(Parts(uri: uri, scheme: scheme, input: input, limits: limits))
     }
 
@@ -86,8 +86,8 @@ public struct Request: Sendable {
         get throws(FetchError) {
             guard let host = uri.host else { throw .badURL("no host in the URL") }
             return Endpoint(
-                host: host, port: uri.port ?? scheme.defaultPort,
-                security: scheme.isSecure ? .tls : .none)
+                host: host, port: uri.port ?? parts.value.scheme.defaultPort,
+                security: parts.value.scheme.isSecure ? .tls : .none)
         }
     }
 }
@@ -166,6 +166,9 @@ public struct Limits: Sendable, Hashable {
     public var lineBytesMax = 65_536
     /// What may be held back in memory before it goes to a temporary file.
     public var heldBytesMax = 1 << 20
+
+    /// What holds where nothing is said.
+    public static let standard = Limits()
 
     /// - Parameters:
     ///   - total: The whole fetch, redirects included; `nil` for no limit.

@@ -261,7 +261,7 @@ public final class ByteStream {
     /// The beginning of a reply, by way of room that is given back at once: a stream that waits for
     /// it has no buffer, and one with a short reply no larger one than that.
     private func receiveFirst(from carrier: any Carrier) -> Result<TransportRead, FetchError> {
-        withUnsafeTemporaryAllocation(byteCount: Self.capacities.first, alignment: 16) { room in
+        withUnsafeTemporaryAllocation(byteCount: Self.capacities.first, alignment: 1) { room in
             Result { () throws(FetchError) in
                 let read = try carrier.receive(into: room)
                 guard case .bytes(let count) = read else { return read }

@@ -8,8 +8,8 @@ struct ByteBuilder: ~Copyable {
     private var memory: UnsafeMutableBufferPointer<UInt8>
 
     init() {
-        // A page of a few lines needs no more.
-        memory = .allocate(capacity: 2048)
+        // A small page needs no more.
+        memory = .allocate(capacity: 4096)
     }
 
     deinit { memory.deallocate() }

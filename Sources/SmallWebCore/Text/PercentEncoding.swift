@@ -6,6 +6,7 @@ public enum PercentEncoding {
     /// never lets one through, and a plain text has no other reading.
     public static func decode(_ text: some StringProtocol) -> [UInt8] {
         let source = Array(text.utf8)
+        guard source.contains(ASCII.percent) else { return source }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(source.count)
         var index = 0

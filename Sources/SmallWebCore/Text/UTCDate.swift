@@ -8,8 +8,16 @@ package enum UTCDate {
 
     /// `2026-11-20T22:17:13Z` (RFC 3339).
     package static func second(_ unixSeconds: Int) -> String {
-        text(unixSeconds, "%Y-%m-%dT%H:%M:%SZ")
+        latest.withLock { latest in
+            if latest.second != unixSeconds {
+                latest = (unixSeconds, text(unixSeconds, "%Y-%m-%dT%H:%M:%SZ"))
+            }
+            return latest.text
+        }
     }
+
+    /// Thousands of records are of one second.
+    private static let latest = Locked((second: Int.min, text: ""))
 
     private static func text(_ unixSeconds: Int, _ format: String) -> String {
         var (seconds, parts) = (unixSeconds, tm())

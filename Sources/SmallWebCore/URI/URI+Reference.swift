@@ -141,7 +141,7 @@ extension URI.Reference {
                         "% without two hexadecimal digits", hint: "write a percent sign as %25")
                 }
                 cleaned.append(byte)
-            } else if PercentEncoding.isUnreserved(byte)
+            } else if PercentEncoding.isUnreserved(byte) || byte == ASCII.slash
                 || byte < 0x80 && !"\"<>[]^`{|}#".utf8.contains(byte)
             {
                 cleaned.append(byte)
@@ -197,17 +197,16 @@ extension URI.Authority {
 
     /// A registered name: letters, digits, `-`, `_`, `.`, and whatever is not ASCII.
     private static func name(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
-        let decoded = PercentEncoding.decode(String(decoding: bytes, as: UTF8.self))
+        let isPlain = bytes.allSatisfy(isHostByte)
+        let decoded =
+            isPlain ? bytes : PercentEncoding.decode(String(decoding: bytes, as: UTF8.self))[...]
         guard !decoded.isEmpty else { throw .badURL("no host in the URL") }
         let name = String(decoding: decoded, as: UTF8.self)
-        guard name.utf8.elementsEqual(decoded) else {
+        guard isPlain || name.utf8.elementsEqual(decoded) else {
             throw .badURL("the host is not UTF-8")
         }
-        for byte in decoded where byte < 0x80 {
-            let isHostByte =
-                ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_") || byte == ASCII.dot
-            guard isHostByte else { throw .badURL("a host cannot contain that character") }
+        guard isPlain || decoded.allSatisfy({ $0 >= 0x80 || isHostByte($0) }) else {
+            throw .badURL("a host cannot contain that character")
         }
         // A command that gets the host as a word would take it for an option.
         guard decoded.first != UInt8(ascii: "-") else {
@@ -219,6 +218,11 @@ extension URI.Authority {
             throw .badURL("the host has an empty label, or is longer than DNS allows")
         }
         return host
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-")
+            || byte == UInt8(ascii: "_") || byte == ASCII.dot
     }
 
     /// Checks a name that is not from a URL's text, by the same rules.

@@ -187,7 +187,10 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         func write(to text: inout [UInt8]) {
             if let userinfo { text.append(userinfo + "@") }
             text.append(host.bracketedHost)
-            if let port { text.append(":" + String(port)) }
+            if let port {
+                text.append(ASCII.colon)
+                text.append(String(port))
+            }
         }
     }
 }
