@@ -3,7 +3,7 @@
 # make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="start git" runs these alone
-# make start-order  the order of functions in the binary, from a few starts
+# make start-order  the order of functions and variables in the binary, from a few starts
 # make counts     instructions and allocations, held against docs/bench/counts.json
 # make fuzz-night HOURS=8 JOBS=2: the optimised fuzzers in turns; what they find goes into the corpus
 # make fuzz-coverage  lines of each parser that the corpus reaches
@@ -37,12 +37,14 @@ LOOPBACK := .build/release/smallweb-loopback
 
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
-# Nothing asks the binary for a symbol, so it exports none. Each function is a section, so that those
-# which are not used go, and those of a start lie side by side (make start-order).
+# Nothing asks the binary for a symbol, so it exports none. Modules are optimised together. Each
+# function and variable is a section, so that those which are not used go, and those of a start lie
+# side by side (make start-order).
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
+	--experimental-lto-mode full \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(STATIC_LIBS) \
 	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
@@ -56,6 +58,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 all: build
 
 build: deps static-libs
+	@# SwiftPM does not know that the linker reads it.
+	@if [ docs/packaging/start-order.txt -nt $(BIN) ]; then rm -f $(BIN); fi
 	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
 
 deps:

@@ -48,6 +48,8 @@ var targets: [Target] = [
     .target(name: "CSmallWebZlib"),
     // What happens between fork and exec of a plugin's program: C alone can be run there.
     .target(name: "CSmallWebProgram"),
+    // Replaces what the release binary does not use of the static Swift runtime; empty elsewhere.
+    .target(name: "CSmallWebRuntime"),
 
     library("SmallWebCore", ["CSmallWebPOSIX"]),
     // The contract between HTTP's engine, which the transport has, and the plugins that use it.
@@ -79,7 +81,8 @@ var targets: [Target] = [
         resources: [.embedInCode("Completion/Scripts"), .embedInCode("Kit/Templates")],
         swiftSettings: strict),
     .executableTarget(
-        name: "SmallWebMain", dependencies: ["SmallWebCLI"], swiftSettings: strict),
+        name: "SmallWebMain", dependencies: ["SmallWebCLI", "CSmallWebRuntime"],
+        swiftSettings: strict),
     // Makes man/, completions/ and the entry of the desktop; is not installed.
     .executableTarget(
         name: "smallweb-manual", dependencies: ["SmallWeb", "SmallWebCLI", "SmallWebPlugins"],

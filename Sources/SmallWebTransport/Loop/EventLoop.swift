@@ -18,6 +18,13 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         var isStopping = false
 
         var isEmpty: Bool { jobs.isEmpty && actions.isEmpty && !isStopping }
+
+        /// All that is there, unless it is nothing.
+        mutating func take() -> Inbox? {
+            if isEmpty { return nil }
+            defer { self = Inbox() }
+            return self
+        }
     }
 
     /// Who waits for a descriptor. The generation tells a reused number from its predecessor.
@@ -134,14 +141,15 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         send { $0.actions.append(action) }
     }
 
-    /// What is not the first in the inbox has no need to wake: the thread comes to take all.
+    /// What is not the first in the inbox has no need to wake: the thread comes to take all. Nor
+    /// has what the thread itself sends: it looks into the inbox before it waits.
     private func send(_ change: (inout Inbox) -> Void) {
         let isFirst = inbox.withLock { inbox in
             let isFirst = inbox.isEmpty
             change(&inbox)
             return isFirst
         }
-        if isFirst { wake() }
+        if isFirst, !isCurrent { wake() }
     }
 
     private func wake() {
@@ -160,17 +168,17 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         jobs.removeAll(keepingCapacity: true)
     }
 
+    /// Until the inbox is empty: actions may send more.
+    ///
+    /// - Returns: Whether the loop is to stop.
     private func takeInbox() -> Bool {
-        let taken = inbox.withLock { inbox in
-            let taken = inbox
-            inbox.jobs.removeAll(keepingCapacity: true)
-            inbox.actions.removeAll(keepingCapacity: true)
-            inbox.isStopping = false
-            return taken
+        var isStopping = false
+        while let taken = inbox.withLock({ $0.take() }) {
+            jobs += taken.jobs
+            for action in taken.actions { action() }
+            isStopping = taken.isStopping || isStopping
         }
-        jobs += taken.jobs
-        for action in taken.actions { action() }
-        return taken.isStopping
+        return isStopping
     }
 
     /// Waits for descriptors and takes all that are ready, so that no deadline is judged while the

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Members of the static Swift runtime that smallweb does not use, and that cost each start a tenth
+// of its time (decision 0025). An archive gives the linker a member only for a symbol that nothing
+// before it defines. If a later toolchain needs another symbol of such a member, that is linked as
+// well, and defines these a second time: an error of the linker, which says so.
+//
+// Not in packages that depend on smallweb, nor where the runtime is a shared library.
+#ifdef SMALLWEB_OWNS_PROCESS
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+// CommandLine.cpp looks for the arguments in /proc/self/maps before main() has begun.
+// `swposix_arguments` has them.
+char **_swift_stdlib_getUnsafeArgvArgc(int *count) {
+    static char *none[] = {NULL};
+    *count = 0;
+    return none;
+}
+
+// Backtrace.cpp and the handler of crashes look for a program that is not installed. What reports
+// a fatal error asks only whether they are on: the second number of 22.
+int32_t _swift_backtraceSettings[22];
+
+bool _swift_backtrace_isThunkFunction(const char *name) {
+    (void)name;
+    return false;
+}
+
+// DispatchGlobalExecutor.cpp, and with it libdispatch: tasks run on event loops. One that has none
+// runs on a thread of its own, for each time it is resumed.
+__attribute__((swiftcall)) void swift_job_run(void *job, void *identity, uintptr_t implementation);
+
+struct later {
+    void *job;
+    struct timespec deadline;
+    clockid_t clock;
+};
+
+static _Noreturn void die(const char *why) {
+    fprintf(stderr, "smallweb: %s\n", why);
+    abort();
+}
+
+static void *run(void *data) {
+    struct later *later = data;
+    // 0 for now: a time long past.
+    while (clock_nanosleep(later->clock, TIMER_ABSTIME, &later->deadline, NULL) != 0) {}
+    void *job = later->job;
+    free(later);
+    swift_job_run(job, NULL, 0);
+    return NULL;
+}
+
+static void start(struct later later) {
+    struct later *copy = malloc(sizeof *copy);
+    pthread_t thread;
+    if (copy == NULL) die("out of memory");
+    *copy = later;
+    if (pthread_create(&thread, NULL, run, copy) != 0) die("no thread can be started");
+    pthread_detach(thread);
+}
+
+void swift_dispatchEnqueueGlobal(void *job) {
+    start((struct later){.job = job, .clock = CLOCK_MONOTONIC});
+}
+
+// `clock` is 1 for the one that goes on while the machine sleeps, 2 for the other.
+void swift_dispatchEnqueueWithDeadline(bool global, long long seconds, long long nanoseconds,
+    long long tolerance_seconds, long long tolerance_nanoseconds, int clock, void *job) {
+    (void)global, (void)tolerance_seconds, (void)tolerance_nanoseconds;
+    start((struct later){
+        .job = job,
+        .deadline = {.tv_sec = seconds, .tv_nsec = nanoseconds},
+        .clock = clock == 1 ? CLOCK_BOOTTIME : CLOCK_MONOTONIC,
+    });
+}
+
+// The main thread has no queue: nothing that is compiled here asks for it.
+void swift_dispatchEnqueueMain(void *job) {
+    (void)job;
+    die("a task wants the main actor, which this binary has not");
+}
+
+void swift_task_enqueueOnDispatchQueue(void *job, void *queue) {
+    (void)job, (void)queue;
+    die("a task wants a dispatch queue, which this binary has not");
+}
+
+_Noreturn void dispatch_main(void) {
+    die("a task wants the main queue, which this binary has not");
+}
+
+void dispatch_assert_queue(void *queue) { (void)queue; }
+char _dispatch_main_q[1];
+#endif
