@@ -14,7 +14,7 @@
 # make generated  man/, completions/ and the entry of the desktop from the tables
 # make deb        a Debian package in .build/deb
 # make pictures   docs/pictures, from the release binary in a real terminal
-# make web        the manual as web pages in .build/web
+# make web        the manual and the documents as a web site in .build/web
 # make docc       the documentation of the library as web pages in .build/docc/html, for a server
 
 PREFIX ?= /usr/local
@@ -157,6 +157,7 @@ real: test-deps build
 	Tests/Containment/run.py $(BIN) --check docs/SECURITY.md
 	Tests/Shells/run.sh $(BIN)
 	Tests/Pictures/run.sh --check $(BIN)
+	Tests/Web/run.sh
 	python3 Tests/Benchmark/charts.py --check docs/bench
 
 pictures: test-deps build
