@@ -171,7 +171,7 @@ docc: deps
 	$(SWIFT) build --product smallweb
 	SWIFT='$(SWIFT)' python3 docs/packaging/docc.py .build/debug .build/docc
 
-# With the flags of the binary, or everything is compiled anew for each of them.
+# With the flags of the binary, or everything is compiled again for each of them.
 loopback: deps static-libs
 	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
 

@@ -66,7 +66,7 @@ struct GopherItemType: Hashable {
         return isVague && Self.binaryType(path) != nil
     }
 
-    /// What the name says, unless that is text: an item type for text would have said so.
+    /// The type by the name, unless that is text: an item type for text would have said so.
     private static func binaryType(_ path: String) -> MediaType? {
         MediaType(ofFile: path).flatMap { type in
             let isText = type.isText && !type.essence.hasPrefix("image/")

@@ -99,7 +99,7 @@ public struct GopherPlugin: ProtocolHandler {
         func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             guard isLines else { return try await emit(.body(bytes)) }
             try await text.add(bytes, deliver)
-            // What is held back is not counted on its way to the consumer.
+            // Bytes that are held back are not counted on their way to the consumer.
             if let limit = request.limits.bodyBytesMax, text.heldBytes > limit {
                 throw .tooLarge(limit)
             }

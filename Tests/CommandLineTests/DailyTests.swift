@@ -104,7 +104,7 @@ import Testing
         let result = try Smallweb().run([name, "--progress", "bar"])
         #expect(result.status == 2)
         let action = Command.named(name)?.actions.first?.name ?? name
-        #expect(result.errors == "smallweb: \(action) has no use for --progress\n")
+        #expect(result.errors == "smallweb: \(action) does not take --progress\n")
     }
 
     @Test func aMistypedNameHasANearestOne() throws {
@@ -185,7 +185,7 @@ import Testing
     @Test func anOptionThatACommandHasNoUseForIsRefused() throws {
         let result = try Smallweb().run(["schemes", "--output", "x"])
         #expect(result.status == 2)
-        #expect(result.errors == "smallweb: schemes has no use for --output\n")
+        #expect(result.errors == "smallweb: schemes does not take --output\n")
         #expect(try Smallweb().run(["schemes", "--fallback-curl", "-q"]).status != 2)
     }
 

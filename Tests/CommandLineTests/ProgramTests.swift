@@ -146,7 +146,7 @@ struct ProgramTests {
             scheme: #""transport": "tcp", "port": 70, "mime": "text/plain"\#(serverFirst)"#)
         let result = try smallweb.run(["explain", "--plugin", folder, "trial://127.0.0.1/"])
         #expect(result.status == 0, "\(result.errors)")
-        #expect(result.text.contains("request       nothing before the server speaks\n"))
+        #expect(result.text.contains("request       none (the server speaks first)\n"))
         #expect(result.text.contains("127.0.0.1:70"))
     }
 

@@ -76,7 +76,7 @@ END_OF_SCRIPT
     guarded get -o "$files/slow" "$site/slow"
     until_true has_bar
     keys C-c
-    screen_says 'slow.part has what came: -C - goes on from there'
+    screen_says 'slow.part has the part that came: -C - continues it'
     ends_with_clean_screen 130
     holds_only "$files" './slow.part '
     rm "$files/slow.part"

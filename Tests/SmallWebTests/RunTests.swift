@@ -110,7 +110,7 @@ struct RunTests {
         #expect(error.outcome == .temporaryFailure)
         #expect(
             error.description
-                == "\(server.url("/b")): the host asked to be left alone for 7200 seconds")
+                == "\(server.url("/b")): the host asked clients to wait 7200 seconds")
     }
 
     @Test func startsKeepTheirDistance() async throws {

@@ -6,7 +6,7 @@
 set -u
 packaging=$(realpath "$(dirname "$0")/../../docs/packaging")
 
-for program in python3 git mandoc cmark-gfm; do
+for program in python3 mandoc cmark-gfm; do
     if ! command -v "$program" >/dev/null; then
         echo "skipped - the web site: $program is not installed"
         [ "${CI:-}" != true ]

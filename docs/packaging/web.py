@@ -148,8 +148,9 @@ class Site:
 
     def directory(self, source, page):
         """A list of the documents of a directory, or what its files hold."""
-        files = subprocess.run(["git", "-C", root, "ls-files", source], check=True,
-                               stdout=subprocess.PIPE).stdout.decode().splitlines()
+        # Without .build of an example that was built.
+        files = sorted(os.path.relpath(path, root) for path in glob.glob(
+            "%s/%s/**" % (root, source), recursive=True) if os.path.isfile(path))
         documents = sorted((name for name in files if name.endswith(".md")),
                            key=lambda name: (name.count("/"), name))
         if documents:

@@ -21,7 +21,7 @@ const char *_Nullable swposix_error_name(int number);
 // programs that use ours as a library, may have to be found first, too.
 int swposix_library_scope(int connects);
 
-// Columns of the terminal `fd`, or 0 when it is none.
+// Columns of the terminal `fd`, or 0 when it is not a terminal.
 int swposix_columns(int fd);
 
 // Makes `signal_number` add 1 to the eventfd `event_fd` the first time, and kill the second time.

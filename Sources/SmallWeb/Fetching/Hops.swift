@@ -201,7 +201,7 @@ struct Hops {
     ) throws(FetchError) -> (Request, Note?) {
         do throws(FetchError) {
             let redirects = fetcher.options.redirects
-            // Before it is parsed: a scheme of no use to us may have rules of its own.
+            // Before it is parsed: a scheme that we do not have may have rules of its own.
             let named = URI.scheme(of: reference) ?? request.uri.scheme
             guard redirects.allows(from: request.scheme, to: named) else {
                 throw .redirect("not following a redirect to another scheme: \(reference)")
@@ -245,7 +245,7 @@ struct Hops {
         }
     }
 
-    /// What began behind a proxy does not go on without one.
+    /// A fetch that began behind a proxy does not go on without one.
     private func checkWay(to next: Request) throws(FetchError) {
         guard let way = try way(of: request), !way.isDirect, try self.way(of: next) == .direct
         else { return }

@@ -151,7 +151,7 @@ package final class Engine: @unchecked Sendable {
         }
     }
 
-    /// What is held back is bounded, and so is what waits.
+    /// Results that are held back are bounded, and so are jobs that wait.
     private var hasRoom: Bool {
         waiting.count < Self.waitingMax && (!policy.keepsOrder || taken < next + policy.heldMax)
     }
@@ -311,11 +311,11 @@ package final class Engine: @unchecked Sendable {
 }
 
 extension FetchError {
-    /// The host wants to be left alone for longer than a run waits.
+    /// The host asked clients to wait for longer than a run waits.
     fileprivate static func pause(_ seconds: Double) -> FetchError {
         FetchError(
             .temporaryFailure, .connect,
-            "the host asked to be left alone for \(Int(min(seconds, 1e9))) seconds",
+            "the host asked clients to wait \(Int(min(seconds, 1e9))) seconds",
             remedy: .raise(.pause))
     }
 }

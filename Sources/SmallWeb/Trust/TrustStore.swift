@@ -52,7 +52,7 @@ public struct TrustStore: Sendable {
             guard yieldsToScheme else {
                 throw FetchError(
                     .usage, .input,
-                    "libcurl cannot judge keys by the policy \(policy.rule.rawValue)",
+                    "libcurl cannot check keys by the policy \(policy.rule.rawValue)",
                     remedy: .useOtherPolicy)
             }
             return .authorities

@@ -5,12 +5,12 @@ internal import SmallWebRecords
 
 extension Command {
     static let explain = Command(
-        "explain URL…", "what a fetch would do, without doing it",
+        "explain URL…", "show what a fetch would do, without doing it",
         manual: "Says for each URL what 'smallweb get' with the same options would do: the plugin, "
             + "the addresses in the order in which they are tried, proxy, trust, identity, "
-            + "redirects, the place for the body, and the exact bytes of the first request, with "
+            + "redirects, the file for the body, and the exact bytes of the first request, with "
             + "secrets as ***. No connection is made and no file is written; only the name is "
-            + "resolved. What goes over TLS is shown as it is before it is encrypted, HTTP as "
+            + "resolved. Requests over TLS are shown as they are before encryption, HTTP as "
             + "version 1.1 has it. For a titan URL, --data is the upload.",
         examples: [
             "smallweb explain gemini://geminiprotocol.net/": "What get would do",

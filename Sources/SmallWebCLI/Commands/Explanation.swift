@@ -84,7 +84,7 @@ extension Explanation {
         rows.append(("body goes to", output))
         let isSilent = requestBytes == 0 && endpoint != nil
         rows.append(
-            ("request", isSilent ? "nothing before the server speaks" : "\(requestBytes) bytes"))
+            ("request", isSilent ? "none (the server speaks first)" : "\(requestBytes) bytes"))
         let lines = rows.map { "  \(Help.padded($0, 14))\(TerminalText.escapeLine($1))\n" }
         return TerminalText.escapeLine(url) + "\n" + lines.joined()
             + Self.escaped(request).map { "    \($0)\n" }.joined()
@@ -95,7 +95,7 @@ extension Explanation {
         switch (trust.policy, trust.isKnown) {
         case ("none", _): return "any key is accepted, and nothing is stored"
         case ("pin", _): return "only the key \(trust.key ?? "")"
-        case ("ca", _): return "ca: what certificate authorities vouch for"
+        case ("ca", _): return "ca: keys that certificate authorities have signed"
         case (let policy, true?):
             return "\(policy): known since \(date(trust.firstSeen)), until "
                 + "\(date(trust.expires)) only \(trust.key ?? "?")"
@@ -112,7 +112,7 @@ extension Explanation {
         return "at most \(redirects.limit), to \(names.joined(separator: ", "))"
     }
 
-    /// As lines, each with the escapes of C for what is no printable ASCII.
+    /// As lines, each with the escapes of C for bytes that are not printable ASCII.
     static func escaped(_ bytes: [UInt8]) -> [String] {
         var lines: [String] = []
         var line = ""

@@ -96,16 +96,16 @@ package enum Help {
         }.joined()
     }
 
-    /// What `help` knows beside the commands.
+    /// The topics of `help` besides the commands.
     static let topics: [(name: String, summary: String, text: @Sendable () -> String)] = [
         ("exit-status", "what each exit status means", { exitStatus }),
         ("json", "records, and requests as records", { json }),
-        ("environment", "variables that count", { environment }),
-        ("patterns", "where * stands for something", { patterns }),
+        ("environment", "environment variables", { environment }),
+        ("patterns", "patterns with * in options", { patterns }),
         ("wire", "fixtures of plugins", { wire }),
     ]
 
-    /// What is not in the manual page that has it all.
+    /// Left out where the manual page has it.
     private static var json: String {
         """
         With --json each URL gives one line of JSON, its record, of the type response

@@ -9,7 +9,7 @@ extension Command {
         manual: "Shows and changes the store of known keys. HOST may be a URL as well. With --json "
             + "each entry that is listed, added or imported is a record.",
         examples: [
-            "smallweb trust show geminiprotocol.net": "What is known of one host",
+            "smallweb trust show geminiprotocol.net": "The keys of one host",
             "smallweb trust check geminiprotocol.net": "Whether its key is the known one",
             "smallweb trust list": "The keys that are pinned",
         ],
@@ -29,7 +29,7 @@ struct TrustCommand: Sendable {
             settings, _ throws(FetchError) in try TrustCommand(settings).list { _ in true }
         },
         .action(
-            "show HOST[:PORT]", "what is known of a host",
+            "show HOST[:PORT]", "the known keys of a host",
             examples: ["smallweb trust show example.org:1965": "Its key, and since when"],
             operands: [.knownHost], options: ["json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).show(words[0]) },
@@ -69,9 +69,9 @@ struct TrustCommand: Sendable {
             try command.probe(command.place(words[0]), command.store(.locked))
         },
         .action(
-            "import [--from CLIENT] FILE", "add what another client knows",
-            manual: "Adds the keys of another client's store. Whose it is need not be said when "
-                + "every line can be of one client alone. Keys that are known stay, unless "
+            "import [--from CLIENT] FILE", "add the keys of another client",
+            manual: "Adds the keys of another client's store. --from can be left out when only "
+                + "one client writes such lines. Keys that are known stay, unless "
                 + "--replace is given.",
             examples: [
                 "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt":
@@ -228,7 +228,7 @@ struct TrustCommand: Sendable {
         let (isForced, asker) = (settings.stores.isForced, settings.asker)
         guard isForced || asker.canAsk else {
             throw usageError(
-                "there is no terminal to ask on: confirm the server's present key with --force, "
+                "cannot ask without a terminal; use --force to accept the server's present key, "
                     + "or name the new one with --pin")
         }
         let isRefused = Locked(false)
@@ -271,7 +271,7 @@ struct TrustCommand: Sendable {
             throw usageError("\"\(place)\" is not HOST:PORT")
         }
         var options = Fetcher.Options(trustStore: store)
-        // What a section of the config file says about the host holds here too.
+        // A section of the config file for the host holds here too.
         let settings = try settings.configuration.applied(
             to: settings, for: uri.description)
         options.resolver.overrides = settings.connection.resolverOverrides

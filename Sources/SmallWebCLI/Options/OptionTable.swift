@@ -92,10 +92,10 @@ extension Option {
             example: "smallweb get -D head.txt gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.output.headerFile = value }),
         Option(
-            "continue-at", short: "C", .output, "resume: at OFFSET, or - for what the file has",
+            "continue-at", short: "C", .output, "resume at OFFSET, or - at the file's end",
             manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
-                + "--output file, to which the rest is added. A server that cannot resume is an "
-                + "error, never a new start.",
+                + "--output file, to which the rest is added. If the server cannot resume, that is "
+                + "an error, and the file stays as it was.",
             example: "smallweb get -C - -o disk.img https://example.org/disk.img",
             .value("OFFSET") { settings, value throws(FetchError) in
                 settings.fetch.resume =
@@ -104,15 +104,15 @@ extension Option {
             }),
         Option(
             "continue", .output, "the same as -C -",
-            manual: "Goes on with what a file has, or what an interrupted fetch has left of it in "
-                + "FILE.part, as --continue-at - does.",
+            manual: "Continues a file, or FILE.part, which an interrupted fetch has left, as "
+                + "--continue-at - does.",
             example: "smallweb get --continue -O https://example.org/disk.img",
             .flag { settings, isOn in settings.fetch.resume = isOn ? .fromFile : .fromStart }),
         Option(
             "write-out", short: "w", .output, "print FORMAT after each URL",
-            manual: "Prints FORMAT to standard output when a URL is done, whatever came of it. "
+            manual: "Prints FORMAT to standard output when a URL is done, also when it failed. "
                 + "%{NAME} is a field of its JSON record, such as %{status} or %{tls.version}, or "
-                + "what curl calls it: %{http_code}, %{exitcode}, %{size_download}, "
+                + "curl's name for one: %{http_code}, %{exitcode}, %{size_download}, "
                 + "%{time_total}, %{url_effective} and more. %{json} is the whole record, "
                 + "%{stderr} sends what follows to standard error; \\n, \\t and %% are a line "
                 + "end, a tab and a per cent sign. @FILE reads the format from a file.",
@@ -122,7 +122,7 @@ extension Option {
                 settings.output.format = value
             }),
         Option(
-            "raw", .output, "the wire's bytes, without un-stuffing text",
+            "raw", .output, "bytes as received; keep gopher's doubled dots",
             manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "
                 + "dots and its final dot.",
             example: "smallweb get --raw gopher://gopher.floodgap.com/0/gopher/welcome",
@@ -260,8 +260,8 @@ extension Option {
             .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
         Option(
             "verbose", short: "v", .messages, "show the conversation on stderr",
-            manual: "Shows on standard error what happens: * marks the connection, > what is "
-                + "sent, < what is received.",
+            manual: "Shows the conversation on standard error: * marks the connection, > bytes "
+                + "that are sent, < bytes that are received.",
             example: "smallweb get -v gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.messages.isVerbose = isOn }),
         Option(

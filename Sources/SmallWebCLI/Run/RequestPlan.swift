@@ -65,7 +65,7 @@ struct RequestPlan {
             case .line: request.input = InputSource.withoutLineEnd(input)
             case .body: request.input = input
             case nil:
-                throw usageError("the scheme \(request.scheme.name) has no use for --data")
+                throw usageError("\(request.scheme.name) requests cannot carry --data")
             }
         }
         return request
@@ -92,7 +92,7 @@ struct RequestPlan {
             name = settings.given.first { option in Option.engine.contains { $0.long == option } }
         }
         guard let name else { return }
-        throw usageError("the scheme \(scheme.name) has no use for --\(name)")
+        throw usageError("\(scheme.name) requests do not take --\(name)")
     }
 
     mutating func configure(_ request: inout Request) throws(FetchError) {

@@ -37,7 +37,7 @@ extension URLOutput {
         switch ending.outcome {
         case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
         case .truncated where plan.destination.isFile && leftover == nil:
-            hint = "the file was not written; to keep what came, redirect standard output"
+            hint = "the file was not written; to keep the part that came, redirect standard output"
         default: break
         }
         say(message, hint: hint)

@@ -211,7 +211,7 @@ final class URLOutput: Output {
         if recorder == nil { openRecord(job) }
         outcome = report(result)
         if let leftover {
-            context.messages.hint("\(leftover) has what came: -C - goes on from there")
+            context.messages.hint("\(leftover) has the part that came: -C - continues it")
         }
         guard let recorder else { return outcome }
         let (line, problem) = try await recorder.finish(result, outcome, path: path)
@@ -220,7 +220,7 @@ final class URLOutput: Output {
         for (text, toError) in try context.settings.output.writeOut?.pieces(of: line) ?? [] {
             if toError { try StandardStream.error.write(text) } else { try target.write(text) }
         }
-        // What was given up is not done: the ledger keeps what it knows.
+        // A request that was given up is not done: the ledger keeps its record.
         if context.ledger != nil && outcome != .interrupted {
             let spool = Spool(memoryMax: Self.heldBytesMax)
             try spool.append(line[...])

@@ -75,7 +75,7 @@ final class Messages: Sendable {
         if isTerminal && settings.showsNotes { line("hint: " + text) }
     }
 
-    /// A remark, for a person or in the trace: a script has no use for it.
+    /// A remark, for a person or in the trace: a script does not need it.
     func note(_ url: String, _ note: Note) {
         guard settings.showsNotes, isTerminal || settings.isVerbose else { return }
         if note.place != nil, !state.withLock({ $0.told.insert(note).inserted }) { return }

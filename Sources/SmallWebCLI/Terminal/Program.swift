@@ -54,7 +54,7 @@ struct Program {
             var ignoring = sigaction()
             ignoring.__sigaction_handler.sa_handler = SIG_IGN
             var before = sigaction()
-            // It fails for numbers that are no signals.
+            // It fails for numbers that are not signals.
             _ = sigaction(number, &ignoring, &before)
             return before
         }

@@ -34,7 +34,7 @@ extension Settings {
     func confirms(_ question: String) throws(FetchError) -> Bool {
         if stores.isForced { return true }
         guard asker.canAsk else {
-            throw usageError("\(question) There is no terminal to ask on: confirm it with --force")
+            throw usageError("\(question) Cannot ask without a terminal; use --force to confirm")
         }
         return asker.confirms(question)
     }

@@ -7,7 +7,7 @@ internal import SmallWebFormats
 final class TerminalBody: EventOutput {
     private enum Form {
         case gemtext(GemtextReader)
-        /// Its lines come as items, and its bytes are of no use.
+        /// Its lines come as items, and its bytes are ignored.
         case menu
         case text
         /// Text of which long lines are wrapped.
@@ -56,7 +56,7 @@ final class TerminalBody: EventOutput {
         }
     }
 
-    /// - Throws: `write` for a body that is no text.
+    /// - Throws: `write` for a body that is not text.
     private func begin(_ head: Head) throws(FetchError) {
         let type = head.mediaType
         if let type, !type.isText {

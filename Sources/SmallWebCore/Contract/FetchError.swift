@@ -86,7 +86,7 @@ public struct FetchError: Error, Sendable, Hashable {
         get { box.facts.url }
         set { facts.url = newValue }
     }
-    /// Whether nothing was tried, for want of time.
+    /// Whether nothing was tried, because the deadline had passed.
     package private(set) var isPostponed: Bool {
         get { box.facts.isPostponed }
         set { facts.isPostponed = newValue }

@@ -30,7 +30,7 @@ public struct Request: Sendable {
         get { parts.value.input }
         set { parts.value.input = newValue }
     }
-    /// Whether the body shall be the wire's bytes, without un-stuffing or a terminator removed.
+    /// Whether the body has the bytes as received: doubled dots and the terminator stay.
     public var wantsRawBody: Bool {
         get { parts.value.wantsRawBody }
         set { parts.value.wantsRawBody = newValue }
@@ -164,10 +164,10 @@ public struct Limits: Sendable, Hashable {
     public var totalSeconds: Double
     /// Longest line of a menu or listing.
     public var lineBytesMax = 65_536
-    /// What may be held back in memory before it goes to a temporary file.
+    /// Bytes that may be held back in memory before they go to a temporary file.
     public var heldBytesMax = 1 << 20
 
-    /// What holds where nothing is said.
+    /// The default limits.
     public static let standard = Limits()
 
     /// - Parameters:

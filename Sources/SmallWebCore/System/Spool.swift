@@ -52,7 +52,7 @@ package final class Spool {
                 left -= piece.count
                 try await body(piece)
             }
-            // Whoever gets it would take it for the whole.
+            // Its reader would take it for the whole.
             try attempt("cannot read") { () throws(SystemError) in
                 guard left == 0 else { throw SystemError(number: EIO) }
             }

@@ -98,7 +98,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
                 break
             }
             poll()
-            // What other threads have found counts before a deadline does, like what is ready.
+            // Results of other threads count before a deadline does, like readiness.
             isStopping = takeInbox()
             fireTimers()
         }
@@ -141,7 +141,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         send { $0.actions.append(action) }
     }
 
-    /// What is not the first in the inbox has no need to wake: the thread comes to take all. Nor
+    /// Only the first in the inbox has to wake it: the thread comes to take all. Nor
     /// has what the thread itself sends: it looks into the inbox before it waits.
     private func send(_ change: (inout Inbox) -> Void) {
         let isFirst = inbox.withLock { inbox in
