@@ -91,6 +91,7 @@ enum Manual {
         let operands = command.synopsis.dropFirst(command.name.count).drop { $0 == " " }
         if !operands.isEmpty { text += ".Ar \(escaped(String(operands)))\n" }
         text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n" + actions(of: command)
+        var areElsewhere = false
         for group in Option.Group.all {
             let options = command.options.filter { $0.group == group }
             if options.isEmpty { continue }
@@ -98,14 +99,21 @@ enum Manual {
             for option in options {
                 text += ".It " + flags(of: option) + "\n" + filled(option.manual) + "\n"
                 // That of another command would be wrong here, and is on the page of that.
-                if option.example.contains("smallweb \(command.name) ") {
+                if option.example.contains("smallweb \(command.name) ")
+                    || option.example.hasPrefix("smallweb -")
+                {
                     text += ".Pp\n.Dl \(escaped(option.example))\n"
+                } else if option.example.contains("smallweb get ") {
+                    areElsewhere = true
                 }
             }
             text += ".El\n"
         }
         text += ".Sh EXIT STATUS\nSee\n.Xr smallweb 1 .\n.Sh EXAMPLES\n"
         text += command.examples.map(example).joined(separator: ".Pp\n")
+        if areElsewhere {
+            text += ".Pp\nExamples of the other options are in\n.Xr smallweb-get 1 .\n"
+        }
         let others = furtherReading[command.name] ?? []
         return text + seeAlso(["smallweb 1"] + others.map { "smallweb-" + $0 })
     }
