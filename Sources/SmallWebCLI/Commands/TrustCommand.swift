@@ -200,6 +200,9 @@ struct TrustCommand: Sendable {
     /// With `--pin` offline; without it the key that the server has now.
     private func add(_ host: String) throws(FetchError) {
         let place = try place(host)
+        guard !place.hasSuffix(":0") else {
+            throw usageError("\(place) is not HOST:PORT: a port is a number from 1 to 65535")
+        }
         guard let pin = try newPin(place, via: "added") else {
             _ = try probe(place, store(.tofu))
             return
