@@ -71,9 +71,9 @@ struct TrustCommand: Sendable {
         },
         .action(
             "import [--from CLIENT] FILE", "add what another client knows",
-            manual: "Adds the keys of another client's store. Whose it is need not be said when "
-                + "every line can be of one client alone. Keys that are known stay, unless "
-                + "--replace is given.",
+            manual: "Adds the keys of another client's store, or of another store of smallweb. "
+                + "Whose it is need not be said when every line can be of one client alone. Keys "
+                + "that are known stay, unless --replace is given.",
             examples: [
                 "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt":
                     "Those of Lagrange"

@@ -41,7 +41,7 @@ extension Option {
         Option(
             "from", .store, "import: the client that it comes from",
             manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). It need "
-                + "not be said when the store tells it. Whose "
+                + "not be said when the store tells it. smallweb is a store of its own. Whose "
                 + "client certificates 'smallweb identity import' reads: "
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
