@@ -8,7 +8,7 @@ extension URLOutput {
         case .ended(let ending): return report(ending)
         case .failed(let error):
             if error.outcome != .interrupted {
-                say(error.message, error.fingerprints, hint: error.adviceForPerson, error.phase)
+                say(error.message, error.details, hint: error.adviceForPerson, error.phase)
             }
             return error.outcome
         }

@@ -83,9 +83,12 @@ extension FetchError {
         return "if the change is genuine: smallweb trust replace \(place)"
     }
 
+    /// What stands below the message, a line for each.
+    var details: [String] { (detail.map { ["  " + $0] } ?? []) + fingerprints }
+
     /// The keys that were known and that are there now, a line for each, as a person compares
     /// them.
-    var fingerprints: [String] {
+    private var fingerprints: [String] {
         guard outcome == .trustChanged || outcome == .untrusted else { return [] }
         let isChange = expected?.contains(":") ?? false
         let isPinned = remedy == .correctPin

@@ -68,7 +68,7 @@ final class Messages: Sendable {
     }
 
     func error(_ url: String?, _ error: FetchError) {
-        self.error(url, error.message, details: error.fingerprints, hint: error.adviceForPerson)
+        self.error(url, error.message, details: error.details, hint: error.adviceForPerson)
     }
 
     func hint(_ text: String) {
