@@ -8,7 +8,9 @@ extension URLOutput {
         case .ended(let ending): return report(ending)
         case .failed(let error):
             if error.outcome != .interrupted {
-                say(error.message, error.details, hint: error.adviceForPerson, error.phase)
+                say(
+                    error.outcome, error.message, error.details,
+                    hint: context.messages.advice(error), error.phase)
             }
             return error.outcome
         }
@@ -16,20 +18,22 @@ extension URLOutput {
 
     /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
     private func say(
-        _ message: String, _ details: [String] = [], hint: String?,
+        _ outcome: Outcome, _ message: String, _ details: [String] = [], hint: String?,
         _ phase: FetchError.Phase = .header
     ) {
         // A file that cannot be written has nothing to do with that place.
         let target = phase == .output ? nil : log?.redirects.last?.to
         let place = target.map { "redirected to \($0.display): " } ?? ""
-        context.messages.error(order.url, place + message, details: details, hint: hint)
+        context.messages.error(
+            order.url, outcome, place + message, details: details, hint: hint)
     }
 
     private func report(_ ending: Ending) -> Outcome {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.fetch.refusal == .accept { return .ok }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
-            say("no reference matches", hint: "without a pattern all are listed")
+            let message = "no reference matches"
+            say(.permanentFailure, message, hint: "without a pattern all are listed")
             return .permanentFailure
         }
         guard let message = ending.message else { return ending.outcome }
@@ -40,7 +44,7 @@ extension URLOutput {
             hint = "the file was not written; to keep what came, redirect standard output"
         default: break
         }
-        say(message, hint: hint)
+        say(ending.outcome, message, hint: hint)
         return ending.outcome
     }
 }
