@@ -113,7 +113,8 @@ extension Option {
             manual: "Prints FORMAT to standard output when a URL is done, whatever came of it. "
                 + "%{NAME} is a field of its JSON record, such as %{status} or %{tls.version}, or "
                 + "what curl calls it: %{http_code}, %{exitcode}, %{size_download}, "
-                + "%{time_total}, %{url_effective} and more. %{json} is the whole record, "
+                + "%{time_total}, %{url_effective} and more. %{errormsg} says why it failed, also "
+                + "where the server refused. %{json} is the whole record, "
                 + "%{stderr} sends what follows to standard error; \\n, \\t and %% are a line "
                 + "end, a tab and a per cent sign. @FILE reads the format from a file.",
             example: "smallweb get -O -w '%{exitcode} %{url}\\n' gemini://geminiprotocol.net/",

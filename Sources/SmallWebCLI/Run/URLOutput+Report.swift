@@ -3,7 +3,8 @@ internal import SmallWeb
 
 /// What a person is told at the end.
 extension URLOutput {
-    func report(_ result: Attempt) -> Outcome {
+    /// - Returns: What the run makes of `result`, and why it is a failure.
+    func report(_ result: Attempt) -> (Outcome, message: String?) {
         switch result {
         case .ended(let ending): return report(ending)
         case .failed(let error):
@@ -12,7 +13,7 @@ extension URLOutput {
                     error.outcome, error.message, error.details,
                     hint: context.messages.advice(error), error.phase)
             }
-            return error.outcome
+            return (error.outcome, error.fullMessage)
         }
     }
 
@@ -28,15 +29,15 @@ extension URLOutput {
             order.url, outcome, place + message, details: details, hint: hint)
     }
 
-    private func report(_ ending: Ending) -> Outcome {
+    private func report(_ ending: Ending) -> (Outcome, message: String?) {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
-        if isRefusal && settings.fetch.refusal == .accept { return .ok }
+        if isRefusal && settings.fetch.refusal == .accept { return (.ok, nil) }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
             let message = "no reference matches"
             say(.permanentFailure, message, hint: "without a pattern all are listed")
-            return .permanentFailure
+            return (.permanentFailure, message)
         }
-        guard let message = ending.message else { return ending.outcome }
+        guard let message = ending.message else { return (ending.outcome, nil) }
         var hint = ending.remedy?.hint
         switch ending.outcome {
         case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
@@ -45,6 +46,6 @@ extension URLOutput {
         default: break
         }
         say(ending.outcome, message, hint: hint)
-        return ending.outcome
+        return (ending.outcome, message)
     }
 }

@@ -209,15 +209,17 @@ final class URLOutput: Output {
         // Nothing has been written for an order that was never tried.
         if job.attempts == 0 { openTarget() }
         if recorder == nil { openRecord(job) }
-        outcome = report(result)
+        var message: String?
+        (outcome, message) = report(result)
         if let leftover {
             context.messages.hint("\(leftover) has what came: -C - goes on from there")
         }
         guard let recorder else { return outcome }
         let (line, problem) = try await recorder.finish(result, outcome, path: path)
-        if let problem { outcome = report(.failed(problem)) }
+        if let problem { (outcome, message) = report(.failed(problem)) }
         try recorder.records.target?.writeRecord(line)
-        for (text, toError) in try context.settings.output.writeOut?.pieces(of: line) ?? [] {
+        let format = context.settings.output.writeOut
+        for (text, toError) in try format?.pieces(of: line, error: message) ?? [] {
             if toError { try StandardStream.error.write(text) } else { try target.write(text) }
         }
         // What was given up is not done: the ledger keeps what it knows.
