@@ -261,8 +261,8 @@ extension Option {
             .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
         Option(
             "verbose", short: "v", .messages, "show the conversation on stderr",
-            manual: "Shows on standard error what happens: * marks the connection, > what is "
-                + "sent, < what is received.",
+            manual: "Shows on standard error what happens: * marks the connection and when a "
+                + "failed attempt is repeated, > what is sent, < what is received.",
             example: "smallweb get -v gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.messages.isVerbose = isOn }),
         Option(

@@ -198,9 +198,15 @@ final class URLOutput: Output {
 
     var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) && order.upload == nil }
 
-    func repeats(after attempts: Int) throws(FetchError) {
+    func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {
+        let tenths = Int((retry.waitSeconds * 10).rounded(.up))
+        let next =
+            "attempt \(retry.attempts) of \(retry.attemptsMax) failed, "
+            + "trying again in \(tenths / 10).\(tenths % 10) s"
+        let reason = result.error?.message ?? result.ending?.message
+        context.messages.trace("*", next + (reason.map { ": " + $0 } ?? ""))
         guard settings.records.options.includesEvents else { return }
-        try recorder?.records.write(Note("retry", "attempt \(attempts) failed, trying again"))
+        try recorder?.records.write(Note("retry", next))
     }
 
     /// Says what went wrong, if anything did, and writes the terminal record.
