@@ -112,7 +112,7 @@ final class URLOutput: Output {
         if context.progress != .none || context.meter != nil {
             let drawn = ProgressMeter(
                 order: order, messages: messages, drawsTransfer: !goesToTerminal,
-                run: context.meter)
+                offset: request.resumeOffset ?? 0, run: context.meter)
             watchers.append(drawn)
             meter = drawn
         }
