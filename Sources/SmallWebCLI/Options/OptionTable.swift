@@ -103,10 +103,10 @@ extension Option {
                     ? .fromFile : .from(try OptionValue.size(value, "--continue-at"))
             }),
         Option(
-            "continue", .output, "the same as -C -",
+            "continue", short: "c", .output, "the same as -C -",
             manual: "Goes on with what a file has, or what an interrupted fetch has left of it in "
                 + "FILE.part, as --continue-at - does.",
-            example: "smallweb get --continue -O https://example.org/disk.img",
+            example: "smallweb get -c -O https://example.org/disk.img",
             .flag { settings, isOn in settings.fetch.resume = isOn ? .fromFile : .fromStart }),
         Option(
             "write-out", short: "w", .output, "print FORMAT after each URL",
