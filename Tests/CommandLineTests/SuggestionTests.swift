@@ -52,6 +52,20 @@ struct SuggestionTests {
         #expect(hint.contains(pointer), "\(screen.shown)")
     }
 
+    /// A path in a repository makes no sense to a web server.
+    @Test func aFileOfARepositoryLeadsToItsScheme() throws {
+        let web = try LoopbackServer(handler: DemoSites.web)
+        let place = "127.0.0.1:\(web.port)"
+        for (path, isRepository) in [("/demo.git//README?ref=v1", true), ("/demo//x", false)] {
+            let screen = try Screen(isTerminal: true, columns: 200)
+            let url = "http://\(place)\(path)"
+            #expect(try Smallweb().run(["get", url], on: screen) { _ in } == 22)
+            #expect(screen.shown.contains("404"), "\(screen.shown)")
+            let hint = "hint: to look into the repository: git+\(url)"
+            #expect(screen.shown.contains(hint) == isRepository, "\(screen.shown)")
+        }
+    }
+
     /// A pointer that an option of ours hides, or that leads to none.
     @Test func thePointersAreOfUse() throws {
         let long = Set(Option.all.flatMap { [$0.long] + $0.aliases })
