@@ -116,6 +116,7 @@ public struct GitPlugin: ProtocolHandler {
         // Before version 2 the greeting is the list, which need not be held to be passed on.
         var list: RefList?
         var refs: [String: ObjectID] = [:]
+        var others = VersionNames()
         let candidates = ContentReader.candidates(address.version ?? "HEAD")
         var overhead = overhead
         func deliver() async throws(FetchError) {
@@ -145,6 +146,8 @@ public struct GitPlugin: ProtocolHandler {
                     let name = String(decoding: ref.name, as: UTF8.self)
                     if candidates.contains(name), let oid = ref.oid {
                         refs[name] = ObjectID(hex: oid)
+                    } else if address.version != nil {
+                        others.add(name)
                     }
                 case .ref(let line):
                     try await begin()
@@ -157,7 +160,7 @@ public struct GitPlugin: ProtocolHandler {
         if let path = address.path {
             let reader = ContentReader(
                 conversation, server, address, cache, request.limits, overhead)
-            return try await reader.read(path, refs: refs, emit)
+            return try await reader.read(path, refs: refs, others, emit)
         }
         try await begin()
         if server.version == 2 {
