@@ -44,6 +44,15 @@ extension TrustStore {
 
         var asksAuthorities: Bool { self == .ca || self == .both }
 
+        /// Whether it wants more of a key than that it is the first: without a key nothing can be
+        /// that good.
+        package var isDemanding: Bool {
+            switch self {
+            case .ca, .both, .locked, .pin: true
+            case .tofu, .ask, .skip: false
+            }
+        }
+
         /// Whether what is known of a place counts.
         var usesStore: Bool {
             switch self {

@@ -82,6 +82,7 @@ private struct ExplainCommand: Sendable {
     ) async throws(FetchError) -> (Explanation, FetchError?) {
         var plan = RequestPlan(order, context)
         let (settings, fetcher) = (plan.settings, plan.fetcher)
+        for note in plan.notes { context.messages.note(order.url ?? "", note) }
         let request = try Self.request(of: &plan, context)
         let rehearsal = try await fetcher.rehearse(request)
         guard let entry = fetcher.registry[request.scheme.name] else {

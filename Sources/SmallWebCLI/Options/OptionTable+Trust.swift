@@ -11,7 +11,9 @@ extension Option {
                 + "pins it at the first visit and insists on it afterwards. ca wants the word of a "
                 + "certificate authority, the right name and the right dates, and stores nothing. "
                 + "both wants both. locked accepts only keys that the store has, and stores "
-                + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
+                + "nothing. ask is tofu, but asks you about every new key. Without TLS there is no "
+                + "key, so ca, both and locked are refused there (exit status 2), and passed over "
+                + "with a note if a config file says them. The default is tofu, "
                 + "ca where a plugin's manifest says so, and ca for HTTP, which knows no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY", OptionValue.trust) { $0.connection.trust = $1 }

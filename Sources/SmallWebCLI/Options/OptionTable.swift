@@ -94,8 +94,8 @@ extension Option {
         Option(
             "continue-at", short: "C", .output, "resume: at OFFSET, or - for what the file has",
             manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
-                + "--output file, to which the rest is added. A server that cannot resume is an "
-                + "error, never a new start.",
+                + "--output file, to which the rest is added. A server or a scheme that cannot "
+                + "resume is an error, never a new start.",
             example: "smallweb get -C - -o disk.img https://example.org/disk.img",
             .value("OFFSET") { settings, value throws(FetchError) in
                 settings.fetch.resume =

@@ -52,6 +52,10 @@ final class URLOutput: Output {
         (log, recorder, path, leftover, exchange) = (nil, nil, nil, nil, nil)
         openTarget()
         openRecord(job)
+        for note in plan.notes {
+            log?.note(.note(note))
+            if job.attempts == 1 { context.messages.note(url, note) }
+        }
         let request = try plan.makeRequest()
         return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
     }
