@@ -107,4 +107,40 @@ struct SettingsTests {
         let locked = capsule.place + "/about"
         #expect(try smallweb.run(["get", "-K", config, "-O", locked]).status == 60)
     }
+
+    // MARK: Where settings are made
+
+    @Test func explainSaysWhereEachSettingIsMade() throws {
+        try write(
+            """
+            max-redirs = 2
+            trust = locked
+            [host 127.0.0.1:70]
+            proxy = socks5h://127.0.0.1:9
+            [host 127.0.0.1:71]
+            max-filesize = 1k
+            [scheme gopher]
+            max-redirs = 3
+
+            """)
+        let words = ["explain", "-K", config, "--max-time", "3", "gopher://127.0.0.1/1"]
+        let text = try smallweb.run(words).text
+        #expect(text.contains("  proxy         socks5h://127.0.0.1:9, by \(config):4\n"), "\(text)")
+        #expect(
+            text.contains(
+                """
+                  setting       max-redirs, from \(config):8
+                  setting       proxy, from \(config):4
+
+                """), "\(text)")
+        let record = try Records(smallweb.run(words + ["--json"]).output)["explanation"][0]
+        #expect(
+            record["origin"]
+                == .object(["max-redirs": .string("\(config):8"), "proxy": .string("\(config):4")]))
+        #expect(record["proxy_reason"]?.string == "--proxy")
+        // What the command line says is not the file's.
+        let none = try smallweb.run(
+            ["explain", "--json", "-K", config, "--max-redirs", "1", "gopher://127.0.0.2/1"])
+        #expect(try Records(none.output)["explanation"][0]["origin"] == .object([:]))
+    }
 }
