@@ -241,6 +241,7 @@ struct Hops {
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
+            next.allowsEmptyReply = request.allowsEmptyReply
             next.wantsItems = request.wantsItems
             next.referencePatterns = request.referencePatterns
             if next.scheme.canResume { next.resumeOffset = request.resumeOffset }

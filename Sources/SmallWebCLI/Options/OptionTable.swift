@@ -80,6 +80,13 @@ extension Option {
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(
+            "allow-empty", .output, "a reply without a byte is a success",
+            manual: "Counts a reply without a single byte as success where it is a failure (exit "
+                + "status 52) otherwise: in Finger, in Nex, and in gopher's texts, menus and "
+                + "searches without their last line. Other replies may be empty anyway.",
+            example: "smallweb get --allow-empty gopher://example.org/0/empty.txt",
+            .flag { settings, isOn in settings.fetch.allowsEmptyReply = isOn }),
+        Option(
             "show-headers", short: "i", .output,
             "print the reply header first",
             manual: "Prints the reply header, as received, before the body.",

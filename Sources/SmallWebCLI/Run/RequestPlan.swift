@@ -102,6 +102,7 @@ struct RequestPlan {
 
     mutating func configure(_ request: inout Request) throws(FetchError) {
         request.wantsRawBody = settings.fetch.wantsRawBody
+        request.allowsEmptyReply = settings.fetch.allowsEmptyReply
         request.options = settings.fetch.options
         request.referencePatterns = settings.fetch.referencePatterns
         request.upload = settings.fetch.upload

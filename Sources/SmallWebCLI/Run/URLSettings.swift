@@ -119,6 +119,8 @@ struct FetchSettings: Sendable {
     var failsWithoutMatch = false
 
     var wantsRawBody = false
+    /// Whether a reply without a byte is one where the protocol says that it is none.
+    var allowsEmptyReply = false
     /// `-I`, `head`: the reply without its body.
     var wantsHeadAlone = false
     /// `-C`: nothing, what is there already, or an offset.

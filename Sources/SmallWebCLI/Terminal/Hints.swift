@@ -42,6 +42,7 @@ extension FetchError.Remedy {
             "name its authority with SSL_CERT_FILE; --insecure is for the target alone"
         case .useAnyFamily: "leave out -4 or -6"
         case .inputOnly(let what, let example): "only \(what) takes --data: \(example)"
+        case .allowEmptyReply: "if nothing is what there is, accept it with --allow-empty"
         case .upload: "smallweb put URL FILE"
         case .listReferences: "'smallweb refs' lists what there is"
         case .startOver: "download it again, without -C"

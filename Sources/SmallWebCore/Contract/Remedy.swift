@@ -43,6 +43,8 @@ extension FetchError {
         case useAnyFamily
         /// Input is for other URLs, like the example.
         indirect case inputOnly(for: String, example: String)
+        /// Where nothing is an answer, too.
+        case allowEmptyReply
         case upload
         case listReferences
         /// The rest of a body cannot be had.
