@@ -9,6 +9,7 @@ struct GopherItemType: Hashable {
         case menu, text, binary
     }
 
+    static let text = GopherItemType("0")
     static let menu = GopherItemType("1")
     static let search = GopherItemType("7")
     static let error = GopherItemType("3")
@@ -28,6 +29,10 @@ struct GopherItemType: Hashable {
         default: .binary
         }
     }
+
+    /// Whether nothing, without even the line that ends such a reply, is no reply: many servers
+    /// close so when there is no such selector.
+    var neverIsEmpty: Bool { form == .menu || self == .text }
 
     /// What a menu line of this type is for a person.
     var kind: Item.Kind {

@@ -52,9 +52,8 @@ public struct GopherPlugin: ProtocolHandler {
             }
         }
         if opening.bytes.isEmpty {
-            guard address.type.form != .menu && stream.ending != .reset else {
-                throw stream.endedTooSoon
-            }
+            if address.type.neverIsEmpty { try stream.acceptEmptyReply(to: request) }
+            guard stream.ending != .reset else { throw stream.endedTooSoon }
             try await emit(
                 .note(Note("empty-reply", "an empty reply: perhaps there is no such selector")))
         }

@@ -20,6 +20,7 @@ public struct NexPlugin: ProtocolHandler {
         defer { stream.close() }
 
         try await stream.writeAll(line)
+        try await stream.awaitReply(to: request)
         let isDirectory = line.dropLast().last == ASCII.slash
         let type = isDirectory ? nil : MediaType(ofFile: request.uri.path)
         var head = Head(.success, mediaType: type ?? MediaType("text/plain"))

@@ -177,6 +177,13 @@ enum Manual {
             An unknown name is an error, and so is a section that makes no sense;
             .Xr smallweb-config 1
             names it with file and line, and lists the rest.
+            What the scheme of a URL cannot do, such as
+            .Li continue
+            or
+            .Li "trust = locked"
+            without TLS, is passed over with a note.
+            .Xr smallweb-explain 1
+            says which settings hold for a URL, and where each is made.
             .Sh OPTIONS
 
             """
@@ -219,7 +226,7 @@ enum Manual {
             proxy = socks5h://127.0.0.1:1080
             .Ed
 
-            """ + seeAlso(["smallweb 1", "smallweb-config 1"])
+            """ + seeAlso(["smallweb 1", "smallweb-config 1", "smallweb-explain 1"])
     }
 
     private static let files = [

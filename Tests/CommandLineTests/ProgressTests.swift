@@ -50,6 +50,26 @@ struct ProgressTests {
         #expect(smallweb.home.content("big")?.count == 1_048_576)
     }
 
+    @Test func whatIsContinuedHasTheBarOfTheWholeFile() throws {
+        let server = try LoopbackServer { [gate] peer in
+            while let line = peer.readLine(), line != Array("\r\n".utf8) {}
+            peer.write(
+                "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nContent-Length: 524288\r\n"
+                    + "Content-Range: bytes 524288-1048575/1048576\r\n\r\n")
+            peer.write([UInt8](repeating: 0x61, count: 262_144))
+            gate.wait()
+            peer.write([UInt8](repeating: 0x61, count: 262_144))
+        }
+        try Data(repeating: 0x61, count: 524_288).write(
+            to: URL(fileURLWithPath: smallweb.home.file("big")))
+        let screen = try Screen(isTerminal: true)
+        let url = "http://127.0.0.1:\(server.port)/big"
+        let status = try run(["get", "-c", "-o", "big", url], on: screen) {
+            $0.waitFor(" 75% [", "] 768.0 KiB of 1.0 MiB, ")
+        }
+        #expect(status == 0 && smallweb.home.content("big")?.count == 1_048_576)
+    }
+
     @Test func aProgressRecordHasNoPassword() throws {
         let server = try server()
         let url = "http://ada:hush@127.0.0.1:\(server.port)/big"
@@ -200,6 +220,10 @@ struct ProgressTests {
         let figures = "2.2 MiB of 4.0 MiB, 128.0 KiB/s, 0:14 left"
         #expect(transfer.line(columns: 79) == " 56% [\(bar)] \(figures)")
         #expect(transfer.line(columns: 30) == "56% of 4.0 MiB, 0:14 left")
+        // The rest of a file of 8 MiB, of which half is there: the bar is of the whole.
+        #expect(
+            transfer.line(columns: 79, offset: 4 << 20).hasPrefix(" 78% [=")
+                && transfer.line(columns: 79, offset: 4 << 20).contains("6.2 MiB of 8.0 MiB, "))
         transfer.bytes = 4 << 20
         #expect(transfer.line(columns: 79).hasPrefix("100% [====="))
         // More than was announced, or nothing: no bar, no division by zero.

@@ -85,6 +85,10 @@ err_says() { grep -qaF -e "$1" "$err" || problem "stderr has '$1'"; }
 err_lacks() { if grep -qaF -e "$1" "$err"; then problem "stderr lacks '$1'"; fi; }
 err_is_empty() { [ ! -s "$err" ] || problem "stderr is empty"; }
 err_is_one_line() { [ "$(wc -l <"$err")" -eq 1 ] || problem "stderr is one line"; }
+err_is_one_line_and_a_hint() {
+    [ "$(sed 's/:.*//' "$err" | tr '\n' ' ')" = 'smallweb hint ' ] \
+        || problem "stderr is one line and a hint"
+}
 has_no_controls() {
     if LC_ALL=C grep -qa '[^[:print:][:space:]]' <(LC_ALL=C tr -d '\200-\377' <"$1"); then
         problem "no control characters in $1"

@@ -426,7 +426,7 @@ nginx_trust() {
     sw get --resolve "other.test:$tls_port:127.0.0.1" "https://other.test:$tls_port/text.txt"
     status_is 60
     out_is_empty
-    err_is_one_line
+    err_is_one_line_and_a_hint
 
     check "nginx: -k"
     SSL_CERT_FILE=$work/stranger.crt sw get -k "$secure/text.txt"
@@ -442,7 +442,7 @@ nginx_trust() {
     sw get --pin "sha256:$other" "$secure/text.txt"
     status_is 90
     out_is_empty
-    err_is_one_line
+    err_is_one_line_and_a_hint
     must_not test -e "$SMALLWEB_KNOWN_HOSTS.http"
 
     check "nginx: --pin of another key, with -k"

@@ -172,8 +172,25 @@ struct Hops {
         }
         hop.close()
         log.timings.end()
-        return Ending(
+        let ending = Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
+        if ending.outcome == .permanentFailure { ending.remedy = otherScheme() }
+        return ending
+    }
+
+    /// What the URL of a refusal looks like: one of another scheme.
+    @inline(never)
+    private func otherScheme() -> FetchError.Remedy? {
+        let uri = request.uri
+        let meant = fetcher.registry.schemes.first { scheme in
+            scheme.webScheme == uri.scheme
+                && scheme.webPathMark.map { uri.path.contains(text: $0) } ?? false
+        }
+        return meant.map { scheme in
+            var other = uri
+            other.scheme = scheme.name
+            return .useOtherScheme(other)
+        }
     }
 
     @inline(never)
@@ -224,6 +241,7 @@ struct Hops {
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
+            next.allowsEmptyReply = request.allowsEmptyReply
             next.wantsItems = request.wantsItems
             next.referencePatterns = request.referencePatterns
             if next.scheme.canResume { next.resumeOffset = request.resumeOffset }

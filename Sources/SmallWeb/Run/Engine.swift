@@ -232,27 +232,27 @@ package final class Engine: @unchecked Sendable {
         if let pause = result.ending?.head?.retryAfter, pause > .zero {
             waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
-        if !isStopping, !isLate, failure == nil, let delay = retryDelay(entry, result) {
+        if !isStopping, !isLate, failure == nil, let retry = retry(entry, result) {
             do throws(FetchError) {
-                try job.output.repeats(after: job.attempts)
+                try job.output.repeats(result, retry)
             } catch {
                 failure = error
             }
             // It has waited longer than those that have not been started.
             let now = Instant.now
-            waiting.putBack(entry, notBefore: now.advanced(seconds: delay), now: now)
+            waiting.putBack(entry, notBefore: now.advanced(seconds: retry.delaySeconds), now: now)
         } else {
             await complete(job, result)
         }
     }
 
-    /// Seconds until the next attempt; `nil` when there is none.
-    private func retryDelay(_ entry: StartQueue<Job>.Entry, _ result: Attempt) -> Double? {
+    /// The next attempt; `nil` when there is none.
+    private func retry(_ entry: StartQueue<Job>.Entry, _ result: Attempt) -> Retry? {
         let job = entry.item
         guard result.outcome.isRetryable, job.output.canBeRepeated, let started = job.started,
             let opening = waiting.opening(for: entry, now: .now)
         else { return nil }
-        return policy.retry.delay(after: job.attempts, since: started, opening: opening)
+        return policy.retry.retry(after: job.attempts, since: started, opening: opening)
     }
 
     private func complete(_ job: Job, _ result: Attempt) async {

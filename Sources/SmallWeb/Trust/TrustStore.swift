@@ -134,6 +134,13 @@ public struct TrustStore: Sendable {
         try lines(of: place).compactMap(\.pin)
     }
 
+    /// Whether there is a line about `host:port`, be it one that cannot be read.
+    ///
+    /// - Throws: `read`.
+    package func knows(_ place: String) throws(FetchError) -> Bool {
+        try !lines(of: place).isEmpty
+    }
+
     /// All pins, in the order of the file, of which a part is in memory at a time.
     ///
     /// - Throws: `read`; what `body` throws.

@@ -225,10 +225,10 @@ struct IdentityCommand {
 
     /// The file is checked as a whole, as it will be used.
     private func add(_ foreign: ForeignIdentity, as name: String) throws(FetchError) {
-        var pem = try ConnectionSettings.read(foreign.certificate)
+        var pem = try InputSource.read("@" + foreign.certificate)
         if let key = foreign.key {
             if pem.last != ASCII.lineFeed { pem.append(ASCII.lineFeed) }
-            pem += try ConnectionSettings.read(key)
+            pem += try InputSource.read("@" + key)
         }
         // Before the file is made, as for a new one.
         let scopes = try foreign.scopes.map(scope)

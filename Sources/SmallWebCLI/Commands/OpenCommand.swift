@@ -28,7 +28,7 @@ extension Command {
             let groups: [Option.Group] = [.requests, .limits, .connection, .messages]
             let others = [
                 "render", "hyperlink", "identity", "cert", "key", "key-password-file", "fail",
-                "fail-with-body", "retry", "retry-delay", "retry-max-time",
+                "fail-with-body", "allow-empty", "retry", "retry-delay", "retry-max-time",
             ]
             return groups.contains(option.group) || option.purpose == .fetches
                 || others.contains(option.long)

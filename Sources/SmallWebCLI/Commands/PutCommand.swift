@@ -5,7 +5,7 @@ internal import SmallWebRecords
 
 /// What has no meaning for an upload.
 private let useless: Set<String> = Set(
-    ["head", "data", "continue-at", "continue"] + Option.engine.map(\.long))
+    ["head", "data", "continue-at", "continue", "allow-empty"] + Option.engine.map(\.long))
 
 extension Command {
     static let put = Command(

@@ -7,7 +7,7 @@ extension Command {
     static let trust = Command(
         "trust [ACTION] …", "show and change the store of known keys",
         manual: "Shows and changes the store of known keys. HOST may be a URL as well. With --json "
-            + "each entry that is listed, added or imported is a record.",
+            + "each entry that is listed, added, replaced, removed or imported is a record.",
         examples: [
             "smallweb trust show geminiprotocol.net": "The keys of one host",
             "smallweb trust check geminiprotocol.net": "Whether its key is the known one",
@@ -42,10 +42,11 @@ struct TrustCommand: Sendable {
         ) { settings, words throws(FetchError) in try TrustCommand(settings).add(words[0]) },
         .action(
             "replace HOST[:PORT] [--pin sha256:HEX]", "pin another key instead of the known ones",
-            manual: "Pins the key that --pin names instead of all that are known, without a "
-                + "connection and without a question. Without --pin it connects, shows the old "
-                + "key and the one that the server has now, and asks on a terminal; elsewhere it "
-                + "wants --force.",
+            manual: "For a host that is known, pins the key that --pin names instead of all "
+                + "others, without a connection and without a question. Without --pin it "
+                + "connects, shows the old key and the one that the server has now, and asks on a "
+                + "terminal; elsewhere it wants --force. A host that is not known is exit status "
+                + "60.",
             examples: [
                 "smallweb trust replace --force example.org": "By the key that it has now",
                 "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"":
@@ -70,9 +71,9 @@ struct TrustCommand: Sendable {
         },
         .action(
             "import [--from CLIENT] FILE", "add the keys of another client",
-            manual: "Adds the keys of another client's store. --from can be left out when only "
-                + "one client writes such lines. Keys that are known stay, unless "
-                + "--replace is given.",
+            manual: "Adds the keys of another client's store, or of another store of smallweb. "
+                + "--from can be left out when only one client writes such lines. Keys that are "
+                + "known stay, unless --replace is given.",
             examples: [
                 "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt":
                     "Those of Lagrange"
@@ -160,19 +161,17 @@ struct TrustCommand: Sendable {
         for pin in pins { try writeRecord { $0.members(of: pin) } }
     }
 
-    private func known(_ place: String) throws(FetchError) -> [KnownHosts.Pin] {
-        let pins = try store().pins(of: place)
-        guard !pins.isEmpty else {
-            throw FetchError(
-                .untrusted, .input, "no key of \(place) is known",
-                hint: "'smallweb trust list' shows those that are")
-        }
-        return pins
+    private func unknown(
+        _ place: String, hint: String = "'smallweb trust list' shows those that are"
+    ) -> FetchError {
+        FetchError(.untrusted, .input, "no key of \(place) is known", hint: hint)
     }
 
     private func show(_ host: String) throws(FetchError) {
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
-        let pins = try known(place(host))
+        let place = try place(host)
+        let pins = try store().pins(of: place)
+        guard !pins.isEmpty else { throw unknown(place) }
         try settings.write(pins) {
             $0.members(of: $1)
         } text: { pin in
@@ -200,6 +199,9 @@ struct TrustCommand: Sendable {
     /// With `--pin` offline; without it the key that the server has now.
     private func add(_ host: String) throws(FetchError) {
         let place = try place(host)
+        guard !place.hasSuffix(":0") else {
+            throw usageError("\(place) is not HOST:PORT: a port is a number from 1 to 65535")
+        }
         guard let pin = try newPin(place, via: "added") else {
             _ = try probe(place, store(.tofu))
             return
@@ -214,7 +216,12 @@ struct TrustCommand: Sendable {
 
     private func replace(_ host: String) throws(FetchError) {
         let place = try place(host)
-        guard let pin = try newPin(place, via: "replaced") else {
+        let pin = try newPin(place, via: "replaced")
+        guard try store().knows(place) else {
+            let option = pin.map { " --pin \($0.digest)" } ?? ""
+            throw unknown(place, hint: "to pin the first one: smallweb trust add \(place)\(option)")
+        }
+        guard let pin else {
             return try replaceByPresent(place)
         }
         try change { hosts throws(FetchError) in
@@ -253,8 +260,11 @@ struct TrustCommand: Sendable {
 
     private func remove(_ host: String) throws(FetchError) {
         let place = try place(host)
-        _ = try known(place)
+        let store = try store()
+        let pins = try store.pins(of: place)
+        guard try store.knows(place) else { throw unknown(place) }
         try change { hosts throws(FetchError) in _ = hosts.remove(place) }
+        try record(pins)
     }
 
     /// Connects, judges and says so; sends nothing.

@@ -25,7 +25,7 @@ extension JSONWriter {
         member("outcome", (check.error?.outcome ?? .ok).rawValue)
         // Without a scheme, which only HTTP's unknowns depend on.
         members(of: check.connection, scheme: nil, ending: nil, change: check.error)
-        member("message", check.error?.message)
+        member("message", check.error?.fullMessage)
         member("hint", check.error?.advice)
     }
 

@@ -76,14 +76,14 @@ extension Option {
             }),
         Option(
             "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
-            manual: "How many URLs are fetched at a time.",
+            manual: "How many URLs are fetched at a time, 1 or more.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
-            .value("N", OptionValue.count) { $0.run.policy.jobs = max(1, $1) }),
+            .value("N", OptionValue.positive) { $0.run.policy.jobs = $1 }),
         Option(
             "per-host", .bulk, "with -j, at most N of them from one host (2)",
             manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
-            .value("N", OptionValue.count) { $0.run.policy.jobsPerHost = max(1, $1) }),
+            .value("N", OptionValue.positive) { $0.run.policy.jobsPerHost = $1 }),
         Option(
             "loops", .bulk, "with -j, fetch in N threads (one per core)",
             manual: "In how many threads URLs are fetched, besides the one that reads the list and "
@@ -93,7 +93,7 @@ extension Option {
                 + "single URL. Results, their order, limits and statuses are the same with any "
                 + "number.",
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
-            .value("N", OptionValue.count) { $0.run.policy.loops = max(1, $1) }),
+            .value("N", OptionValue.positive) { $0.run.policy.loops = $1 }),
         Option(
             "rate", .bulk, "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",

@@ -11,7 +11,9 @@ extension Option {
                 + "pins it at the first visit and insists on it afterwards. ca wants the signature "
                 + "of a certificate authority, the right name and the right dates, and stores "
                 + "nothing. both wants both. locked accepts only keys that the store has, and "
-                + "stores nothing. ask is tofu, but asks you about every new key. The default is "
+                + "stores nothing. ask is tofu, but asks you about every new key. Without TLS "
+                + "there is no key to check: ca, both and locked are refused there (exit status "
+                + "2), and ignored with a note if they come from a config file. The default is "
                 + "tofu, ca where a plugin's manifest says so, and for HTTP, which has no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY", OptionValue.trust) { $0.connection.trust = $1 }
@@ -41,7 +43,8 @@ extension Option {
         Option(
             "from", .store, "import: the client that it comes from",
             manual: "The client whose store 'smallweb trust import' reads: "
-                + "\(TrustFormat.names). It can be left out when the store tells it. For "
+                + "\(TrustFormat.names). It can be left out when the store tells it. smallweb "
+                + "is another store of this program. For "
                 + "'smallweb identity import' the client whose certificates it reads: "
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",

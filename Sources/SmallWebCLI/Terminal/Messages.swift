@@ -58,17 +58,27 @@ final class Messages: Sendable {
     /// another one.
     var transientColumnsMax: Int { max(1, Environment.columns(2) - 3) }
 
-    /// `smallweb: URL: message`, details on lines of their own, and for a person the hint.
-    func error(_ url: String?, _ message: String, details: [String] = [], hint: String?) {
+    /// `smallweb: URL: message`, details on lines of their own, and the hint: for a person, and
+    /// where the log of a script needs the command that helps.
+    func error(
+        _ url: String?, _ outcome: Outcome, _ message: String, details: [String] = [],
+        hint: String?
+    ) {
         guard settings.showsErrors else { return }
         let place = url.map { "\(URI.display($0)): " } ?? ""
         line("smallweb: " + place + message, color: "31")
         for detail in details { line(detail) }
-        if let hint, isTerminal { line("hint: " + hint) }
+        let isNeeded = [.untrusted, .trustChanged, .needsIdentity].contains(outcome)
+        if let hint, isTerminal || isNeeded { line("hint: " + hint) }
     }
 
     func error(_ url: String?, _ error: FetchError) {
-        self.error(url, error.message, details: error.fingerprints, hint: error.adviceForPerson)
+        self.error(
+            url, error.outcome, error.message, details: error.details, hint: advice(error))
+    }
+
+    func advice(_ error: FetchError) -> String? {
+        isTerminal ? error.adviceForPerson : error.advice
     }
 
     func hint(_ text: String) {

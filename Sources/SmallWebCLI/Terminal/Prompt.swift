@@ -22,7 +22,7 @@ struct Asker: Sendable {
 
     /// Whether a key is trusted that would otherwise be refused by `error`.
     func confirms(_ error: FetchError) -> Bool {
-        messages.ask(error.message, details: error.fingerprints)
+        messages.ask(error.message, details: error.details)
         return confirms("trust it?")
     }
 }

@@ -8,6 +8,7 @@ public struct Request: Sendable {
         var input: [UInt8]?
         var wantsRawBody = false
         var wantsHeadAlone = false
+        var allowsEmptyReply = false
         var options = Request.Options()
         var resumeOffset: Int?
         var upload: Request.Upload?
@@ -40,6 +41,12 @@ public struct Request: Sendable {
     public var wantsHeadAlone: Bool {
         get { parts.value.wantsHeadAlone }
         set { parts.value.wantsHeadAlone = newValue }
+    }
+    /// Whether a reply without a single byte is a success, also where the protocol has no other
+    /// sign that there is one.
+    public var allowsEmptyReply: Bool {
+        get { parts.value.allowsEmptyReply }
+        set { parts.value.allowsEmptyReply = newValue }
     }
     /// The values of the options that the plugin declares; others mean nothing to it.
     public var options: Request.Options {
