@@ -30,8 +30,8 @@ struct GopherItemType: Hashable {
         }
     }
 
-    /// Whether nothing, without even the line that ends such a reply, is no reply: many servers
-    /// close so when there is no such selector.
+    /// Whether a reply without even its last line is a failure: many servers close in this way
+    /// when there is no such selector.
     var neverIsEmpty: Bool { form == .menu || self == .text }
 
     /// What a menu line of this type is for a person.

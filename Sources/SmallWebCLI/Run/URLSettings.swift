@@ -23,7 +23,7 @@ final class URLSettings: Sendable {
         records = settings.records
     }
 
-    /// Without what cannot hold for the scheme of a URL, and where it was said.
+    /// The same without settings that the scheme of a URL cannot follow, and their origins.
     private init(_ settings: URLSettings, without names: [String]) {
         var fetch = settings.fetch
         if names.contains(where: Self.resumes.contains) { fetch.resume = .fromStart }
@@ -37,8 +37,9 @@ final class URLSettings: Sendable {
 
     private static let resumes = ["continue", "continue-at"]
 
-    /// What of the config file a request passes over, and the rest. On the command line, and in a
-    /// line of a list, the same is an error: see ``RequestPlan/makeRequest(sendsInput:)``.
+    /// The settings that hold for a request, and a note for each one of the config file that is
+    /// ignored. On the command line and in a line of a list such a setting is an error: see
+    /// ``RequestPlan/makeRequest(sendsInput:)``.
     func limited(to request: Request) -> (URLSettings, [Note]) {
         let ignored = unfit(for: request).filter { !given.contains($0.name) }
         guard !ignored.isEmpty else { return (self, []) }
@@ -119,7 +120,7 @@ struct FetchSettings: Sendable {
     var failsWithoutMatch = false
 
     var wantsRawBody = false
-    /// Whether a reply without a byte is one where the protocol says that it is none.
+    /// Whether a reply without a byte is a success, also where the protocol calls it a failure.
     var allowsEmptyReply = false
     /// `-I`, `head`: the reply without its body.
     var wantsHeadAlone = false
