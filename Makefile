@@ -42,6 +42,8 @@ LOOPBACK := .build/release/smallweb-loopback
 # side by side (make start-order).
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
+# Others build the same bytes: the path of this directory is not in the binary, nor that of temporary
+# files, whose names the debug information has for what macros expand to.
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	--experimental-lto-mode full \
@@ -50,6 +52,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xcc -DSMALLWEB_OWNS_PROCESS \
+	-Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. \
+	-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs \
 	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts start-order fuzz fuzz-night fuzz-coverage faults \
@@ -60,7 +64,7 @@ all: build
 build: deps static-libs
 	@# SwiftPM does not know that the linker reads it.
 	@if [ docs/packaging/start-order.txt -nt $(BIN) ]; then rm -f $(BIN); fi
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
+	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb
 
 deps:
 	@.ci/deps build
@@ -172,7 +176,7 @@ docc: deps
 
 # With the flags of the binary, or everything is compiled anew for each of them.
 loopback: deps static-libs
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
+	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
 
 demo: build loopback
 	Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
