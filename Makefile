@@ -13,6 +13,9 @@
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/, completions/ and the entry of the desktop from the tables
 # make deb        a Debian package in .build/deb
+# make dist       what a release consists of, in .build/dist (docs/RELEASING.md)
+# make dist-check .build/dist once more, from a copy of the sources elsewhere: the same bytes
+# make dist-roots .build/dist in bare Debian roots and in a container; needs root
 # make pictures   docs/pictures, from the release binary in a real terminal
 # make web        the manual and the documents as a web site in .build/web
 # make docc       the documentation of the library as web pages in .build/docc/html, for a server
@@ -42,6 +45,8 @@ LOOPBACK := .build/release/smallweb-loopback
 # side by side (make start-order).
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
+# Others build the same bytes: the path of this directory is not in the binary, nor that of temporary
+# files, whose names the debug information has for what macros expand to (make dist-check).
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	--experimental-lto-mode full \
@@ -50,9 +55,11 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xcc -DSMALLWEB_OWNS_PROCESS \
+	-Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. \
+	-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs \
 	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts start-order fuzz fuzz-night fuzz-coverage faults \
+.PHONY: all build deps test-deps static-libs install install-files install-docs uninstall deb deb-files dist dist-check dist-roots generated test unit examples real demo bench counts start-order fuzz fuzz-night fuzz-coverage faults \
 	crawl soak loopback pictures web docc sanitize format lint clean
 
 all: build
@@ -60,7 +67,7 @@ all: build
 build: deps static-libs
 	@# SwiftPM does not know that the linker reads it.
 	@if [ docs/packaging/start-order.txt -nt $(BIN) ]; then rm -f $(BIN); fi
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
+	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb
 
 deps:
 	@.ci/deps build
@@ -104,6 +111,12 @@ install-files:
 	install -Dm644 completions/_smallweb $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb
 	install -Dm644 completions/smallweb.fish $(DESTDIR)$(FISH_COMPLETIONS)/smallweb.fish
 
+# Not part of install: packages alone have a directory for documents.
+install-docs:
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/smallweb README.md CHANGELOG.md docs/json.md \
+		docs/scale.md docs/plugins.md docs/proxies.md docs/wire.md docs/NEW-PROTOCOL.md \
+		docs/SECURITY.md docs/SHORTCOMINGS.md
+
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
 		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
@@ -122,6 +135,17 @@ deb: build deb-files
 
 deb-files:
 	.ci/deb $(BIN) .build/deb
+
+dist: build
+	rm -rf .build/dist
+	SWIFT='$(SWIFT)' .ci/dist $(BIN) .build/dist
+
+dist-check: dist
+	.ci/dist-check .build/dist
+
+dist-roots: test-deps dist
+	$(SWIFT) build --product smallweb-loopback
+	Tests/Packaging/roots.sh .build/dist .build/debug/smallweb-loopback .build/roots
 
 # After a change of a table: what is made of it.
 generated:
@@ -156,6 +180,7 @@ real: test-deps build
 	Tests/RealServers/run.sh $(BIN)
 	Tests/Containment/run.py $(BIN) --check docs/SECURITY.md
 	Tests/Shells/run.sh $(BIN)
+	Tests/Packaging/run.sh $(BIN)
 	Tests/Pictures/run.sh --check $(BIN)
 	Tests/Web/run.sh
 	python3 Tests/Benchmark/charts.py --check docs/bench
@@ -173,7 +198,7 @@ docc: deps
 
 # With the flags of the binary, or everything is compiled again for each of them.
 loopback: deps static-libs
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
+	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
 
 demo: build loopback
 	Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)

@@ -5,8 +5,8 @@ internal import SmallWebCLI
 
 /// The manual pages, in mdoc(7), made from the tables.
 enum Manual {
-    /// Changes with the program's version, not with the day of the build.
-    private static let date = "November 21, 2026"
+    /// Changes with the program's version, not with the day of the build; `version.py` writes it.
+    private static let date = "November 24, 2026"
 
     /// - Parameter docs: The directory of the documents that are pages as well.
     static func pages(docs: String) throws -> [(file: String, text: String)] {
@@ -83,6 +83,7 @@ enum Manual {
             "smallweb-" + $0
         }
         return text + seeAlso(Command.all.map { "smallweb-\($0.name) 1" } + others) + standards
+            + ".Sh HISTORY\nThis manual is of smallweb \(Help.version).\n"
     }
 
     private static func page(of command: Command) -> String {

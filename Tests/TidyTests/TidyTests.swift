@@ -372,6 +372,19 @@ import Testing
         }
     }
 
+    /// The program, its manual, README.md and the recipes of packages.
+    @Test func everyFileHasTheSameVersion() throws {
+        let check = Process()
+        check.executableURL = URL(fileURLWithPath: Self.root + "/docs/packaging/version.py")
+        check.arguments = ["check"]
+        let problems = Pipe()
+        check.standardError = problems
+        try check.run()
+        let text = try problems.fileHandleForReading.readToEnd() ?? Data()
+        check.waitUntilExit()
+        #expect(check.terminationStatus == 0, "\(String(decoding: text, as: UTF8.self))")
+    }
+
     @Test func everyPluginHasItsFolderTargetAndRegistryLine() throws {
         let manifest = try String(contentsOfFile: Self.root + "/Package.swift", encoding: .utf8)
         let registry = try ["BuiltIn", "PluginFolders"].map { name in

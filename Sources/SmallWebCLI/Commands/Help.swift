@@ -4,7 +4,8 @@ internal import SmallWebRecords
 
 /// Texts made from the tables.
 package enum Help {
-    static let version = "0.1.0"
+    /// Of the program, its manual and its packages; `docs/packaging/version.py` writes it to all.
+    package static let version = "0.2.0"
 
     /// With a capital letter and a full stop.
     package static func sentence(_ text: String) -> String {
