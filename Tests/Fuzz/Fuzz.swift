@@ -345,7 +345,7 @@ private func bindings(_ input: [UInt8]) {
     let formats = IdentityFormat.allCases
     let format = formats[Int(first) % formats.count]
     for found in format.identities(inText: text, directory: "d") {
-        let name = found.freeName(["a", "me", "h"])
+        let name = Bindings.freeName(found.name, taken: ["a", "me", "h"])
         check(Bindings.isName(name), "\(name) is no name")
         check(!name.utf8.contains(ASCII.slash), "\(name) leads elsewhere")
     }
