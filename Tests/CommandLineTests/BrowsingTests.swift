@@ -108,6 +108,34 @@ struct BrowsingTests {
         #expect(!screen.shown.contains("quit"))
     }
 
+    @Test func listingsOfNexArePages() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write(
+                "A garden of words that is long\n=> a/\n\n=> two.txt The \u{1B}[1msecond\n=>\n")
+            peer.write("no end")
+        }
+        var smallweb = smallweb
+        smallweb.environment["SMALLWEB_FORCE_TTY"] = "20"
+        let place = "nex://127.0.0.1:\(server.port)"
+        let page = try smallweb.run(["open", place + "/dir/"])
+        #expect(
+            page.text == """
+                A garden of words
+                that is long
+                [1] a/
+
+                [2] The
+                    \\x1B[1msecond
+                =>
+                no end
+
+                [1] \(place)/dir/a/
+                [2] \(place)/dir/two.txt
+
+                """, "\(page.text)")
+    }
+
     @Test func theTraceHasTheHeadersOfRedirects() throws {
         let capsule = try Capsule()
         let trace = try smallweb.run(["get", "-v", capsule.place + "/redirect/0"]).errors

@@ -9,6 +9,8 @@ final class TerminalBody: EventOutput {
         case gemtext(GemtextReader)
         /// Its lines come as items, and its bytes are of no use.
         case menu
+        /// The same of a text with links in it. A line without an end comes as bytes alone.
+        case listing
         case text
         /// Text of which long lines are wrapped.
         case reading
@@ -27,7 +29,7 @@ final class TerminalBody: EventOutput {
     private let page: OpenedPage?
     private var charset: CharsetConverter?
     private var filter = TerminalText.Filter()
-    /// Of a text that is wrapped: the line that is not at its end.
+    /// Of a text that is wrapped and of a listing: the line that is not at its end.
     private var pending: [UInt8] = []
 
     /// So much of a line without an end is laid out at a time.
@@ -100,6 +102,7 @@ final class TerminalBody: EventOutput {
             for line in lines { shown += view.lines(of: line) }
             if !shown.isEmpty { try target.write(shown) }
         case .menu, nil: break
+        case .listing: keepLastLine(text)
         case .text: try target.write(filter.filter(text)[...])
         case .bytes: try target.write(text)
         case .reading: try wrap(filter.filter(text))
@@ -107,13 +110,26 @@ final class TerminalBody: EventOutput {
     }
 
     private func write(_ item: Item) throws(FetchError) {
-        // A listing that is text as well, such as a directory of a Git repository.
         if case .reading = form {
-            form = .menu
-            try target.write(view.beginTable())
+            // What came of this line as bytes comes now as an item.
+            (filter, pending) = (TerminalText.Filter(), [])
+            // A directory of a Git repository has types, and is a table.
+            form = item.type == nil ? .listing : .menu
+            if item.type != nil { try target.write(view.beginTable()) }
         }
-        guard case .menu = form else { return }
-        try target.write(view.line(of: item))
+        switch form {
+        case .menu: try target.write(view.line(of: item))
+        case .listing: try target.write(view.lines(of: item))
+        default: break
+        }
+    }
+
+    private func keepLastLine(_ text: ArraySlice<UInt8>) {
+        if let end = text.lastIndex(of: ASCII.lineFeed) {
+            pending = Array(text[(end + 1)...].prefix(Self.lineBytesMax))
+        } else {
+            pending += text.prefix(Self.lineBytesMax - pending.count)
+        }
     }
 
     /// Delivers what was held back, and a line end if the text has none.
@@ -125,6 +141,11 @@ final class TerminalBody: EventOutput {
             if let line = reader.finish() { try target.write(view.lines(of: line)) }
             try target.write(view.references())
         case .menu: try target.write(view.references())
+        case .listing:
+            let last = pending
+            pending = []
+            if !last.isEmpty { try wrap(TerminalText.escape(last) + [ASCII.lineFeed]) }
+            try target.write(view.references())
         case .text:
             var rest = filter.filter([], isLast: true)
             if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }
