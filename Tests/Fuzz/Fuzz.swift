@@ -57,8 +57,8 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "proxy": proxy, "proxy-settings": proxySettings, "ref-pattern": refPattern,
     "reference": reference, "shard": shard, "spartan-header": spartanHeader,
     "spartan-request": spartanRequest, "store-file": storeFile,
-    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
-    "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
+    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "typed": typed,
+    "uri": uri, "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
 ]
 
 /// A promise: holds in release builds too.

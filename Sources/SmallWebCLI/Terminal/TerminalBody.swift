@@ -67,14 +67,8 @@ final class TerminalBody: EventOutput {
                 form = .bytes
                 return
             }
-            throw FetchError(
-                .write, .output,
-                Environment.isTerminal(1)
-                    ? "not writing \(type.essence) to a terminal"
-                    : "\(type.essence) cannot be shown as text",
-                hint: style.isForReading
-                    ? "save it: smallweb get -O URL, or -o FILE"
-                    : "save it with -O or -o FILE, or insist with -o -")
+            page?.isRefused = true
+            throw refusal(of: type)
         }
         form =
             switch type?.essence {
@@ -85,6 +79,22 @@ final class TerminalBody: EventOutput {
             }
         view = PageView(style: style, base: log.uri, registry: registry)
         charset = type?.charset.flatMap(CharsetConverter.init(from:))
+        if page?.isInSession ?? false {
+            try target.write(style.dim(TerminalText.escapeLine(log.uri.display)) + "\n")
+        }
+    }
+
+    private func refusal(of type: MediaType) -> FetchError {
+        guard style.isForReading || !Environment.isTerminal(1) else {
+            return FetchError(
+                .write, .output, "not writing \(type.essence) to a terminal",
+                hint: "save it with -O or -o FILE, or insist with -o -")
+        }
+        // In a session the next question says what can be done.
+        return FetchError(
+            .write, .output, "\(type.essence) cannot be shown as text",
+            hint: page?.isInSession ?? false
+                ? nil : "save it: smallweb get -O URL, or -o FILE")
     }
 
     private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
@@ -99,7 +109,12 @@ final class TerminalBody: EventOutput {
             let lines = reader.add(text)
             form = .gemtext(reader)
             var shown = ""
-            for line in lines { shown += view.lines(of: line) }
+            for line in lines {
+                shown += view.lines(of: line)
+                if case .heading = line.kind, page?.title == "" {
+                    page?.title = String(PageView.plain(line.text).prefix(200))
+                }
+            }
             if !shown.isEmpty { try target.write(shown) }
         case .menu, nil: break
         case .listing: keepLastLine(text)
@@ -134,7 +149,7 @@ final class TerminalBody: EventOutput {
 
     /// Delivers what was held back, and a line end if the text has none.
     func finish(_ ending: Ending) throws(FetchError) {
-        defer { page?.targets.withLock { $0 = view.targets } }
+        defer { page?.targets = view.targets }
         if let charset { try show(charset.finish()[...]) }
         switch form {
         case .gemtext(var reader):
