@@ -171,7 +171,7 @@ struct SpartanTests {
     @Test func aPersonIsAskedForTheNumberOfTheCommandLineToo() throws {
         let question = "127.0.0.1:\(server.port): Sign the guestbook "
         let shown = try open(
-            [place + "/", "2"], [(question, "Hi\n"), ("# Guestbook", "")])
+            [place + "/", "2"], [(question, "Hi\n"), ("q quit: ", "q")])
         #expect(shown.contains("# Guestbook"), "\(shown)")
         #expect(requests().dropFirst().first == "127.0.0.1 /guestbook 2\r\nHi")
     }

@@ -98,9 +98,7 @@ struct IdentityCommand {
     private func make(_ name: String, for url: String?) throws(FetchError) {
         // Before the file is made: a bad URL must not leave an identity without its place.
         let scope = try url.map(scope)
-        let pem = try ClientIdentity.make(
-            name: name, type: settings.stores.keyType, now: UTCDate.now)
-        try store.add(name, pem)
+        try store.make(name, settings.stores.keyType)
         if let scope { try store.change { $0.add(name, scope) } }
         try record(name)
     }
@@ -202,7 +200,7 @@ struct IdentityCommand {
         var failures = 0
         for foreign in found {
             do throws(FetchError) {
-                try add(foreign, as: foreign.freeName(try store.names()))
+                try add(foreign, as: Bindings.freeName(foreign.name, taken: try store.names()))
             } catch {
                 failures += 1
                 Messages(settings.messages).error(foreign.certificate, error)

@@ -162,6 +162,7 @@ final class URLOutput: Output {
         exchange?.meter?.stop()
         try exchange?.delivery.finish(ending)
         path = exchange?.sink.path
+        settings.output.page?.path = path
         close(keepsPart: ending.outcome == .truncated)
     }
 
@@ -250,8 +251,8 @@ final class URLOutput: Output {
         // What standard output did not get is not done.
         guard !context.isClosed else { return }
         if case .held(let spool) = target {
-            if context.settings.output.isReading {
-                if context.settings.output.page?.isShown ?? true { try await Pager.show(spool) }
+            if let page = settings.output.page {
+                page.text = spool
             } else {
                 // Records come in whole lines; half of one must not stay behind at a signal.
                 let patience = patience

@@ -134,6 +134,12 @@ final class Messages: Sendable {
 
     func endPromptLine() { print("\n") }
 
+    /// What a person types, as far as the terminal does not show it itself; it is safe to show.
+    func echo(_ text: String) { if !text.isEmpty { print(text) } }
+
+    /// What a person has asked for, a line each.
+    func answer(_ lines: [String]) { for text in lines { line(text) } }
+
     private func line(_ text: String, color: String? = nil) {
         let safe = TerminalText.escapeLine(text)
         let color = usesColor ? color : nil
