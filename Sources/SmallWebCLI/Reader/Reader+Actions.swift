@@ -63,7 +63,7 @@ extension Reader {
         while true {
             let answer = keyboard.ask(question, openers: "") ?? "q"
             guard offers.contains(where: { $0.key == answer }) else {
-                messages.error(nil, "unknown key \"\(answer)\"", hint: nil)
+                messages.error(nil, .usage, "unknown key \"\(answer)\"", hint: nil)
                 continue
             }
             var isSettled = false
@@ -124,7 +124,7 @@ extension Reader {
                 }
                 if chosen == nil { continue }
             } else {
-                messages.error(nil, "there is no identity \(answer) in the list", hint: nil)
+                messages.error(nil, .usage, "there is no identity \(answer) in the list", hint: nil)
                 continue
             }
             guard let chosen else { continue }

@@ -168,7 +168,8 @@ struct Reader {
     ) throws(FetchError) {
         switch command {
         case .nothing: break
-        case .invalid(let problem): messages.error(nil, problem + ": ? lists the keys", hint: nil)
+        case .invalid(let problem):
+            messages.error(nil, .usage, problem + ": ? lists the keys", hint: nil)
         case .quit: isDone = true
         case .keys:
             let rows = ReaderCommand.table.map { ("\($0.key)\($0.rest)", $0.meaning) }
@@ -227,7 +228,7 @@ struct Reader {
             if let number = ReaderCommand.number(answer[...]), 1...visits.count ~= number {
                 return try visit(visits[number - 1], .forward)
             }
-            messages.error(nil, "there is no page \(answer) in the list", hint: nil)
+            messages.error(nil, .usage, "there is no page \(answer) in the list", hint: nil)
         }
     }
 }

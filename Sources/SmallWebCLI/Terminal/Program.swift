@@ -101,7 +101,7 @@ private struct IgnoredSignals {
 
     init() {
         var signals = sigset_t()
-        // They fail for numbers that are no signals.
+        // They fail for numbers that are not signals.
         _ = sigemptyset(&signals)
         var saved: [sigaction] = []
         for number in Self.numbers {
