@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// From page to page: links that can be copied, `open` that follows them, redirects in the trace.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct BrowsingTests {
     private let smallweb: Smallweb = {
         var smallweb = Smallweb()
