@@ -56,7 +56,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 .PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated \
 	check test unit unit-proxies unit-processes unit-address debug-binaries examples clients \
 	servers terminals containment shells same-pictures charts \
-	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl soak loopback pictures web docc sanitize format lint clean
+	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl soak loopback pictures \
+	web docc sanitize format lint clean
 
 all: build
 
@@ -155,7 +156,7 @@ test:
 # processes, and connections that a server keeps for a while.
 PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
-# Options of a build beside the usual one, such as a sanitizer.
+# Options of another build than the usual one, such as a sanitizer.
 VARIANT ?=
 BUILD_TESTS = $(SWIFT) build --build-tests $(VARIANT)
 # All tests at once would wait for each other beyond their time limits.

@@ -34,7 +34,8 @@ for part in "$@"; do
         /^    / && left-- > 0 { print; next } { left = 0 }
         /^✘ Test / && !/^✘ Test run with / { print part $0 }' "$log" | cut -c1-400 | head -n 60)
     if [ "$bad" -eq 0 ] && [ "$status" -ne 0 ]; then
-        bad=1 named="$part: it ended with status $status: $(grep -av '^make' "$log" | tail -n 1 | cut -c1-200)"
+        bad=1
+        named="$part: it ended with status $status: $(grep -av '^make' "$log" | tail -n 1)"
     elif [ $((good + bad + left)) -eq 0 ]; then
         bad=1 named="$part: it checked nothing and gave no reason"
     fi
