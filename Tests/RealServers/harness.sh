@@ -311,11 +311,17 @@ has_text() { look && grep -qF -e "$1" "$out"; }
 screen_says() { until_true has_text "$1"; }
 screen_lacks() { if has_text "$1"; then problem "the screen lacks '$1'"; fi; }
 
+# press KEY…: once the screen is empty, so that what is waited for next is new.
+press() {
+    keys -R
+    keys "$@"
+}
+
 # run_there WORD…: clears the screen and runs smallweb there; its status is said at the end.
 run_there() {
     local line
     command=("$@")
     printf -v line ' %q' smallweb "$@"
-    keys -l "clear;${line}; echo status=\$?"
+    press -l "clear;${line}; echo status=\$?"
     keys Enter
 }

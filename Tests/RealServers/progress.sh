@@ -8,7 +8,7 @@ guarded() {
     local line
     command=("$@")
     printf -v line ' %q' "$work/guarded.run" "$@"
-    keys -l "clear;${line}"
+    press -l "clear;${line}"
     keys Enter
 }
 
@@ -104,7 +104,7 @@ END_OF_SCRIPT
 
     check "progress: a window that becomes narrower keeps no part of the old bar"
     command=(get -o "$files/slow" "$site/slow")
-    keys -l "clear; seq 5; smallweb ${command[*]}; echo status=\$?"
+    press -l "clear; seq 5; smallweb ${command[*]}; echo status=\$?"
     keys Enter
     until_true has_bar
     screen resize-window -t 0 -x 40 -y 24
