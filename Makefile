@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# make            build the release binary          make test     everything that is tested
-# make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
+# make            build the release binary          make demo     see it work, on loopback
+# make check      what a change is tested with       make test     everything that is tested
+# make install    PREFIX= DESTDIR=
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="start git" runs these alone
 # make start-order  the order of functions and variables in the binary, from a few starts
@@ -59,8 +60,12 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs \
 	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
-.PHONY: all build deps test-deps static-libs install install-files install-docs uninstall deb deb-files dist dist-check dist-roots generated test unit examples real demo bench counts start-order fuzz fuzz-night fuzz-coverage faults \
-	crawl soak loopback pictures web docc sanitize format lint clean
+.PHONY: all build deps test-deps static-libs install install-files install-docs uninstall deb \
+	deb-files dist dist-check dist-roots generated \
+	check test unit unit-proxies unit-processes unit-address debug-binaries examples clients \
+	servers terminals containment shells packaging same-pictures site charts \
+	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl soak loopback pictures \
+	web docc sanitize format lint clean
 
 all: build
 
@@ -70,10 +75,10 @@ build: deps static-libs
 	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb
 
 deps:
-	@.ci/deps build
+	@SWIFT='$(SWIFT)' .ci/deps build
 
 test-deps:
-	@.ci/deps test
+	@SWIFT='$(SWIFT)' .ci/deps test
 
 static-libs:
 	@mkdir -p $(STATIC_LIBS)
@@ -152,8 +157,23 @@ generated:
 	$(SWIFT) build --product smallweb-manual
 	.build/debug/smallweb-manual docs .
 
-# The debug build runs the suite; the release binary is what the real servers meet.
-test: unit examples docc real
+# The debug build runs the suite; the release binary is what the real servers meet. Each part is a
+# target of its own, and parts.sh sums up.
+CHECK_PARTS := unit terminals shells charts
+TEST_PARTS := unit unit-proxies unit-processes examples clients docc servers containment \
+	shells packaging same-pictures site charts
+
+check:
+	@echo "make check installs what is missing, builds the tests and the release binary (10 minutes" \
+		"on two cores, when nothing is built), and tests them for 5 minutes."
+	@SWIFT='$(SWIFT)' .ci/deps test
+	@Tests/parts.sh '$(MAKE)' $(CHECK_PARTS)
+
+test:
+	@echo "make test installs what is missing, builds the tests and the release binary (10 minutes" \
+		"on two cores, when nothing is built), and tests them for 20 minutes."
+	@SWIFT='$(SWIFT)' .ci/deps test
+	@Tests/parts.sh '$(MAKE)' $(TEST_PARTS)
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit. And a process that has just
@@ -161,28 +181,59 @@ test: unit examples docc real
 # processes, and connections that a server keeps for a while.
 PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
-TEST := Tests/failures-last.sh $(SWIFT) test --skip-build --disable-xctest
+# Options of another build than the usual one, such as a sanitizer.
+VARIANT ?=
+BUILD_TESTS = $(SWIFT) build --build-tests $(VARIANT)
+# All tests at once would wait for each other beyond their time limits.
+RUN_TESTS = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 \
+	$(SWIFT) test --skip-build --disable-xctest $(VARIANT)
 
 unit: test-deps
-	$(SWIFT) build --build-tests
-	$(TEST) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
-	$(TEST) --filter '$(PROXY_TESTS)'
-	$(TEST) --filter '$(PROCESS_TESTS)'
+	$(BUILD_TESTS)
+	$(RUN_TESTS) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
+
+unit-proxies: test-deps
+	$(BUILD_TESTS)
+	$(RUN_TESTS) --filter '$(PROXY_TESTS)'
+
+unit-processes: test-deps
+	$(BUILD_TESTS)
+	$(RUN_TESTS) --filter '$(PROCESS_TESTS)'
 
 # docs/examples: the packages, built as such, and the clients in other languages.
-examples: test-deps
-	$(SWIFT) build --product smallweb-loopback
-	$(SWIFT) build --product smallweb
+examples: test-deps debug-binaries
 	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
+
+clients: test-deps debug-binaries
 	Tests/Examples/clients.sh .build/debug/smallweb .build/debug/smallweb-loopback
 
-real: test-deps build
+debug-binaries: deps
+	$(SWIFT) build --product smallweb-loopback
+	$(SWIFT) build --product smallweb
+
+servers: test-deps build
 	Tests/RealServers/run.sh $(BIN)
+
+# Those of them that are about terminals, pipes, files and TLS.
+terminals: test-deps build
+	PARTS='tls streams files terminal reading progress trust' Tests/RealServers/run.sh $(BIN)
+
+containment: test-deps build
 	Tests/Containment/run.py $(BIN) --check docs/SECURITY.md
+
+shells: test-deps build
 	Tests/Shells/run.sh $(BIN)
+
+packaging: test-deps build
 	Tests/Packaging/run.sh $(BIN)
+
+same-pictures: test-deps build
 	Tests/Pictures/run.sh --check $(BIN)
+
+site: test-deps
 	Tests/Web/run.sh
+
+charts: test-deps
 	python3 Tests/Benchmark/charts.py --check docs/bench
 
 pictures: test-deps build
@@ -192,16 +243,18 @@ web: test-deps
 	python3 docs/packaging/web.py .build/web
 
 # From the modules of the debug build, which the tests have made.
-docc: deps
-	$(SWIFT) build --product smallweb
+docc: debug-binaries
 	SWIFT='$(SWIFT)' python3 docs/packaging/docc.py .build/debug .build/docc
 
 # With the flags of the binary, or everything is compiled again for each of them.
 loopback: deps static-libs
 	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
 
-demo: build loopback
-	Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
+demo:
+	@echo "make demo installs what is missing, builds smallweb and servers to try it on (7 minutes on" \
+		"two cores, when nothing is built), and fetches from each scheme (5 seconds)."
+	@$(MAKE) --no-print-directory build loopback
+	@Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
 
 bench: test-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
@@ -233,13 +286,11 @@ crawl: build
 soak: test-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)
 
-THREAD := --scratch-path .build/thread --sanitize=thread
-
 sanitize: test-deps
-	$(SWIFT) build --build-tests $(THREAD)
-	$(TEST) $(THREAD) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
-	$(TEST) $(THREAD) --filter '$(PROXY_TESTS)'
-	$(TEST) $(THREAD) --filter '$(PROCESS_TESTS)'
+	@VARIANT='--scratch-path .build/thread --sanitize=thread' \
+		Tests/parts.sh '$(MAKE)' unit unit-proxies unit-processes unit-address
+
+unit-address: test-deps
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp $(SWIFT) test -c release \
 		--scratch-path .build/address --sanitize=address --disable-xctest -Xswiftc -enable-testing
 

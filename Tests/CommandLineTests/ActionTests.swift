@@ -6,7 +6,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// Commands that consist of actions: one table for the parser, help and completion.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ActionTests {
     private static let commands = Command.all.filter { !$0.actions.isEmpty }
     private static let actions = commands.flatMap(\.actions)

@@ -5,7 +5,7 @@ import Testing
 
 /// From page to page: links that can be copied, those that `open` is told to follow, redirects in
 /// the trace.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct BrowsingTests {
     private let smallweb: Smallweb = {
         var smallweb = Smallweb()

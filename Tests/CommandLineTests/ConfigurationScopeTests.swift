@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// Which options a section of the config file may have: those that have an effect there.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ConfigurationScopeTests {
     /// One server of each kind.
     private final class Servers: Sendable {

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Proxies by options, config file and environment, and what is said about them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ProxyCommandLineTests {
     private let smallweb = Smallweb()
     private let hole: Hole

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Spartan on the command line: data that is sent once, prompts, uploads.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SpartanTests {
     private let smallweb: Smallweb = {
         var smallweb = Smallweb()

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// What `smallweb trust` and `smallweb identity` write: records, columns, other clients' stores.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct StoreRecordTests {
     private let smallweb: Smallweb
     private let hash = "sha256:" + String(repeating: "ab", count: 32)

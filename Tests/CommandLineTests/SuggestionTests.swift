@@ -5,7 +5,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// What a person is told who has mistyped a name, or who is used to another program.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SuggestionTests {
     @Test func everyKindOfNameHasANearestOne() throws {
         let smallweb = Smallweb()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TrustCommandTests {
     private let smallweb: Smallweb
 

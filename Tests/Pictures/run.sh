@@ -17,7 +17,7 @@ smallweb=$(realpath "${1:?usage: run.sh [--check] SMALLWEB}")
 # missing WHAT: without it there are no pictures; a check is skipped, but not in CI.
 missing() {
     if [ "$is_check" = true ] && [ "${CI:-}" != true ]; then
-        echo "skipped - the pictures: $1"
+        echo "skipped - the pictures show what smallweb says: $1"
         exit 0
     fi
     echo "cannot make the pictures: $1" >&2

@@ -5,8 +5,14 @@
 # quits: answers what is asked after a page.
 quits() {
     screen_says 'q quit:'
-    keys q
+    press q
     on_screen 'status=0'
+}
+
+# leads_to KEY LINE: presses a key of less and looks: with a signal, less may lose what is typed.
+leads_to() {
+    keys "$1"
+    has_line "$2"
 }
 
 # at_prompt: waits until the last line of the screen asks, and nothing is typed behind it.
@@ -61,12 +67,10 @@ END
 
     check "reading: Ctrl-C belongs to the pager"
     keys C-c
-    keys G
-    on_screen '[2] gopher://hole.example/1/'
+    until_true leads_to G '[2] gopher://hole.example/1/'
     on_screen "[1] $site/next"
     keys C-c
-    keys g
-    on_screen '# A page'
+    until_true leads_to g '# A page'
     screen_lacks 'status='
     keys q
     quits
@@ -87,11 +91,11 @@ END
     check "reading: a number opens that link, b goes back"
     run_there open "$site/short"
     screen_says 'link 1-1, ? keys, q quit:'
-    keys 1 Enter
+    press 1 Enter
     on_screen '# A page'
     keys q
     screen_says 'link 1-2, b back, ? keys, q quit:'
-    keys b
+    press b
     on_screen 'Short enough.'
     quits
 

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Many URLs through the front door.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct RunTests {
     private let bench: Bench
     private let web: Client

@@ -42,6 +42,10 @@ void swposix_forget_event(void);
 // The signal that came first, or 0. Async-signal-safe to read at any time.
 int swposix_pending_signal(void);
 
+// Waits until `fd` can be read. Returns 0, or -1 when one of the signals noted above comes or has
+// come, also just before the call.
+int swposix_wait_readable(int fd);
+
 // Begins to count how often the process is continued after a stop, unless SIGCONT is handled.
 void swposix_count_continuations(void);
 int swposix_continuations(void);

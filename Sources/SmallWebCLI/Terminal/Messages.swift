@@ -25,7 +25,6 @@ struct MessageSettings: Sendable {
 final class Messages: Sendable {
     private struct State {
         var transient = ""
-        var transientColumns = 0
         /// What has been said of servers.
         var told: Set<Note> = []
     }
@@ -54,9 +53,8 @@ final class Messages: Sendable {
         }
     }
 
-    /// The most of a transient line. The terminal writes ^C behind it, which must not begin
-    /// another one.
-    var transientColumnsMax: Int { max(1, Environment.columns(2) - 3) }
+    /// The most of a transient line: a character in the last column can begin another one.
+    var transientColumnsMax: Int { max(1, Environment.columns(2) - 1) }
 
     /// `smallweb: URL: message`, details on lines of their own, and the hint: for a person, and
     /// where the log of a script needs the command that helps.
@@ -103,16 +101,17 @@ final class Messages: Sendable {
     }
 
     /// Replaces the transient line; an empty one erases it.
+    ///
+    /// The cursor stays at its beginning: there the terminal shows what is typed, ^C included.
+    /// Behind the line it would wrap into another one and leave the first on the screen. Most
+    /// terminals that become narrower wrap the line, too; the cursor stays in its first part.
     func showTransient(_ text: String) { state.withLock { showTransient(text, &$0) } }
 
     private func showTransient(_ text: String, _ state: inout State) {
         guard text != state.transient else { return }
-        // Most terminals that become narrower break the line, and we are in the last part of it.
-        let above = max(0, state.transientColumns - 1) / Environment.columns(2)
-        let erasure = above > 0 ? "\r\u{1B}[\(above)A\u{1B}[J" : "\r\u{1B}[K"
         let line = TerminalText.escapeLine(text).prefix(transientColumnsMax)
-        print(erasure + line)
-        (state.transient, state.transientColumns) = (text, line.count)
+        print("\r\u{1B}[J" + line + (line.isEmpty ? "" : "\r"))
+        state.transient = text
     }
 
     /// What a question is about, on lines before it.

@@ -94,7 +94,7 @@ enum Prompt {
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while line.count < 65_536 {
-            guard Glibc.read(0, &byte, 1) == 1 else {
+            guard swposix_wait_readable(0) == 0, Glibc.read(0, &byte, 1) == 1 else {
                 // What is said next begins a line of its own.
                 if !canHide { messages.endPromptLine() }
                 return nil

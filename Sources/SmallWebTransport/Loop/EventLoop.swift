@@ -187,10 +187,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         noteTurn()
         let capacity = max(64, slots.count)
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { events in
+            // Newer headers of the GNU C library want a place, older ones take none as well.
+            guard let place = events.baseAddress else { return }
             let milliseconds = pollMilliseconds
             let began = ProcessClock.monotonic
-            var count = epoll_wait(
-                epoll.borrowed, events.baseAddress, Int32(capacity), milliseconds)
+            var count = epoll_wait(epoll.borrowed, place, Int32(capacity), milliseconds)
             if milliseconds > 0 {
                 let isContinued = swposix_continuations() != continuations
                 noteWait(
@@ -199,7 +200,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             continuations = swposix_continuations()
             // EINTR: by a signal, or by the end of a stop.
             if count < 0 {
-                count = epoll_wait(epoll.borrowed, events.baseAddress, Int32(capacity), 0)
+                count = epoll_wait(epoll.borrowed, place, Int32(capacity), 0)
             }
             turnBegan = ProcessClock.monotonic
             for event in events.prefix(Int(max(count, 0))) { dispatch(event) }
