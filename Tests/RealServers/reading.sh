@@ -242,8 +242,8 @@ END
     screen_says 'Your password'
     keys 'hush' Enter
     on_screen 'answer hush'
-    quits
     must test "$(grep -c hush "$out")" -eq 1
+    quits
 
     check "reading: Ctrl-C before the page is there"
     run_there open "$scripted_tls/trickle"
