@@ -90,7 +90,7 @@ END
 
     check "reading: a number opens that link, b goes back"
     run_there open "$site/short"
-    screen_says 'link 1-1, ? keys, q quit:'
+    screen_says 'link 1, ? keys, q quit:'
     press 1 Enter
     on_screen '# A page'
     keys q
