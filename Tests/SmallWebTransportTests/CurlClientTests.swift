@@ -15,7 +15,7 @@ struct CurlClientTests {
         try CurlClient(
             loop: loop, settings: HTTPSettings(), resolver: Resolver(), route: .direct,
             deadline: .after(seconds: 120), emit: emit
-        ) { _ in
+        ) { _, _ in
         }
     }
 

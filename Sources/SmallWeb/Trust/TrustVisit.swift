@@ -42,7 +42,7 @@ extension TrustStore {
             }
         }
 
-        var asksAuthorities: Bool { self == .ca || self == .both }
+        package var asksAuthorities: Bool { self == .ca || self == .both }
 
         /// Whether what is known of a place counts.
         var usesStore: Bool {

@@ -67,6 +67,7 @@ struct RequestPlan {
             case nil:
                 throw usageError("the scheme \(request.scheme.name) has no use for --data")
             }
+            request.isInputSecret = settings.fetch.isInputSecret
         }
         return request
     }
