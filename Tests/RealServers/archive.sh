@@ -19,7 +19,7 @@ same_records() {
 }
 
 archive_checks() {
-    local root=$work/archive name place
+    local root=$work/archive file place
     mkdir -p "$root"
     printf '# page\n' >"$root/index.gmi"
     cp "$work/files/text.txt" "$root/"
@@ -39,20 +39,19 @@ END
     local http=http://127.0.0.1:$port
     urls+=("$http/text.txt" "$http/missing" "$http/three.bin")
 
-    for name in a.warc a.warc.gz; do
-        check "archive: $name passes warcio and fastwarc"
-        sw get -s --json --warc "$name" "${urls[@]}"
+    for file in a.warc a.warc.gz; do
+        check "archive: $file passes warcio and fastwarc"
+        sw get -s --json --warc "$file" "${urls[@]}"
         status_is 7
         cp "$out" "$work/live.jsonl"
-        is_warc "$name"
-        sw warc list "$name"
+        is_warc "$file"
+        sw warc list "$file"
         must test "$(grep -c 'revisit' "$out")" = 1
 
-        check "archive: $name is replayed without a system call to the network"
-        must_not grep -q . "$work/nothing"
+        check "archive: $file is replayed without a system call to the network"
         status=0
         strace -f -o "$work/calls" -e trace=socket,connect,sendto,recvfrom "$smallweb" get -s \
-            --json --replay "$name" "${urls[@]}" >"$out" 2>"$err" || status=$?
+            --json --replay "$file" "${urls[@]}" >"$out" 2>"$err" || status=$?
         status_is 7
         same_records "$work/live.jsonl" "$out"
         must_not grep -qE 'socket\(|connect\(|sendto\(' "$work/calls"
