@@ -10,16 +10,18 @@ public final class Deflater {
 
     /// zlib's own default is 6, which takes three times as long for a tenth less.
     private static let level: Int32 = 2
-    /// zlib's default of its memory.
-    private static let memoryLevel: Int32 = 8
+    /// zlib's default of its memory, and as much as small streams need: it is cleared for each.
+    private static let memoryLevels: (usual: Int32, small: Int32) = (8, 5)
 
+    /// - Parameter isForSmallStreams: Whether they are a few kilobytes each.
     /// - Throws: `not-built-in` when libz is not installed, or is none that we know.
-    public init() throws(FetchError) {
+    public init(isForSmallStreams: Bool = false) throws(FetchError) {
         var functions = try ZlibLibrary.shared()
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
         stream.initialize(to: swzlib_stream())
         let code = swzlib_deflate_init(
-            &functions, stream, Self.level, Int32(swzlib_gzip), Self.memoryLevel)
+            &functions, stream, Self.level, Int32(swzlib_gzip),
+            isForSmallStreams ? Self.memoryLevels.small : Self.memoryLevels.usual)
         guard code == swzlib_ok else {
             stream.deallocate()
             let version = String(cString: functions.zlibVersion())

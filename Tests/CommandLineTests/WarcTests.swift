@@ -169,6 +169,39 @@ import Testing
         #expect(bodies.count == 200_000 && bodies[..<100_000] == bodies[100_000...])
     }
 
+    /// In the middle of a record: what is whole stays, and the run ends, whatever its status says.
+    @Test(arguments: ["a.warc", "a.warc.gz"], [900_000, 3_000_000])
+    func aFullDiskEndsTheRun(_ name: String, _ size: Int) throws {
+        let hole = try Hole()
+        let urls = ["/0/about.txt", "/9/big/\(size)", "/0/dots.txt"].map { hole.place + $0 }
+        let result = try smallweb.run(
+            ["-s", "--json", "--body", "none", "--exit-status", "run", "--warc", name] + urls,
+            shell: "trap '' XFSZ; ulimit -f 1000; exec \"$@\"")
+        #expect(result.status == 23)
+        let records = result.text.split(separator: "\n")
+        #expect(!records.contains { $0.contains("dots.txt") && $0.contains("\"ok\":true") })
+        #expect(try smallweb.run(["warc", "check", name]).status == 0)
+        let replayed = try smallweb.run(["--replay", name, urls[0]])
+        #expect(replayed.status == 0 && replayed.text.hasPrefix("This hole"))
+        #expect(try smallweb.run(["--replay", name, urls[1]]).status == 103)
+    }
+
+    @Test func pairsOfManyLoopsStayTogether() throws {
+        let (capsule, hole) = (try Capsule(), try Hole())
+        let urls = (1...60).flatMap { number in
+            ["\(capsule.place)/1k?\(number)", "\(hole.place)/0/dots.txt?\(number)"]
+        }
+        let run = ["-s", "--json", "-j", "64", "--per-host", "30", "--loops", "3"]
+        _ = try smallweb.run(run + ["--warc", "a.warc.gz"] + urls)
+        #expect(try smallweb.run(["warc", "check", "a.warc.gz"]).status == 0)
+        let lines = try smallweb.run(["warc", "list", "a.warc.gz"]).text.split(separator: "\n")
+        let records = lines.map { $0.split(separator: "\t") }
+        for (record, next) in zip(records, records.dropFirst()) where record[1] == "request" {
+            #expect(next[1] == "response" && next[6] == record[6])
+        }
+        #expect(records.count { $0[1] == "response" } == urls.count)
+    }
+
     @Test func aConfigFileCannotRecord() throws {
         let path = smallweb.home.file("conf")
         try Data("[scheme gopher]\nwarc = a.warc\n".utf8).write(to: URL(fileURLWithPath: path))

@@ -59,6 +59,14 @@ package final class ArchiveReader {
     /// Whether the present record has at least begun as one.
     package var hasBegunRecord: Bool { decoder.hasVersion }
 
+    /// Whether a run has the file to add to it.
+    package var isBeingWritten: Bool {
+        guard flock(file.borrowed, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
+        // No run has it: what cannot be given back goes with the descriptor.
+        _ = flock(file.borrowed, LOCK_UN)
+        return false
+    }
+
     /// Goes on at `offset`, where a record begins.
     package func seek(to offset: Int) {
         (self.offset, position, input, inflated) = (offset, offset, [], [])

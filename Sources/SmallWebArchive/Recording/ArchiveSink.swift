@@ -12,6 +12,7 @@ final class ArchiveSink: @unchecked Sendable {
     private let file: Descriptor
     private let digest: Digest
     private let deflater: Deflater?
+    private let smallDeflater: Deflater?
     /// What is about to be written.
     private var pending: [UInt8] = []
     /// Where the last whole exchange ends.
@@ -28,6 +29,7 @@ final class ArchiveSink: @unchecked Sendable {
         self.end = end
         digest = try Digest(.sha256)
         deflater = isCompressed ? try Deflater() : nil
+        smallDeflater = isCompressed ? try Deflater(isForSmallStreams: true) : nil
         try attempt { () throws(SystemError) in try cut() }
     }
 
@@ -57,7 +59,9 @@ final class ArchiveSink: @unchecked Sendable {
                 pending += bytes
                 pending += Self.trailer
             } else {
-                deflate(header.bytes + bytes + Self.trailer, isLast: true)
+                let record = header.bytes + bytes + Self.trailer
+                let some = record.count < Self.smallMax ? smallDeflater : deflater
+                record.withUnsafeBytes { some?.deflate($0, to: &pending, isLast: true) }
             }
         case .spool(let head, let spool, let start):
             if deflater == nil {
@@ -83,6 +87,7 @@ final class ArchiveSink: @unchecked Sendable {
 
     private static let trailer = ASCII.crlf + ASCII.crlf
     private static let pendingMax = 1 << 20
+    private static let smallMax = 8192
 
     private func deflate(_ bytes: [UInt8], isLast: Bool) {
         bytes.withUnsafeBytes { deflater?.deflate($0, to: &pending, isLast: isLast) }

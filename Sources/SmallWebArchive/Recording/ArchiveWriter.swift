@@ -80,6 +80,11 @@ package final class ArchiveWriter: Sendable {
         if let failure { throw failure }
     }
 
+    /// Nothing more can be written, as something is missing.
+    func fail(_ error: FetchError) {
+        state.withLock { $0.failure = $0.failure ?? error }
+    }
+
     /// Whether replies that are the same as earlier ones are written again, as there are too many.
     package var isFull: Bool { state.withLock { $0.known.isFull } }
 

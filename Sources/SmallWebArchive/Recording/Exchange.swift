@@ -18,6 +18,8 @@ final class Exchange {
     private(set) var turns: [Turn] = []
     private var areTurnsWhole = true
     private let keepsDatagrams: Bool
+    /// Why what passed could not be kept.
+    private(set) var problem: FetchError?
     /// What the engine says that went over the wire.
     var traffic: Ending.Traffic?
     /// Where the engine gives heads apart from bodies.
@@ -51,12 +53,23 @@ final class Exchange {
 
     func noteSent(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
         note(bytes.count, isSent: true)
-        try sent.append(bytes)
+        try keep(bytes, in: sent)
     }
 
     func noteReceived(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
         note(bytes.count, isSent: false)
-        try received.append(bytes)
+        try keep(bytes, in: received)
+    }
+
+    private func keep(
+        _ bytes: UnsafeRawBufferPointer, in spool: BlockSpool
+    ) throws(FetchError) {
+        do throws(FetchError) {
+            try spool.append(bytes)
+        } catch {
+            problem = error
+            throw error
+        }
     }
 
     /// - Parameter count: Of bytes that went one way.
@@ -171,9 +184,8 @@ struct TeeClient: HTTPClient {
             exchange.begin(reply)
             try await onReply(reply)
         } onBody: { bytes async throws(FetchError) in
-            exchange.note(bytes.count, isSent: false)
             try bytes.span.bytes.withUnsafeBytes { piece throws(FetchError) in
-                try exchange.received.append(piece)
+                try exchange.noteReceived(piece)
             }
             try await onBody(bytes)
         }

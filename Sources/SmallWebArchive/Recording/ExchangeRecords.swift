@@ -6,9 +6,13 @@ struct ExchangeRecords {
     private let exchange: FinishedExchange
     private let sink: ArchiveSink
     private(set) var generator: FastGenerator
+    /// Lines that all records have, and lines that request and response have.
+    private let common, connection: [UInt8]
 
     init(_ exchange: FinishedExchange, _ sink: ArchiveSink, _ generator: FastGenerator) {
         (self.exchange, self.sink, self.generator) = (exchange, sink, generator)
+        common = RecordText.common(exchange.date, target: exchange.target)
+        connection = exchange.connectionLines
     }
 
     mutating func write(_ known: inout KnownRecords) throws(FetchError) {
@@ -36,24 +40,12 @@ struct ExchangeRecords {
     /// A header with what all records of an exchange have.
     private mutating func header(_ type: String) -> (RecordText, RecordID) {
         let id = RecordID(using: &generator)
-        var header = RecordText(type, id, exchange.date)
-        header.add("WARC-Target-URI: ", exchange.target)
-        return (header, id)
-    }
-
-    private func addConnection(to header: inout RecordText) {
-        if let address = exchange.connection?.address, !address.isEmpty, !address.contains("/") {
-            header.add("WARC-IP-Address: ", address)
-        }
-        for name in exchange.protocols { header.add("WARC-Protocol: ", name) }
-        if let suite = exchange.connection?.tls?.cipherSuite {
-            header.add("WARC-Cipher-Suite: ", suite)
-        }
+        return (RecordText(type, id, common: common), id)
     }
 
     private mutating func writeRequest(_ block: Block) throws(FetchError) -> RecordID {
         var (header, id) = header("request")
-        addConnection(to: &header)
+        header.add(lines: connection)
         header.add("Content-Type: ", exchange.contentType("request"))
         header.addDigest("WARC-Block-Digest: ", try sink.sha256(block))
         if exchange.subtype == nil, case .bytes(let bytes) = block {
@@ -80,8 +72,8 @@ struct ExchangeRecords {
             }
         }
         var (header, id) = header(earlier == nil ? "response" : "revisit")
-        if let request { header.add("WARC-Concurrent-To: ", request.text) }
-        addConnection(to: &header)
+        if let request { header.add("WARC-Concurrent-To: ", request) }
+        header.add(lines: connection)
         if let earlier { addReference(to: earlier, &header) }
         if let truncated = exchange.truncated {
             header.add("WARC-Truncated: ", truncated.rawValue)
@@ -109,7 +101,7 @@ struct ExchangeRecords {
         header.add(
             "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/",
             (isUnmodified ? "server-not-modified" : "identical-payload-digest"))
-        header.add("WARC-Refers-To: ", earlier.id.text)
+        header.add("WARC-Refers-To: ", earlier.id)
         header.add("WARC-Refers-To-Target-URI: ", earlier.target)
         header.add("WARC-Refers-To-Date: ", earlier.date)
     }
@@ -152,11 +144,29 @@ struct ExchangeRecords {
         _ contentType: String, _ text: [UInt8], of record: RecordID?
     ) throws(FetchError) -> RecordID {
         var (header, id) = header("metadata")
-        if let record { header.add("WARC-Refers-To: ", record.text) }
+        if let record { header.add("WARC-Refers-To: ", record) }
         header.add("Content-Type: ", contentType)
         header.addDigest("WARC-Block-Digest: ", sink.sha256(text[...]))
         header.end(blockBytes: text.count)
         try sink.add(header, .bytes(text))
         return id
+    }
+}
+
+extension FinishedExchange {
+    /// Fields about the connection.
+    fileprivate var connectionLines: [UInt8] {
+        var lines: [UInt8] = []
+        func add(_ name: String, _ value: String) {
+            lines.append(name)
+            lines.append(value)
+            lines += ASCII.crlf
+        }
+        if let address = connection?.address, !address.isEmpty, !address.contains("/") {
+            add("WARC-IP-Address: ", address)
+        }
+        for name in protocols { add("WARC-Protocol: ", name) }
+        if let suite = connection?.tls?.cipherSuite { add("WARC-Cipher-Suite: ", suite) }
+        return lines
     }
 }

@@ -23,26 +23,22 @@ struct RecordID: Sendable, Hashable {
     }
 
     var text: String {
-        String(unsafeUninitializedCapacity: 47) { buffer in
-            var count = 0
-            for byte in "<urn:uuid:".utf8 {
-                buffer[count] = byte
-                count += 1
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func append(to bytes: inout [UInt8]) {
+        bytes.append("<urn:uuid:")
+        for digit in 0..<32 {
+            if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
+                bytes.append(UInt8(ascii: "-"))
             }
-            for (word, isLow) in [(high, false), (low, true)] {
-                for digit in 0..<16 {
-                    if isLow ? digit == 0 || digit == 4 : digit == 8 || digit == 12 {
-                        buffer[count] = UInt8(ascii: "-")
-                        count += 1
-                    }
-                    let value = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * digit)) & 0xF
-                    buffer[count] = ASCII.hexDigit(value) | 0x20
-                    count += 1
-                }
-            }
-            buffer[count] = UInt8(ascii: ">")
-            return count + 1
+            let word = digit < 16 ? high : low
+            let value = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit & 15))) & 0xF
+            bytes.append(ASCII.hexDigit(value) | 0x20)
         }
+        bytes.append(UInt8(ascii: ">"))
     }
 }
 
@@ -85,15 +81,37 @@ struct RecordText {
     private(set) var bytes: [UInt8] = []
 
     init(_ type: String, _ id: RecordID, _ date: RecordDate) {
-        bytes.reserveCapacity(768)
+        self.init(type, id, common: Self.common(date, target: nil))
+    }
+
+    /// - Parameter common: Fields that several records have, by ``common(_:target:)``.
+    init(_ type: String, _ id: RecordID, common: [UInt8]) {
+        bytes.reserveCapacity(1024)
         bytes.append("WARC/1.1\r\nWARC-Type: ")
         bytes.append(type)
         bytes.append("\r\nWARC-Record-ID: ")
-        bytes.append(id.text)
-        bytes.append("\r\nWARC-Date: ")
-        bytes.append(date.text)
+        id.append(to: &bytes)
+        bytes += ASCII.crlf
+        bytes += common
+    }
+
+    /// The lines of date and target.
+    static func common(_ date: RecordDate, target: String?) -> [UInt8] {
+        var text = RecordText()
+        text.add("WARC-Date: ", date.text)
+        if let target { text.add("WARC-Target-URI: ", target) }
+        return text.bytes
+    }
+
+    private init() {}
+
+    mutating func add(_ name: String, _ id: RecordID) {
+        bytes.append(name)
+        id.append(to: &bytes)
         bytes += ASCII.crlf
     }
+
+    mutating func add(lines: [UInt8]) { bytes += lines }
 
     /// - Parameter name: With the colon and a blank.
     mutating func add(_ name: String, _ value: String) {
@@ -110,7 +128,10 @@ struct RecordText {
     mutating func addDigest(_ name: String, _ sha256: [UInt8]) {
         bytes.append(name)
         bytes.append("sha256:")
-        bytes.append(sha256.hex)
+        for byte in sha256 {
+            bytes.append(ASCII.hexDigit(byte >> 4) | 0x20)
+            bytes.append(ASCII.hexDigit(byte & 0xF) | 0x20)
+        }
         bytes += ASCII.crlf
     }
 

@@ -121,6 +121,16 @@ final class RecordingTap: HopTap {
     }
 
     func end(_ end: HopEnd) throws(FetchError) {
+        do throws(FetchError) {
+            if let problem = exchanges.lazy.compactMap(\.problem).first { throw problem }
+            try write(end)
+        } catch {
+            archive.fail(error)
+            throw error
+        }
+    }
+
+    private func write(_ end: HopEnd) throws(FetchError) {
         let error: FetchError? = if case .failed(let error) = end { error } else { nil }
         // It will be fetched another time: nothing of it is known.
         if error?.outcome == .interrupted { return }
@@ -245,6 +255,15 @@ final class RecordingTap: HopTap {
         let sentBytes = finished.request?.count ?? 0
         guard let reply = engine.reply else {
             exchange.setTurns(sent: sentBytes, received: 0)
+            finished.turns = exchange.turnsText { $0 }
+            return
+        }
+        // What libcurl speaks beside HTTP is a body and no more.
+        guard !reply.version.isEmpty else {
+            finished.subtype = scheme.messageSubtype ?? scheme.name
+            finished.request = nil
+            finished.response = .of(try redaction.masked(reply: exchange.received))
+            exchange.setTurns(sent: 0, received: finished.response?.count ?? 0)
             finished.turns = exchange.turnsText { $0 }
             return
         }

@@ -63,7 +63,7 @@ struct Redaction {
 
     /// The same for what is in a file: another spool, or this one when there is nothing to mask.
     func masked(reply spool: BlockSpool) throws(FetchError) -> BlockSpool {
-        guard hasValues else { return spool }
+        guard hasValues, spool.whole == nil else { return spool }
         let longest = values.joined().map(\.count).max() ?? 1
         let masked = spool.empty(head: nil)
         var pending: [UInt8] = []

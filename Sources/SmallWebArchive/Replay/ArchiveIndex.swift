@@ -60,8 +60,13 @@ struct ArchiveIndex: Sendable {
         self.paths = paths
         for (file, path) in paths.enumerated() {
             let reader = try ArchiveReader(path)
-            while let header = try reader.next() {
-                note(header, RecordPlace(file: file, offset: reader.offset))
+            do throws(FetchError) {
+                while let header = try reader.next() {
+                    note(header, RecordPlace(file: file, offset: reader.offset))
+                }
+            } catch {
+                // Another run is writing the record that is not whole.
+                guard reader.fault?.isTorn ?? false, reader.isBeingWritten else { throw error }
             }
         }
         for (index, recording) in recordings.enumerated() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 
 /// Undoes the transfer coding "chunked" (RFC 9112, section 7.1) of a body that an archive has as it
 /// came. Bodies from which it was taken before pass as they are. Pure.
