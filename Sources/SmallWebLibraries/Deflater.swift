@@ -14,7 +14,7 @@ public final class Deflater {
     private static let memoryLevels: (usual: Int32, small: Int32) = (8, 5)
 
     /// - Parameter isForSmallStreams: Whether they are a few kilobytes each.
-    /// - Throws: `not-built-in` when libz is not installed, or is none that we know.
+    /// - Throws: `not-built-in` when libz is not installed, or is an unknown version.
     public init(isForSmallStreams: Bool = false) throws(FetchError) {
         var functions = try ZlibLibrary.shared()
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)

@@ -14,6 +14,6 @@ enum ZlibLibrary {
         return functions
     }
 
-    /// - Throws: `not-built-in` when libz is not installed, or is none that we know.
+    /// - Throws: `not-built-in` when libz is not installed, or is an unknown version.
     static func shared() throws(FetchError) -> swzlib_functions { try loaded.get() }
 }

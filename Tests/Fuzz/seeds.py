@@ -33,6 +33,8 @@ Sources/SmallWebArchive/Format/RecordDecoder.swift Sources/SmallWebArchive/Forma
 Sources/SmallWebArchive/Replay/ChunkedBody.swift Sources/SmallWebArchive/Replay/RecordedFacts.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
 Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOut.swift
+Sources/SmallWebCLI/Reader/HandOver.swift Sources/SmallWebCLI/Reader/ReaderCommand.swift
+Sources/SmallWebCLI/Reader/TypedInput.swift
 Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
 Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
 Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaType.swift

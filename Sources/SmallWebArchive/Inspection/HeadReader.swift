@@ -10,7 +10,7 @@ package struct HeadReader {
     /// How much of a block is looked at.
     package static let bytesMax = 64 << 10
 
-    /// - Parameter registry: Of plugins that are no programs.
+    /// - Parameter registry: Of built-in plugins.
     package init(_ registry: Registry) { self.registry = registry }
 
     /// The head of a reply, as far as its beginning tells; `nil` for what no plugin understands.

@@ -17,7 +17,7 @@ package struct WireConversion {
 
     /// Adds a fixture to an archive: its exchange, and the text from which it can be made again.
     ///
-    /// - Throws: `read` for what is no fixture, `write`.
+    /// - Throws: `read` for a file that is not a fixture, `write`.
     package func add(
         name: String, _ text: [UInt8], to archive: ArchiveWriter
     ) throws(FetchError) {

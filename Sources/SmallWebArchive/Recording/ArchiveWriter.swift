@@ -27,7 +27,7 @@ package final class ArchiveWriter: Sendable {
     ///   - path: With a name that ends in `.gz` each record is a member of a gzip file.
     ///   - software: For the record that says who wrote what follows it.
     ///   - commandLine: The same, without secrets.
-    /// - Throws: `write` when the file cannot be used, is no archive, or another run has it.
+    /// - Throws: `write` when the file cannot be used, is not an archive, or another run has it.
     package init(
         _ path: String, software: String, commandLine: String, keepsSecrets: Bool = false
     ) throws(FetchError) {

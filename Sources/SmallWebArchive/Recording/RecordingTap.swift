@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
-package import SmallWebCore
+internal import SmallWebCore
 internal import SmallWebHTTP
 
 extension Network {
@@ -40,7 +40,7 @@ final class RecordingTap: HopTap {
         return keepsSecrets ? uri.description : redaction.masked(text: uri.display)
     }
 
-    /// What was asked for beside the URL, without secrets, for whoever replays it.
+    /// What was asked for beside the URL, without secrets, as a replay needs it.
     private static func asked(_ request: Request, keepsSecrets: Bool) -> [UInt8]? {
         let isInputKept = request.input != nil && (keepsSecrets || !request.isInputSecret)
         let options = request.options.keys.sorted()

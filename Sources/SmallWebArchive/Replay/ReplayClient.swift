@@ -242,7 +242,7 @@ extension HTTPReply {
         for line in Self.lines(lines) { add(line: line) }
     }
 
-    /// The fields of a request, whose first line is no field.
+    /// The fields of a request, without its first line.
     fileprivate init(fieldLines head: [UInt8]) {
         self.init()
         for line in Self.lines(head).dropFirst() { add(line: line) }

@@ -20,7 +20,7 @@ package struct RecordedHandshake: Sendable {
     /// The facts that a handshake like this has, with what authorities say today.
     ///
     /// - Parameter host: The name or IP literal that the certificate should be for.
-    /// - Throws: `tls` for what is no certificate; `not-built-in` without libssl.
+    /// - Throws: `tls` for bytes that are not a certificate; `not-built-in` without libssl.
     package func facts(
         host: String, asksAuthorities: Bool
     ) throws(FetchError) -> Connection.TLS {
