@@ -20,7 +20,8 @@ extension Network {
     ///
     /// What they do not have fails with `not-recorded`.
     ///
-    /// - Throws: `read` for a file that cannot be read, `protocol-error` where it is not an archive.
+    /// - Throws: `read` for a file that cannot be read, `protocol-error` for one that is not an
+    ///   archive.
     package static func replaying(
         _ paths: [String], _ options: ReplayOptions = ReplayOptions()
     ) throws(FetchError) -> Network {
