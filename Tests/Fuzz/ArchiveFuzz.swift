@@ -58,18 +58,18 @@ private func records(_ pieces: [ArraySlice<UInt8>]) -> Found {
 
 private func members(_ pieces: [ArraySlice<UInt8>]) -> [[UInt8]] {
     guard let members = try? GzipMembers() else { return [] }
-    var found: [[UInt8]] = [[]]
+    var found: [[UInt8]] = []
     do throws(Malformed) {
-        for piece in pieces {
-            var rest = piece
-            while !rest.isEmpty {
-                let bytes = try members.inflate(&rest)
+        for piece in pieces where !piece.isEmpty {
+            var (rest, bytes) = (piece, ArraySlice<UInt8>())
+            repeat {
+                if members.isBetweenMembers {
+                    members.reset()
+                    found.append([])
+                }
+                bytes = try members.inflate(&rest)
                 found[found.count - 1] += bytes.prefix(1 << 20)
-                guard bytes.isEmpty else { continue }
-                guard members.isBetweenMembers else { break }
-                members.reset()
-                found.append([])
-            }
+            } while !rest.isEmpty || !bytes.isEmpty && !members.isBetweenMembers
         }
     } catch {
         // What came before the fault depends on how much was there at once.
