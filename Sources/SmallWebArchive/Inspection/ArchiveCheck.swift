@@ -16,6 +16,8 @@ package struct ArchiveCheck {
     private var missing: [(key: RecordKey, offset: Int)] = []
 
     private static let headBytesMax = 300 << 10
+    /// Most partners of a record that are looked for: a header has room for thousands.
+    private static let partnersMax = 16
 
     /// - Throws: `protocol-error` for the first fault, with its offset; `read`.
     package init(_ path: String) throws(FetchError) {
@@ -46,7 +48,8 @@ package struct ArchiveCheck {
     private mutating func note(
         _ header: RecordHeader, _ offset: Int, _ fault: (String) -> FetchError
     ) throws(FetchError) {
-        let partners = header.all("warc-concurrent-to").map { RecordKey($0) }
+        let partners = header.all("warc-concurrent-to").prefix(Self.partnersMax)
+            .map { RecordKey($0) }
         let own = header.id.map { RecordKey($0) }
         switch header.type {
         case "request":

@@ -89,58 +89,60 @@ package struct WireConversion {
         _ body: (_ name: String, _ text: [UInt8]) throws(FetchError) -> Void
     ) async throws(FetchError) {
         let replayer = Replayer(try ArchiveIndex([path]), ReplayOptions())
-        let kept = try Self.keptTexts(path)
-        for (name, text) in kept.texts { try body(name, text) }
-        var names: Set<String> = Set(kept.texts.map(\.name))
+        var (names, kept) = (Set<String>(), Set<RecordKey>())
+        try Self.forEachKeptText(of: path) { name, text, target throws(FetchError) in
+            names.insert(name)
+            kept.insert(RecordKey(target))
+            try body(name, text)
+        }
         for recording in replayer.index.recordings
-        where !kept.targets.contains(recording.target) && !recording.isFailureAlone {
-            guard let text = try await text(of: recording, replayer, path, on: loop) else {
-                onSkipped(recording.target)
+        where !kept.contains(recording.target) && !recording.isFailureAlone {
+            let target = try replayer.target(of: recording)
+            guard let text = try await text(of: recording, target, replayer, on: loop) else {
+                onSkipped(target)
                 continue
             }
-            var (name, number) = (Self.name(recording.target), 2)
+            var (name, number) = (Self.name(target), 2)
             while !names.insert(name).inserted {
-                name = "\(Self.name(recording.target))-\(number)"
+                name = "\(Self.name(target))-\(number)"
                 number += 1
             }
             try body(name, text)
         }
     }
 
-    private static func keptTexts(
-        _ path: String
-    ) throws(FetchError) -> (texts: [(name: String, text: [UInt8])], targets: Set<String>) {
+    private static func forEachKeptText(
+        of path: String,
+        _ body: (_ name: String, _ text: [UInt8], _ target: String) throws(FetchError) -> Void
+    ) throws(FetchError) {
         let reader = try ArchiveReader(path)
-        var (texts, targets) = ([(name: String, text: [UInt8])](), Set<String>())
         while let header = try reader.next() {
             guard header.type == "metadata", header.contentType == mediaType else { continue }
             let type = header["content-type"].flatMap { MediaType(parsing: $0) }
             let name = safe(type?.parameters["name"] ?? "recorded")
-            texts.append((name, try reader.block(upTo: textBytesMax)))
-            targets.insert(header.target ?? "")
+            try body(name, try reader.block(upTo: textBytesMax), header.target ?? "")
         }
-        return (texts, targets)
     }
 
     /// `gemini-example.org-docs-faq.gmi`.
     private static func name(_ target: String) -> String {
-        let words = target.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
+        let words = String(target.prefix(200)).split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
         let name = safe(words.joined(separator: "-"))
         return String(name.prefix(80))
     }
 
     /// What names no other folder.
     private static func safe(_ name: String) -> String {
-        let name = String(name.filter { $0 != "/" && $0 != "\0" }.drop { $0 == "." })
+        let name = String(name.prefix(200).filter { $0 != "/" && $0 != "\0" }.drop { $0 == "." })
         return name.isEmpty ? "recorded" : name
     }
 
     /// - Returns: `nil` for what HTTP's engine has said, and for what no plugin speaks.
     private func text(
-        of recording: Recording, _ replayer: Replayer, _ path: String, on loop: EventLoop
+        of recording: Recording, _ target: String, _ replayer: Replayer, on loop: EventLoop
     ) async throws(FetchError) -> [UInt8]? {
         guard !recording.hasHeads,
-            let handler = registry[URI.scheme(of: recording.target) ?? ""]?.handler
+            let handler = registry[URI.scheme(of: target) ?? ""]?.handler
         else { return nil }
         let source =
             recording.earlier.flatMap { replayer.index.recording(of: $0) }
@@ -149,10 +151,10 @@ package struct WireConversion {
             [recording.request, recording.turns, recording.facts], upTo: Self.textBytesMax)
         let reply = try replayer.blocks([source.response], upTo: Self.textBytesMax)[0]
         let fixture = WireText(
-            target: recording.target, request: blocks[0] ?? [], reply: reply ?? [],
+            target: target, request: blocks[0] ?? [], reply: reply ?? [],
             turns: RecordedTurns(blocks[1]), facts: blocks[2], truncated: recording.truncated)
         let text = fixture.lines.joined()
-        guard let wire = try? WireCase(name: recording.target, parsing: text) else { return nil }
+        guard let wire = try? WireCase(name: target, parsing: text) else { return nil }
         let played = try await FixtureTest(plugin: handler).played(wire, on: loop)
         var lines = text
         if let place = played.dialled.first {

@@ -13,6 +13,8 @@ struct FoundArchive {
     private(set) var note: String?
 
     private static let pemBytesMax = 256 << 10
+    /// A date with microseconds has 27; those of many records are kept.
+    private static let dateBytesMax = 64
 
     /// - Throws: `write` for what is not an archive, of another form, or damaged.
     init(_ path: String, isCompressed: Bool) throws(FetchError) {
@@ -60,7 +62,8 @@ struct FoundArchive {
             let isPayload = header.contentType == MessageHead.mediaType
             guard let text = header[isPayload ? "warc-payload-digest" : "warc-block-digest"],
                 let digest = BlockDigest(text), digest.algorithm == .sha256,
-                let id = header.id.flatMap(RecordID.init), let date = header["warc-date"]
+                let id = header.id.flatMap(RecordID.init), let date = header["warc-date"],
+                date.utf8.count <= Self.dateBytesMax
             else { return }
             known.add(target, digest.bytes, id, date)
             if isPayload { known.add(target, [], id, date) }
@@ -116,10 +119,8 @@ enum Certificates {
         return chain
     }
 
-    /// `host:port` of a URL, or `host` where it names no port.
-    static func place(_ target: String) -> String? {
-        (try? URI(parsing: target)).flatMap { uri in
-            uri.hostAndPort.map { "\(uri.scheme) \($0)" }
-        }
-    }
+    /// `SCHEME HOST:PORT` of a URL, or `SCHEME HOST` where it names no port.
+    static func place(_ target: String) -> String? { (try? URI(parsing: target)).flatMap(place) }
+
+    static func place(_ uri: URI) -> String? { uri.hostAndPort.map { "\(uri.scheme) \($0)" } }
 }

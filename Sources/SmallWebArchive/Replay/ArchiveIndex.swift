@@ -8,22 +8,25 @@ struct RecordPlace: Sendable, Hashable {
     let offset: Int
 }
 
-/// What archives have of one exchange: where its records are, and what their headers say.
+/// What archives have of one exchange: where its records are, and what their headers say. Texts of
+/// any length stay in the file: a compressed megabyte is a kilobyte.
 struct Recording: Sendable {
-    /// As it stands.
-    let target: String
+    let target: RecordKey
     var request, response, facts, turns, failure: RecordPlace?
     /// Of the request's block.
     var requestDigest: BlockDigest?
     var address: String?
-    var protocols: [String] = []
+    var isHTTP2 = false
     var truncated: Truncation?
     /// The reply whose body it has, by the identifier of its record.
     var earlier: RecordKey?
     /// Whether the messages are those of HTTP, with a head of their own.
     var hasHeads = false
 
-    init(target: String) { self.target = target }
+    init(target: RecordKey) { self.target = target }
+
+    /// A record that has its target.
+    var anyPlace: RecordPlace? { response ?? request ?? facts ?? failure }
 
     /// Whether there was no conversation.
     var isFailureAlone: Bool { request == nil && response == nil }
@@ -48,12 +51,15 @@ struct ArchiveIndex: Sendable {
     let paths: [String]
     private(set) var recordings: [Recording] = []
     /// PEM records by `SCHEME HOST[:PORT]`.
-    private(set) var certificates: [String: [RecordPlace]] = [:]
+    private var certificates: [RecordKey: [RecordPlace]] = [:]
     private var byURL: [RecordKey: [Int]] = [:]
     private var byRequest: [BlockDigest: [Int]] = [:]
     private var byPlace: [RecordKey: [Int]] = [:]
     private var byID: [RecordKey: Int] = [:]
     private(set) var hasOldDigests = false
+
+    /// Longer than any address of IPv6.
+    private static let addressBytesMax = 64
 
     /// - Throws: `read`; `protocol-error` with the offset of what is not a record.
     init(_ paths: [String]) throws(FetchError) {
@@ -70,11 +76,6 @@ struct ArchiveIndex: Sendable {
             }
         }
         for (index, recording) in recordings.enumerated() {
-            guard let uri = try? URI(parsing: recording.target) else { continue }
-            byURL[RecordKey(Self.text(uri)), default: []].append(index)
-            if let place = Certificates.place(recording.target) {
-                byPlace[RecordKey(place), default: []].append(index)
-            }
             guard let digest = recording.requestDigest else { continue }
             byRequest[digest, default: []].append(index)
             if digest.algorithm != .sha256 { hasOldDigests = true }
@@ -121,23 +122,33 @@ struct ArchiveIndex: Sendable {
         if let related {
             if isFree(recordings[related]) { return related }
             // A second reply to one request.
-            var copy = Recording(target: target)
-            copy.request = recordings[related].request
-            copy.requestDigest = recordings[related].requestDigest
-            recordings.append(copy)
+            let index = append(target)
+            recordings[index].request = recordings[related].request
+            recordings[index].requestDigest = recordings[related].requestDigest
+            return index
+        }
+        if let last = recordings.last, last.target == RecordKey(target), isFree(last) {
             return recordings.count - 1
         }
-        if let last = recordings.last, last.target == target, isFree(last) {
-            return recordings.count - 1
+        return append(target)
+    }
+
+    private mutating func append(_ target: String) -> Int {
+        let index = recordings.count
+        recordings.append(Recording(target: RecordKey(target)))
+        guard let uri = try? URI(parsing: target) else { return index }
+        byURL[RecordKey(Self.text(uri)), default: []].append(index)
+        if let place = Certificates.place(uri) {
+            byPlace[RecordKey(place), default: []].append(index)
         }
-        recordings.append(Recording(target: target))
-        return recordings.count - 1
+        return index
     }
 
     private mutating func noteConnection(_ header: RecordHeader, _ index: Int) {
-        if let address = header["warc-ip-address"] { recordings[index].address = address }
-        let protocols = header.all("warc-protocol")
-        if !protocols.isEmpty { recordings[index].protocols = protocols }
+        if let address = header["warc-ip-address"], address.utf8.count <= Self.addressBytesMax {
+            recordings[index].address = address
+        }
+        if header.all("warc-protocol").contains("h2") { recordings[index].isHTTP2 = true }
     }
 
     private mutating func remember(_ header: RecordHeader, _ index: Int) {
@@ -150,7 +161,7 @@ struct ArchiveIndex: Sendable {
         switch header.contentType {
         case Certificates.mediaType:
             guard let name = Certificates.place(target) else { return }
-            certificates[name, default: []].append(place)
+            certificates[RecordKey(name), default: []].append(place)
         case "application/x-smallweb-exchange":
             // That of a failure comes before it.
             let index = related ?? append(target)
@@ -160,18 +171,13 @@ struct ArchiveIndex: Sendable {
         case "application/warc-fields":
             if let related {
                 recordings[related].failure = place
-            } else if let last = recordings.last, last.target == target, last.isFailureAlone,
+            } else if let last = recordings.last, last.target == RecordKey(target), last.isFailureAlone,
                 last.failure == nil, last.facts != nil
             {
                 recordings[recordings.count - 1].failure = place
             }
         default: return
         }
-    }
-
-    private mutating func append(_ target: String) -> Int {
-        recordings.append(Recording(target: target))
-        return recordings.count - 1
     }
 
     // MARK: Looking up
@@ -193,10 +199,13 @@ struct ArchiveIndex: Sendable {
     /// Those whose request has this digest.
     func recordings(ofRequest digest: BlockDigest) -> [Int] { byRequest[digest] ?? [] }
 
-    static func places(of uri: URI, _ defaultPort: UInt16) -> [String] {
-        forms(uri, defaultPort).compactMap { form in
-            form.hostAndPort.map { "\(form.scheme) \($0)" }
-        }
+    /// Where the certificates of a server are, in their order.
+    func certificates(of uri: URI, defaultPort: UInt16) -> [RecordPlace] {
+        Self.places(of: uri, defaultPort).flatMap { certificates[RecordKey($0)] ?? [] }
+    }
+
+    private static func places(of uri: URI, _ defaultPort: UInt16) -> [String] {
+        forms(uri, defaultPort).compactMap(Certificates.place)
     }
 
     private static func texts(_ uri: URI, _ defaultPort: UInt16) -> [String] {

@@ -105,7 +105,7 @@ struct ReplayClient: HTTPClient {
         let isChunked = head["transfer-encoding"] != nil
         if let original = facts.head {
             head = HTTPReply(lines: original)
-        } else if recording.protocols.contains("h2") {
+        } else if recording.isHTTP2 {
             head = HTTPReply(lines: Array("HTTP/2".utf8) + head.fields.bytes.dropFirst(8))
         }
         try await onReply(head)

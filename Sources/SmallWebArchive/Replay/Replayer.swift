@@ -103,14 +103,22 @@ final class Replayer: Sendable {
         return blocks
     }
 
+    /// The URL of a recording, as it stands.
+    func target(of recording: Recording) throws(FetchError) -> String {
+        guard let place = recording.anyPlace else { return "" }
+        let box = try reader(of: place.file)
+        defer { giveBack(box, of: place.file) }
+        box.reader.seek(to: place.offset)
+        return try box.reader.next()?.target ?? ""
+    }
+
     /// The certificates that were recorded for a server, its own first.
     ///
     /// - Parameter sha256: Of the one that is meant; `nil` where that is not known.
     func chain(
         of uri: URI, defaultPort: UInt16, sha256: [UInt8]?
     ) throws(FetchError) -> [[UInt8]]? {
-        let places = ArchiveIndex.places(of: uri, defaultPort)
-            .flatMap { index.certificates[$0] ?? [] }
+        let places = index.certificates(of: uri, defaultPort: defaultPort)
         var first: [[UInt8]]?
         for place in places {
             let chain = try chain(at: place)

@@ -47,7 +47,7 @@ extension Command {
             + "plugin makes of it now: smallweb-wire(5) says what that is. Existing files are "
             + "kept. Exchanges of HTTP are left out, since libcurl speaks it. What 'smallweb warc "
             + "from' has put into an archive comes out as it was.",
-        operands: [.file, .directory]
+        operands: [.file, .directory], options: ["plugin"]
     ) { settings, words throws(FetchError) in
         let loop = try EventLoop()
         try loop.runToEnd { () async throws(FetchError) in
@@ -59,7 +59,7 @@ extension Command {
         "from DIR FILE", "an archive of fixtures",
         manual: "Adds the conversation of each file *.wire of DIR to the archive FILE, with the "
             + "file itself, so that 'smallweb warc wire' makes it again.",
-        operands: [.directory, .file]
+        operands: [.directory, .file], options: ["plugin"]
     ) { settings, words throws(FetchError) in
         try WarcCommand(settings).from(words[0], words[1])
     }
@@ -140,7 +140,7 @@ private struct WarcCommand: Sendable {
                 .write, .output, "cannot make the folder \(folder)", SystemError(number: errno))
         }
         try await WireConversion(registry).forEachFixture(of: name, on: loop) { target in
-            messages.warning("\(target): left out, there are no fixtures of such an exchange")
+            messages.warning("\(target): left out: fixtures cannot have such an exchange")
         } _: { name, text throws(FetchError) in
             let file = try FileOutput(
                 "\(folder)/\(name).wire", clash: .number, createsDirectories: false)
