@@ -115,6 +115,51 @@ import Testing
         }
     }
 
+    @Test func anUploadIsRecordedWithoutItsToken() throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            _ = peer.read(2_000_000)
+            peer.write("20 text/gemini\r\nstored\n")
+        }
+        let bytes = [UInt8](repeating: 7, count: 2_000_000)
+        for (name, text) in [("page", bytes), ("token", Array("hidden".utf8))] {
+            try Data(text).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
+        }
+        let url = "titan://127.0.0.1:\(server.port)/a"
+        let put = ["put", "--token-file", "token", url]
+        #expect(try smallweb.run(put + ["page", "--warc", "a.warc"]).text == "stored\n")
+        server.stop()
+        #expect(content("a.warc").contains(";size=2000000;mime="))
+        #expect(content("a.warc").contains(";token=***\r\n"))
+        #expect(!content("a.warc").contains("hidden"))
+        #expect(try smallweb.run(["warc", "check", "a.warc"]).status == 0)
+        #expect(try smallweb.run(put + ["page", "--replay", "a.warc"]).text == "stored\n")
+        #expect(try smallweb.run(put + ["token", "--replay", "a.warc"]).status == 103)
+    }
+
+    @Test(arguments: ["http", "socks5h"])
+    func whatIsSaidToAProxyIsNotRecorded(_ kind: String) throws {
+        let proxy = try DemoProxy(.init(takesUsers: kind != "http"))
+        let (hole, web) = (try Hole(), try LoopbackServer(handler: DemoSites.web))
+        let urls = [hole.place + "/0/about.txt", "http://example.org:\(web.port)/about"]
+        let options = ["-x", proxy.url(kind, user: "joe:hidden@")]
+        let live = try smallweb.run(options + urls + ["--warc", "a.warc"])
+        #expect(live.status == 0 && !proxy.orders.isEmpty, "\(live.errors)")
+        web.stop()
+        let archive = content("a.warc")
+        for word in ["hidden", "CONNECT", "Proxy-", "GET http", "am9lOmhpZGRlbg"] {
+            #expect(!archive.contains(word), "\(word)")
+        }
+        #expect(archive.contains("GET /about HTTP/1.1"))
+        // The proxy has looked up the name of the second one.
+        #expect(archive.components(separatedBy: "WARC-IP-Address: ").count <= 3)
+        #expect(!archive.components(separatedBy: "example.org").last!.contains("WARC-IP-Address"))
+        for options in [[], options] {
+            let replayed = try smallweb.run(options + urls + ["--replay", "a.warc"])
+            #expect(replayed.status == 0 && replayed.output == live.output)
+        }
+    }
+
     @Test func failuresAndCutsAreReplayed() throws {
         let capsule = try Capsule()
         let big = ["--max-filesize", "100", capsule.place + "/1k"]

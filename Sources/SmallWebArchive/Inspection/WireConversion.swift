@@ -126,7 +126,8 @@ package struct WireConversion {
 
     /// `gemini-example.org-docs-faq.gmi`.
     private static func name(_ target: String) -> String {
-        let words = String(target.prefix(200)).split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
+        let words = String(target.prefix(200))
+            .split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
         let name = safe(words.joined(separator: "-"))
         return String(name.prefix(80))
     }

@@ -25,6 +25,9 @@ struct Recording: Sendable {
 
     init(target: RecordKey) { self.target = target }
 
+    /// Whether it says how the exchange ended: others write requests without it.
+    var isAnswered: Bool { response != nil || failure != nil }
+
     /// A record that has its target.
     var anyPlace: RecordPlace? { response ?? request ?? facts ?? failure }
 
@@ -171,8 +174,8 @@ struct ArchiveIndex: Sendable {
         case "application/warc-fields":
             if let related {
                 recordings[related].failure = place
-            } else if let last = recordings.last, last.target == RecordKey(target), last.isFailureAlone,
-                last.failure == nil, last.facts != nil
+            } else if let last = recordings.last, last.target == RecordKey(target),
+                last.isFailureAlone, last.failure == nil, last.facts != nil
             {
                 recordings[recordings.count - 1].failure = place
             }
@@ -184,11 +187,12 @@ struct ArchiveIndex: Sendable {
 
     func recording(of id: RecordKey) -> Int? { byID[id] }
 
-    /// The recordings of a URL, in their order.
+    /// The recordings of a URL that have an end, in their order.
     ///
     /// - Parameter defaultPort: What no port means.
     func recordings(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.texts(uri, defaultPort).flatMap { byURL[RecordKey($0)] ?? [] }.sorted()
+        Self.texts(uri, defaultPort).flatMap { byURL[RecordKey($0)] ?? [] }
+            .filter { recordings[$0].isAnswered }.sorted()
     }
 
     /// Whether there is any for a scheme, host and port.

@@ -202,6 +202,7 @@ final class ReplayConversation {
     private func number(_ beginning: [UInt8]) throws(FetchError) -> Int? {
         if replayer.options.isLoose { return replayer.next(candidates) }
         if beginning.isEmpty, let number = try exact() { return number }
+        let forms = [sent] + redaction.forms(of: sent)
         var (fitting, isPartial) = ([Int](), false)
         for number in candidates {
             let recording = replayer.index.recordings[number]
@@ -213,7 +214,7 @@ final class ReplayConversation {
                 let reply = try replayer.blocks([recording.response], upTo: beginning.count)[0]
                 guard reply == beginning else { continue }
             }
-            isPartial = isPartial || recording.turns == nil
+            isPartial = isPartial || recording.turns == nil && !forms.contains(request)
             fitting.append(number)
         }
         if fitting.isEmpty {
