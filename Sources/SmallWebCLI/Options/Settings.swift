@@ -12,6 +12,7 @@ struct Settings: Sendable {
     var output = OutputSettings()
     var records = RecordSettings()
     var run = RunSettings()
+    var archive = ArchiveSettings()
     var messages = MessageSettings()
     var stores = StoreSettings()
     /// What the config files say; ``Invocation/given`` says what they must leave alone.
@@ -98,6 +99,8 @@ struct Settings: Sendable {
 
 /// The words of the command line, and the options that say what becomes of the others.
 struct Invocation: Sendable {
+    /// All words, as they were given.
+    var words: [String] = []
     var operands: [String] = []
     /// The long names of the options on the command line.
     var given: [String] = []
