@@ -111,7 +111,7 @@ public struct GitPlugin: ProtocolHandler {
         // Before version 2 the greeting is the list, which need not be held to be passed on.
         var list: RefList?
         var refs: [String: ObjectID] = [:]
-        let candidates = ContentReader.candidates(address.version ?? "HEAD")
+        let candidates = Repository.candidates(address.version ?? "HEAD")
         var overhead = overhead
         func deliver() async throws(FetchError) {
             guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
@@ -150,9 +150,9 @@ public struct GitPlugin: ProtocolHandler {
             return false
         }
         if let path = address.path {
-            let reader = ContentReader(
-                conversation, server, address, cache, request.limits, overhead)
-            return try await reader.read(path, refs: refs, emit)
+            let repository = Repository(
+                conversation, server, address, cache, request.limits, overhead, refs: refs)
+            return try await ContentReader(repository).read(path, emit)
         }
         try await begin()
         if server.version == 2 {
