@@ -124,7 +124,8 @@ extension Option {
         Option(
             "raw", .output, "the wire's bytes, without un-stuffing text",
             manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "
-                + "dots and its final dot.",
+                + "dots and its final dot. With diff it shows modes and ids, as 'git diff --raw "
+                + "--no-abbrev' does.",
             example: "smallweb get --raw gopher://gopher.floodgap.com/0/gopher/welcome",
             .flag { settings, isOn in settings.fetch.wantsRawBody = isOn }),
     ]

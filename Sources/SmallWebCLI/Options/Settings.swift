@@ -99,6 +99,8 @@ struct Settings: Sendable {
 /// The words of the command line, and the options that say what becomes of the others.
 struct Invocation: Sendable {
     var operands: [String] = []
+    /// How many of them, the last ones, stand behind `--`.
+    var lastOperands = 0
     /// The long names of the options on the command line.
     var given: [String] = []
     /// What programs declare, where the words have a name that the table lacks.

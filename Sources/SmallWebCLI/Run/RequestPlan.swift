@@ -25,7 +25,7 @@ struct RequestPlan {
         if problem == nil {
             do throws(FetchError) {
                 (settings, fetcher) = try context.settings(for: order)
-                request = try fetcher.request(order.url ?? "")
+                request = try fetcher.request(settings.url(order.url ?? "", fetcher.registry))
                 place = try request?.endpoint.place
             } catch {
                 problem = error
@@ -111,7 +111,9 @@ struct RequestPlan {
         switch settings.fetch.bodyBytesMax {
         case 0?: request.limits.bodyBytesMax = nil
         case let size?: request.limits.bodyBytesMax = size
-        case nil: if destination.isFile { request.limits.bodyBytesMax = nil }
+        case nil where destination.isFile: request.limits.bodyBytesMax = nil
+        // Standard output alone: a record holds its body.
+        case nil: request.limits.isUsualForBodies = destination != .nowhere
         }
         switch settings.fetch.resume {
         case .fromStart: break
