@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
+internal import SmallWebLibraries
 
 /// Who made something, and when: `NAME <MAIL> SECONDS ZONE`. Pure.
 struct Ident: Hashable, Sendable {
@@ -64,7 +65,7 @@ struct GitDate: Hashable, Sendable {
     private var parts: UTCDate.Parts { UTCDate.parts(shown.seconds + shown.offset) }
 
     /// `+0100`.
-    private var zoneText: String {
+    var zoneText: String {
         let date = shown
         return (date.zone < 0 ? "-" : "+") + Self.padded(abs(date.zone), 4)
     }

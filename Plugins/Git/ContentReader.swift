@@ -20,6 +20,8 @@ struct ContentReader {
         var object: PackObject?
         /// `nil` where the version is a directory or file.
         var commit: (id: ObjectID, commit: Commit)?
+        /// The trees from the root to what the path leads to, that among them if it is one.
+        var trees: [ObjectID] = []
         /// The `.gitattributes` of the directories above, with how many names lead to each.
         var attributes: [(depth: Int, id: ObjectID)] = []
     }
@@ -76,6 +78,7 @@ struct ContentReader {
             guard let entry = try entries.find(name) else {
                 throw missing(walked, among: try Tree.parse(tree.content[...], format))
             }
+            place.trees.append(tree.id)
             if let id = try entries.attributes() { place.attributes.append((index, id)) }
             place.entry = entry
             place.object = nil
@@ -92,6 +95,7 @@ struct ContentReader {
                         .protocolError, .body, "the directory \(shown(walked)) is not a tree")
                 }
                 place.object = object
+                if index == path.count - 1 { place.trees.append(object.id) }
             case .file, .executable, .symbolicLink:
                 guard index == path.count - 1 else { throw missing(Array(path[...(index + 1)])) }
             }
@@ -249,7 +253,7 @@ extension TreeEntry {
     }
 
     /// As Git does without core.quotePath: only what could be mistaken is in quotes.
-    private static func quoted(_ name: ArraySlice<UInt8>) -> [UInt8] {
+    static func quoted(_ name: ArraySlice<UInt8>) -> [UInt8] {
         let isPlain = name.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x5C }
         if isPlain { return Array(name) }
         var text = Array("\"".utf8)

@@ -81,7 +81,7 @@ final class PackSpool {
         case .object(let type): self.type = type
         case .offsetDelta(let distance):
             guard let base = index.index(at: offset - distance) else {
-                throw .malformedPack("a delta to what is not an object, at byte \(offset)")
+                throw .malformedPack("the base of a delta is not an object, at byte \(offset)")
             }
             index.setBase(of: number, to: base)
         case .referenceDelta(let id): waiting[id, default: []].append(number)

@@ -9,8 +9,10 @@ final class Repository {
     private let conversation: any GitConversation
     private let cache: ObjectCache
     private var overhead: Overhead
-    /// What the server said before version 2, by name.
-    private let refs: [String: ObjectID]
+    /// What the server has said, by name.
+    private var refs: [String: ObjectID]
+    /// Names of versions that it was asked for.
+    private var lookedUp: Set<String> = []
     /// All of a version, when the server could not send less.
     private var snapshot: PackSpool?
 
@@ -40,25 +42,73 @@ final class Repository {
     func resolve(_ name: String?) async throws(FetchError) -> ObjectID {
         let version = name ?? "HEAD"
         if let id = ObjectID(hex: version), id.format == format { return id }
-        let candidates = Self.candidates(version)
-        var refs = refs
-        if server.version == 2 {
-            try await list(candidates) { ref in
-                let name = String(decoding: ref.name, as: UTF8.self)
-                if candidates.contains(name), let oid = ref.oid {
-                    refs[name] = ObjectID(hex: ref.peeled ?? oid)
-                }
-            }
-        }
-        guard let id = candidates.lazy.compactMap({ refs[$0] }).first else {
-            throw FetchError(
-                .permanentFailure, .body,
-                name == nil
-                    ? "the repository has no commit yet, or its HEAD is on none"
-                    : "no branch or tag \"\(version)\"",
-                remedy: .listReferences)
+        try await lookUp([name])
+        guard let id = Self.candidates(version).lazy.compactMap({ self.refs[$0] }).first else {
+            throw missing(name)
         }
         return id
+    }
+
+    /// Asks for what several names stand for, in one exchange.
+    func lookUp(_ names: [String?]) async throws(FetchError) {
+        let unknown = names.map { $0 ?? "HEAD" }.filter {
+            !lookedUp.contains($0) && ObjectID(hex: $0)?.format != format
+        }
+        guard server.version == 2, !unknown.isEmpty else { return }
+        lookedUp.formUnion(unknown)
+        let candidates = unknown.flatMap(Self.candidates)
+        try await list(candidates) { ref in
+            let name = String(decoding: ref.name, as: UTF8.self)
+            if candidates.contains(name), let oid = ref.oid {
+                refs[name] = ObjectID(hex: ref.peeled ?? oid)
+            }
+        }
+    }
+
+    /// The same, what a server wants to hear of it, and all tags, in the order of their names.
+    func resolveWithTags(
+        _ name: String?
+    ) async throws(FetchError) -> (id: ObjectID, wanted: ObjectID, tags: [Tag]) {
+        var (refs, tags) = (refs, [Tag]())
+        let version = name ?? "HEAD"
+        let candidates = Self.candidates(version)
+        if server.version == 2 {
+            try await list(candidates + [Tag.prefix]) { ref throws(FetchError) in
+                let name = String(decoding: ref.name, as: UTF8.self)
+                guard let oid = ref.oid, let id = ObjectID(hex: oid) else { return }
+                let peeled = ref.peeled.flatMap { ObjectID(hex: $0) }
+                if candidates.contains(name) { refs[name] = peeled ?? id }
+                guard name.hasPrefix(Tag.prefix) else { return }
+                guard tags.count < Self.tagsListedMax else { throw Self.tooManyTags }
+                let short = String(name.dropFirst(Tag.prefix.count))
+                tags.append(Tag(name: short, id: id, peeled: peeled))
+            }
+        } else {
+            for (name, id) in refs where name.hasPrefix(Tag.prefix) && !name.hasSuffix("^{}") {
+                let short = String(name.dropFirst(Tag.prefix.count))
+                tags.append(Tag(name: short, id: id, peeled: refs[name + "^{}"]))
+            }
+            tags.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        }
+        if let id = ObjectID(hex: version), id.format == format { return (id, id, tags) }
+        guard let name = candidates.first(where: { refs[$0] != nil }), let id = refs[name] else {
+            throw missing(name)
+        }
+        // Before version 2 nothing can be asked for but what is listed.
+        return (refs[name + "^{}"] ?? id, id, tags)
+    }
+
+    private static let tagsListedMax = 1 << 20
+    private static let tooManyTags = FetchError(
+        .tooLarge, .body, "the repository has more than \(tagsListedMax) tags",
+        expected: String(tagsListedMax))
+
+    private func missing(_ name: String?) -> FetchError {
+        FetchError(
+            .permanentFailure, .body,
+            name.map { "no branch or tag \"\($0)\"" }
+                ?? "the repository has no commit yet, or its HEAD is on none",
+            remedy: .listReferences)
     }
 
     /// gitrevisions(7): what a name may be short for, the first first.
@@ -84,6 +134,42 @@ final class Repository {
             return false
         }
     }
+
+    /// The commits that a request asks for.
+    ///
+    /// - Throws: `too-large` when the server sends all files with them, and they are more than
+    ///   64 MiB or what the user has allowed.
+    func history(_ request: FetchRequest) async throws(FetchError) -> PackSpool {
+        var packLimits = PackLimits(objectsMax: LogQuestion.countMax)
+        if !canFilter {
+            packLimits = PackLimits()
+            packLimits.packBytesMax =
+                limits.isUsualForBodies ? 64 << 20 : limits.bodyBytesMax ?? packLimits.packBytesMax
+        }
+        do throws(FetchError) {
+            return try await fetch(request, packLimits)
+        } catch  where error.outcome == .tooLarge && !canFilter {
+            throw FetchError(
+                .tooLarge, .body,
+                "the server cannot send commits alone, and all files of them are too large",
+                remedy: .raise(.bodyBytes), expected: error.expected)
+        } catch  where error.outcome == .tooLarge {
+            throw FetchError(
+                .tooLarge, .body, "more than \(LogQuestion.countMax) commits",
+                hint: "ask for fewer: a number of them, a range or a date",
+                expected: error.expected)
+        }
+    }
+
+    /// Versions with their trees, and without their files where the server can leave those out.
+    ///
+    /// - Throws: `too-large` as ``history(_:)``.
+    func trees(_ request: FetchRequest) async throws(FetchError) -> PackSpool {
+        canFilter ? try await fetch(request, PackLimits()) : try await history(request)
+    }
+
+    /// To be called when a refusal is an answer.
+    func forgetRefusal() { conversation.refusal = nil }
 
     // MARK: Objects
 

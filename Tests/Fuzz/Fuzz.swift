@@ -47,7 +47,8 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "certificate": certificate, "charset": charset, "configuration": configuration,
     "content-reader": contentReader, "delta": delta, "exchange": exchange, "finger": finger,
     "gemini-header": geminiHeader, "gemini-request": geminiRequest, "gemtext": gemtext,
-    "git-address": gitAddress, "git-conversation": gitConversation, "git-fetch": gitFetch,
+    "git-address": gitAddress, "git-attributes": gitAttributes, "git-commit": gitCommit,
+    "git-conversation": gitConversation, "git-fetch": gitFetch, "git-question": gitQuestion,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "history": history,
     "http-date": httpDate, "http-reply": httpReply, "json": json, "known-hosts": knownHosts,
@@ -58,6 +59,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "reference": reference, "shard": shard, "spartan-header": spartanHeader,
     "spartan-request": spartanRequest, "store-file": storeFile,
     "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
+    "wildmatch": wildmatch,
     "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
 ]
 
