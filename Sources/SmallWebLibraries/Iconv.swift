@@ -3,9 +3,13 @@ internal import Glibc
 internal import SmallWebCore
 
 /// Text from one encoding to another, by the system's iconv.
-enum Iconv {
+public enum Iconv {
+    /// Converts all of a text at once.
+    ///
+    /// - Parameter to: A name that iconv knows, or `UTF-16LE-BOM` and `UTF-16BE-BOM`, which begin
+    ///   with a byte order mark.
     /// - Returns: `nil` for an unknown encoding, or what cannot be written in it.
-    static func convert(_ content: [UInt8], from: String, to: String) -> [UInt8]? {
+    public static func convert(_ content: [UInt8], from: String, to: String) -> [UInt8]? {
         var (name, mark) = (to, [UInt8]())
         switch to.lowercased() {
         case "utf-16le-bom": (name, mark) = ("UTF-16LE", [0xFF, 0xFE])
