@@ -22,6 +22,7 @@ public struct GitPlugin: ProtocolHandler {
             Self.shared(&$0)
             $0.secureForm = "git+https"
             $0.webScheme = "http"
+            $0.webPathMark = Self.pathMark
         },
         Scheme(
             "git+https", plugin: "git", port: 443, transport: .own,
@@ -31,8 +32,12 @@ public struct GitPlugin: ProtocolHandler {
             $0.trust = .ca
             $0.identityScheme = "https"
             $0.webScheme = "https"
+            $0.webPathMark = Self.pathMark
         },
     ]
+
+    /// Before a path in a repository that has the usual name.
+    private static let pathMark = ".git//"
 
     private static func shared(_ scheme: inout Scheme) {
         scheme.pathForm = .opaque
@@ -133,6 +138,7 @@ public struct GitPlugin: ProtocolHandler {
         var list: RefList?
         var refs: [String: ObjectID] = [:]
         let candidates = address.versions.flatMap { Repository.candidates($0 ?? "HEAD") }
+        var others = VersionNames()
         var overhead = overhead
         let showsDates =
             query.showsDates || address.question == .references(withDates: true)
@@ -171,6 +177,8 @@ public struct GitPlugin: ProtocolHandler {
                         || address.needsTags && name.hasSuffix("^{}")
                     if isWanted, let oid = ref.oid {
                         refs[name] = ObjectID(hex: oid)
+                    } else if address.isOfContents {
+                        others.add(name)
                     }
                 case .ref(let line):
                     try await begin()
@@ -182,7 +190,8 @@ public struct GitPlugin: ProtocolHandler {
         }
         if address.isOfContents {
             let repository = Repository(
-                conversation, server, address, cache, request.limits, overhead, refs: refs)
+                conversation, server, address, cache, request.limits, overhead, refs: refs,
+                others)
             return try await answer(repository, request, emit)
         }
         try await begin()
@@ -203,7 +212,8 @@ public struct GitPlugin: ProtocolHandler {
         try await deliver()
         if showsDates {
             let repository = Repository(
-                conversation, server, address, cache, request.limits, overhead, refs: refs)
+                conversation, server, address, cache, request.limits, overhead, refs: refs,
+                others)
             try await DatedRefs(repository).write(dated, wantsItems: request.wantsItems, emit)
         }
         return .complete

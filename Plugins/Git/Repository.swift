@@ -11,6 +11,8 @@ final class Repository {
     private var overhead: Overhead
     /// What the server has said, by name.
     private var refs: [String: ObjectID]
+    /// What else it listed before version 2.
+    private let others: VersionNames
     /// Names of versions that it was asked for.
     private var lookedUp: Set<String> = []
     /// All of a version, when the server could not send less.
@@ -18,7 +20,8 @@ final class Repository {
 
     init(
         _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
-        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead, refs: [String: ObjectID]
+        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead, refs: [String: ObjectID],
+        _ others: VersionNames
     ) {
         self.conversation = conversation
         self.server = server
@@ -27,6 +30,7 @@ final class Repository {
         self.limits = limits
         self.overhead = overhead
         self.refs = refs
+        self.others = others
     }
 
     var format: ObjectFormat { server.format }
@@ -44,7 +48,7 @@ final class Repository {
         if let id = ObjectID(hex: version), id.format == format { return id }
         try await lookUp([name])
         guard let id = Self.candidates(version).lazy.compactMap({ self.refs[$0] }).first else {
-            throw missing(name)
+            throw try await missing(name)
         }
         return id
     }
@@ -92,7 +96,7 @@ final class Repository {
         }
         if let id = ObjectID(hex: version), id.format == format { return (id, id, tags) }
         guard let name = candidates.first(where: { refs[$0] != nil }), let id = refs[name] else {
-            throw missing(name)
+            throw try await missing(version)
         }
         // Before version 2 nothing can be asked for but what is listed.
         return (refs[name + "^{}"] ?? id, id, tags)
@@ -103,12 +107,29 @@ final class Repository {
         .tooLarge, .body, "the repository has more than \(tagsListedMax) tags",
         expected: String(tagsListedMax))
 
-    private func missing(_ name: String?) -> FetchError {
-        FetchError(
-            .permanentFailure, .body,
-            name.map { "no branch or tag \"\($0)\"" }
-                ?? "the repository has no commit yet, or its HEAD is on none",
-            remedy: .listReferences)
+    /// The error for a version that there is not, with the one that may be meant.
+    private func missing(_ name: String?) async throws(FetchError) -> FetchError {
+        guard let name, name != "HEAD" else {
+            return FetchError(
+                .permanentFailure, .body,
+                "the repository has no commit yet, or its HEAD is on none",
+                remedy: .listReferences)
+        }
+        var others = others
+        if server.version == 2 {
+            do throws(FetchError) {
+                try await list(VersionNames.prefixes) { ref in
+                    others.add(String(decoding: ref.name, as: UTF8.self))
+                }
+            } catch  where error.outcome != .interrupted {
+                // There is an error to report already.
+            }
+        }
+        let message = "no branch or tag \"\(name)\""
+        guard let question = Nearest.question(name, among: others.names) else {
+            return FetchError(.permanentFailure, .body, message, remedy: .listReferences)
+        }
+        return FetchError(.permanentFailure, .body, message, hint: question)
     }
 
     /// gitrevisions(7): what a name may be short for, the first first.

@@ -30,6 +30,9 @@ extension URLOutput {
             outputs.append(
                 RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
         case nil where isPage:
+            if let page = output.page, page.isInSession {
+                outputs.append(OpenedPage.Keeper(page, log))
+            }
             outputs.append(
                 TerminalBody(
                     to: sink.target, log: log, registry: registry, style: style,
