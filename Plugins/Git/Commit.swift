@@ -134,7 +134,7 @@ struct Commit: Sendable {
     /// A commit of more parents is not one that Git can make.
     static let parentsMax = 65_536
 
-    /// - Throws: `protocol-error` without a tree, or for a parent that is none.
+    /// - Throws: `protocol-error` without a tree, or for a malformed parent.
     init(parsing content: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
         var rest = content
         tree = try ObjectHeader.tree(ofCommit: content, format)

@@ -43,6 +43,18 @@ struct ContentReader {
         }
     }
 
+    /// Gives out the bytes of an object, whose id has been computed from them.
+    ///
+    /// - Throws: `permanent-failure` when there is no such version, `too-large`.
+    func readObject(_ name: String, _ emit: Emit) async throws(FetchError) {
+        let id = try await repository.resolveUnpeeled(name)
+        let object = try await repository.load(id, of: id) { _ in }
+        if let largest = repository.limits.bodyBytesMax, object.content.count > largest {
+            throw .tooLarge(largest)
+        }
+        try await deliver(object.content[...], of: object.content.count, name: nil, emit)
+    }
+
     /// - Parameters:
     ///   - start: What the version's name stands for.
     ///   - whole: Told how many objects come, when the server sends all of the version.

@@ -19,6 +19,8 @@ struct TreeChange: Hashable, Sendable {
                 }
             id = entry.id
         }
+
+        var isSubmodule: Bool { mode == 0o160000 }
     }
 
     let path: [UInt8]
@@ -144,8 +146,9 @@ struct TreeComparison {
     }
 }
 
-/// The names of what differs between two versions, as git-diff(1) lists them. The server is asked
-/// for both with their trees, and for no file.
+/// What differs between two versions, as git-diff(1) lists it: names, or the lines of files. The
+/// server is asked for both with their trees and without a file, and for the files that differ
+/// where their lines are to be shown.
 struct DifferenceReader {
     private let repository: Repository
     private let question: DifferenceQuestion
@@ -166,23 +169,97 @@ struct DifferenceReader {
         if !repository.canFilter { wanted.filter = nil }
         let pack = try await repository.trees(wanted)
         let (old, new) = (try tree(from, range.from, pack), try tree(to, range.to, pack))
-        try await emit(.head(repository.server.listHead(name: "diff.txt")))
         var comparison = try TreeComparison(
             old.content, new.content, format, paths: question.paths)
+        if question.isPatch { return try await writePatch(&comparison, pack, emit) }
+        try await emit(.head(repository.server.listHead(name: "diff.txt")))
         var lines: [UInt8] = []
-        while let step = try comparison.next() {
-            switch step {
-            case .directory(let path, let old, let new):
-                try comparison.enter(path, try content(old, pack), try content(new, pack))
-            case .change(let change):
-                lines += line(change)
-                if request.wantsItems { try await emit(.item(change.item)) }
-            }
+        while let change = try next(&comparison, pack) {
+            lines += line(change)
+            if request.wantsItems { try await emit(.item(change.item)) }
             guard lines.count >= Self.pieceBytes else { continue }
             try await emit(.body(lines[...]))
             lines = []
         }
         if !lines.isEmpty { try await emit(.body(lines[...])) }
+    }
+
+    private func next(
+        _ comparison: inout TreeComparison, _ pack: PackSpool
+    ) throws(FetchError) -> TreeChange? {
+        while let step = try comparison.next() {
+            switch step {
+            case .directory(let path, let old, let new):
+                try comparison.enter(path, try content(old, pack), try content(new, pack))
+            case .change(let change): return change
+            }
+        }
+        return nil
+    }
+
+    // MARK: Patches
+
+    /// Asks for the files of both sides, in one exchange, and shows what differs in each.
+    private func writePatch(
+        _ comparison: inout TreeComparison, _ pack: PackSpool, _ emit: Emit
+    ) async throws(FetchError) {
+        var (changes, wants, known) = ([TreeChange](), [ObjectID](), Set<ObjectID>())
+        while let change = try next(&comparison, pack) {
+            guard changes.count < Self.patchFilesMax else {
+                throw FetchError(
+                    .tooLarge, .body, "more than \(Self.patchFilesMax) files differ",
+                    hint: "name paths", expected: String(Self.patchFilesMax))
+            }
+            changes.append(change)
+            for side in [change.old, change.new] {
+                guard let side, !side.isSubmodule, known.insert(side.id).inserted else { continue }
+                wants.append(side.id)
+            }
+        }
+        var files: PackSpool? = pack
+        if repository.canFilter {
+            files = nil
+            if !wants.isEmpty {
+                let request = FetchRequest(wants: wants)
+                files = try await repository.fetch(request, PackLimits())
+            }
+        }
+        var head = repository.server.listHead(name: "diff.patch")
+        head.hasNoUsualSize = true
+        try await emit(.head(head))
+        var text: [UInt8] = []
+        for change in changes {
+            let (old, new) = (
+                try patched(change.old, files), try patched(change.new, files)
+            )
+            text += FilePatch(change, old, new, format).text
+            if request.wantsItems { try await emit(.item(change.item)) }
+            guard text.count >= Self.pieceBytes else { continue }
+            try await emit(.body(text[...]))
+            text = []
+            await Task.yield()
+        }
+        if !text.isEmpty { try await emit(.body(text[...])) }
+    }
+
+    private static let patchFilesMax = 1 << 16
+
+    private func patched(
+        _ side: TreeChange.Side?, _ files: PackSpool?
+    ) throws(FetchError) -> FilePatch.Content {
+        guard let side else { return .text([]) }
+        if side.isSubmodule { return .text(Array("Subproject commit \(side.id)\n".utf8)) }
+        guard let files, let number = files.find(side.id) else {
+            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(side.id)")
+        }
+        guard files.type(number) == .blob else {
+            throw FetchError(
+                .protocolError, .body, "the object \(side.id) is not what its tree says")
+        }
+        guard try files.size(number) <= FilePatch.textBytesMax,
+            let object = try files.object(side.id)
+        else { return .binary }
+        return FilePatch.Content(object.content)
     }
 
     private static let pieceBytes = 65_536

@@ -79,6 +79,7 @@ struct GitAddress: Hashable, Sendable {
         case .references: []
         case .log(let log): [log.range.from, log.range.to]
         case .describe(let describe): [describe.version]
+        case .object(let name): [name]
         case .difference(let difference): [difference.range.from, difference.range.to]
         }
     }
@@ -96,6 +97,9 @@ struct GitAddress: Hashable, Sendable {
 
     /// The URL of something else in the same version of the repository.
     func url(of path: [[UInt8]]) -> String { Self.url(base, path, version) }
+
+    /// Where one commit of the repository is shown in full.
+    func url(ofCommit id: ObjectID) -> String { "\(base)?log=\(id)&n=1&format=full" }
 
     /// The same in a repository that has moved to an http(s) URL.
     func url(at repository: URI) -> String {

@@ -109,6 +109,15 @@ extension GitQuestion {
                 example: "smallweb describe --exact-match https://example.org/repo.git")
         ).inURL(as: "exact-match"),
         Request.Option(
+            "patch", short: "p", .flag, for: .verbs,
+            .init(
+                differenceGroup, "the lines that differ, as a patch",
+                manual: "Asks for the files that differ as well, and shows their lines as a patch "
+                    + "that 'git apply' takes. Files that are not text, or larger than 16 MiB, are "
+                    + "named only.",
+                example: "smallweb diff --patch https://example.org/repo.git v1.0..v2.0 -- lib")
+        ).inURL(as: "patch"),
+        Request.Option(
             "null", short: "z", .flag, for: .verbs,
             .init(
                 differenceGroup, "end fields by NUL",
@@ -129,11 +138,10 @@ extension GitQuestion {
         var verb = Verb(
             "describe URL [VERSION]", key: "describe",
             summary: "name a version of a Git repository by its latest tag",
-            manual:
-                "Names a branch, tag or commit (HEAD) by the latest annotated tag before it, as "
-                + "git-describe does, without a clone: the tag, the number of commits since then, "
-                + "and g with the first digits of the id. A version that a tag is exactly at has "
-                + "the name of the tag. With --tags every tag counts.",
+            manual: "Names a branch, tag or commit (HEAD) by the latest annotated tag before it, "
+                + "as git-describe does, without a clone: the tag, the number of commits since "
+                + "then, and g with the first digits of the id. A version that a tag is exactly at "
+                + "has the name of the tag. With --tags every tag counts.",
             examples: [
                 "smallweb describe https://example.org/repo.git": "What the default branch is at",
                 "smallweb describe --abbrev 0 https://example.org/repo.git":
@@ -153,31 +161,42 @@ extension GitQuestion {
             manual: "Lists the files that differ between A and B of A..B, as "
                 + "'git diff --no-renames --name-status' does, without a clone and without the "
                 + "files: A for added, D for deleted, M for changed, T for something else than a "
-                + "file, then a tab and the path. Paths behind -- limit it. With --json each is a "
-                + "record.",
+                + "file, then a tab and the path. Paths behind -- limit it. With --patch the lines "
+                + "that differ are shown, for which those files are asked for. With --json each "
+                + "file is "
+                + "a record.",
             examples: [
                 "smallweb diff https://example.org/repo.git v1.0..v2.0": "What a release changes",
                 "smallweb diff https://example.org/repo.git v1.0.. -- docs lib":
                     "The same below two directories, up to now",
+                "smallweb diff --patch https://example.org/repo.git v1.0..v1.1 -- lib > lib.patch":
+                    "A patch of one directory",
             ])
         verb.operandKey = "path"
+        verb.optionKeys = [("patch", "patch")]
         verb.options = ["raw", "null"]
         return verb
     }()
 
     private static let log: Verb = {
         var verb = Verb(
-            "log URL [RANGE]", key: "log",
+            "log URL [RANGE] [-- PATH…]", key: "log",
             summary: "list the commits of a Git repository",
             manual: "Lists commits as git-log does, without a clone: those of a branch, tag or "
                 + "commit (HEAD), or with A..B those that B has and A has not. A line for each: "
                 + "its id, the author's date, the author and the subject, between tabs. The "
-                + "server is asked for commits alone. With --json each is a record.",
+                + "server is asked for commits alone. Paths behind -- limit it to the commits that "
+                + "change them, for which their directories are asked for as well. With --json "
+                + "each is a "
+                + "record.",
             examples: [
                 "smallweb log -n 20 https://example.org/repo.git": "The latest commits",
                 "smallweb log https://example.org/repo.git v1.0..v2.0":
                     "What is new in a release",
+                "smallweb log https://example.org/repo.git v1.0.. -- docs":
+                    "What has changed in a directory since then",
             ])
+        verb.operandKey = "path"
         verb.optionKeys = [("max-count", "n"), ("since", "since"), ("format", "format")]
         return verb
     }()

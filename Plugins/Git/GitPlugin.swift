@@ -105,14 +105,16 @@ public struct GitPlugin: ProtocolHandler {
     ) async throws(FetchError) -> Completeness {
         let address = repository.address
         switch address.question {
-        case .tar(let question): try await TarReader(repository, question).read(emit)
+        case .tar(let question): return try await TarReader(repository, question).read(emit)
         case .log(let question):
             return try await LogReader(repository, question, wantsItems: request.wantsItems)
                 .read(emit)
         case .describe(let question): try await DescribeReader(repository, question).read(emit)
         case .difference(let question):
             try await DifferenceReader(repository, question, request).read(emit)
-        default: try await ContentReader(repository).read(address.path ?? [], emit)
+        case .object(let name): try await ContentReader(repository).readObject(name, emit)
+        case .content, .references:
+            try await ContentReader(repository).read(address.path ?? [], emit)
         }
         return .complete
     }
@@ -136,9 +138,8 @@ public struct GitPlugin: ProtocolHandler {
         var server = Advertisement()
         // Before version 2 the greeting is the list, which need not be held to be passed on.
         var list: RefList?
-        var refs: [String: ObjectID] = [:]
+        var listed = VersionNames()
         let candidates = address.versions.flatMap { Repository.candidates($0 ?? "HEAD") }
-        var others = VersionNames()
         var overhead = overhead
         let showsDates =
             query.showsDates || address.question == .references(withDates: true)
@@ -176,9 +177,9 @@ public struct GitPlugin: ProtocolHandler {
                         || address.needsTags && name.hasPrefix(Tag.prefix)
                         || address.needsTags && name.hasSuffix("^{}")
                     if isWanted, let oid = ref.oid {
-                        refs[name] = ObjectID(hex: oid)
+                        listed.wanted[name] = ObjectID(hex: oid)
                     } else if address.isOfContents {
-                        others.add(name)
+                        listed.add(name)
                     }
                 case .ref(let line):
                     try await begin()
@@ -190,8 +191,7 @@ public struct GitPlugin: ProtocolHandler {
         }
         if address.isOfContents {
             let repository = Repository(
-                conversation, server, address, cache, request.limits, overhead, refs: refs,
-                others)
+                conversation, server, address, cache, request.limits, overhead, listed)
             return try await answer(repository, request, emit)
         }
         try await begin()
@@ -212,8 +212,7 @@ public struct GitPlugin: ProtocolHandler {
         try await deliver()
         if showsDates {
             let repository = Repository(
-                conversation, server, address, cache, request.limits, overhead, refs: refs,
-                others)
+                conversation, server, address, cache, request.limits, overhead, listed)
             try await DatedRefs(repository).write(dated, wantsItems: request.wantsItems, emit)
         }
         return .complete

@@ -10,6 +10,8 @@ enum GitQuestion: Hashable, Sendable {
     case log(LogQuestion)
     case describe(DescribeQuestion)
     case difference(DifferenceQuestion)
+    /// The bytes of what a name or id stands for, a tag itself and not what it is of.
+    case object(String)
 }
 
 struct TarQuestion: Hashable, Sendable {
@@ -26,6 +28,8 @@ struct LogQuestion: Hashable, Sendable {
     /// In Unix seconds.
     var since: Int?
     var isFull = false
+    /// What alone is looked at, with all that is below; empty for everything.
+    var paths: [[UInt8]] = []
 }
 
 struct DescribeQuestion: Hashable, Sendable {
@@ -40,6 +44,7 @@ struct DescribeQuestion: Hashable, Sendable {
 struct DifferenceQuestion: Hashable, Sendable {
     var range: VersionRange
     var isRaw = false
+    var isPatch = false
     var paths: [[UInt8]] = []
 }
 
@@ -82,10 +87,11 @@ extension GitQuestion {
     /// The keys that go with a question, by the key that asks it.
     static let keys: [(question: String, keys: [String])] = [
         ("tar", ["ref", "prefix", "strip"]),
-        ("log", ["n", "since", "format"]),
+        ("log", ["n", "since", "format", "path"]),
         ("describe", ["tags", "long", "match", "abbrev", "exact-match"]),
-        ("diff", ["raw", "path"]),
+        ("diff", ["raw", "patch", "path"]),
         ("refs", ["dates"]),
+        ("object", []),
         ("", ["ref"]),
     ]
 
@@ -132,6 +138,7 @@ extension GitQuestion {
             log.count = try fields.number("n", 1...LogQuestion.countMax)
             log.since = try fields.date("since")
             log.isFull = try fields.choice("format", ["full", "line"]) == "full"
+            log.paths = try fields.paths("path")
             return .log(log)
         case "describe":
             let name = try fields.text("describe") ?? ""
@@ -156,8 +163,13 @@ extension GitQuestion {
                 throw .badURL("\"?diff=\(text)\" is not a range", hint: "write ?diff=A..B")
             }
             difference.isRaw = try fields.flag("raw")
+            difference.isPatch = try fields.flag("patch")
+            guard !difference.isRaw || !difference.isPatch else {
+                throw .badURL("&raw=1 and &patch=1 contradict each other")
+            }
             difference.paths = try fields.paths("path")
             return .difference(difference)
+        case "object": return .object(try fields.version("object") ?? "HEAD")
         case "refs":
             try fields.checkFlag("refs")
             return .references(withDates: try fields.flag("dates"))

@@ -15,6 +15,18 @@ struct LogReader {
         self.wantsItems = wantsItems
     }
 
+    /// The commits, and where to begin among them.
+    private struct Found {
+        let pack: PackSpool
+        let graph: CommitGraph
+        let start: CommitGraph.Number
+        /// What the range leaves out, if the server has sent it.
+        let excluded: Set<CommitGraph.Number>
+    }
+
+    /// With paths nothing says how many commits there are to look at.
+    private static let firstDepth = 256
+
     /// - Returns: `unverified` where the server itself lacks a part of the history.
     /// - Throws: `permanent-failure` when there is no such version, `too-large`.
     func read(_ emit: Emit) async throws(FetchError) -> Completeness {
@@ -23,39 +35,67 @@ struct LogReader {
         let to = try await repository.resolve(range.to)
         var from: ObjectID?
         if let name = range.from { from = try await repository.resolve(name) }
-        let graph = try await fetch(to, from).map { CommitGraph($0, format) }
-        let start = try graph?.commit(behind: to, named: range.to)
-        guard start != nil || from != nil || graph == nil else {
+        var depth = question.count
+        if !question.paths.isEmpty { depth = depth.map { max($0, Self.firstDepth) } }
+        if range.from != nil || question.since != nil { depth = nil }
+        let states = PathStates(repository, question.paths)
+        while true {
+            let found = try await find(to, from, depth)
+            var list: (commits: [CommitGraph.Number], isWhole: Bool)?
+            if let found { list = try await self.list(found, states, from) }
+            let hasEnough = question.count.map { $0 <= list?.commits.count ?? 0 } ?? true
+            if let reached = depth, !question.paths.isEmpty, !hasEnough, list?.isWhole == false {
+                depth = reached > LogQuestion.countMax / 4 ? nil : reached * 4
+                continue
+            }
+            var head = repository.server.listHead(name: "log")
+            head.suggestedName = "log.txt"
+            try await emit(.head(head))
+            // What the other version has already is not sent.
+            guard let found, let list else { return .complete }
+            try await write(list.commits, of: found.graph, emit)
+            return list.isWhole ? .complete : .unverified
+        }
+    }
+
+    private func find(
+        _ to: ObjectID, _ from: ObjectID?, _ depth: Int?
+    ) async throws(FetchError) -> Found? {
+        let range = question.range
+        guard let pack = try await fetch(to, from, depth) else { return nil }
+        let graph = CommitGraph(pack, format)
+        guard let start = try graph.commit(behind: to, named: range.to) else {
+            if from != nil { return nil }
             throw FetchError(.protocolError, .body, "the server sent another object than \(to)")
         }
-        var head = repository.server.listHead(name: "log")
-        head.suggestedName = "log.txt"
-        try await emit(.head(head))
-        // What the other version has already is not sent.
-        guard let graph, let start else { return .complete }
-        let excluded = try from.flatMap { id throws(FetchError) in
+        let bottom = try from.flatMap { id throws(FetchError) in
             try graph.commit(behind: id, named: range.from)
         }
-        return try await write(graph, from: start, without: excluded, emit)
+        let excluded = try bottom.map { number throws(FetchError) in
+            try graph.reachable(from: [number])
+        }
+        return Found(pack: pack, graph: graph, start: start, excluded: excluded ?? [])
     }
 
     /// - Returns: `nil` when the server knows of no commit since that date.
     private func fetch(
-        _ to: ObjectID, _ from: ObjectID?
+        _ to: ObjectID, _ from: ObjectID?, _ depth: Int?
     ) async throws(FetchError) -> PackSpool? {
         var request = FetchRequest(wants: [to], filter: .trees)
+        // Before version 2 there is one request: for all that paths need.
+        let isSingle = repository.server.version < 2 && !question.paths.isEmpty
         if let name = question.range.from, let from {
             // A server passes over what it does not have, and sends all history. So only what it
             // has listed is said to be here, and anything else is asked for.
-            if ObjectID(hex: name) == nil {
+            if ObjectID(hex: name) == nil && !isSingle {
                 request.haves = [from]
             } else if from != to {
                 request.wants.append(from)
             }
         }
-        request.since = question.since
+        if !isSingle { request.since = question.since }
         // The first N commits are at most N deep.
-        if question.since == nil && request.wants.count == 1 { request.depth = question.count }
+        if question.since == nil && request.wants.count == 1 { request.depth = depth }
         if let since = question.since, repository.canFilter {
             // A server that finds no such commit may hang up instead of saying so.
             let newest = try await repository.load(to, of: to) { _ in }
@@ -76,32 +116,47 @@ struct LogReader {
     /// What Git says where it says something.
     private static let noCommits = "no commits selected"
 
-    private func write(
-        _ graph: CommitGraph, from start: Int, without excluded: Int?, _ emit: Emit
-    ) async throws(FetchError) -> Completeness {
-        var walk = CommitGraph.Walk(
-            excluding: try excluded.map { number throws(FetchError) in
-                try graph.reachable(from: [number])
-            } ?? [])
-        walk.add(start, try graph.node(start).date)
-        var (lines, count) = ([UInt8](), 0)
-        var completeness = Completeness.complete
-        while count < question.count ?? LogQuestion.countMax, let number = walk.next() {
+    /// The commits in their order, and whether nothing is missing.
+    private func list(
+        _ found: Found, _ states: PathStates, _ from: ObjectID?
+    ) async throws(FetchError) -> (commits: [CommitGraph.Number], isWhole: Bool) {
+        let graph = found.graph
+        var history: PathHistory?
+        let isCut = question.range.from != nil || question.since != nil
+        if !question.paths.isEmpty {
+            let made = PathHistory(
+                repository, graph, states, bottom: from, excluded: found.excluded)
+            try await made.load(
+                from: found.start, needsBoundary: isCut && repository.server.version == 2,
+                repository.canFilter ? nil : found.pack)
+            history = made
+        }
+        var (commits, isWhole) = ([CommitGraph.Number](), true)
+        var walk = CommitGraph.Walk(excluding: found.excluded)
+        walk.add(found.start, try graph.node(found.start).date)
+        while commits.count < question.count ?? LogQuestion.countMax, let number = walk.next() {
             let node = try graph.node(number)
             if let since = question.since, node.date < since { continue }
-            for parent in node.parents { walk.add(parent, try graph.node(parent).date) }
             // What was not asked for is missing rightly: what is known, and what is too old.
-            if node.lacksParents && question.range.from == nil && question.since == nil
-                && count + 1 < question.count ?? .max
-            {
-                completeness = .unverified
+            if node.lacksParents && !isCut && commits.count + 1 < question.count ?? .max {
+                isWhole = false
             }
-            let commit = try graph.commit(number)
-            let entry = LogEntry(commit, graph.id(number))
+            let next = try history?.simplified(number) ?? (parents: node.parents, isListed: true)
+            for parent in next.parents { walk.add(parent, try graph.node(parent).date) }
+            if next.isListed { commits.append(number) }
+        }
+        return (commits, isWhole)
+    }
+
+    private func write(
+        _ commits: [CommitGraph.Number], of graph: CommitGraph, _ emit: Emit
+    ) async throws(FetchError) {
+        var lines: [UInt8] = []
+        for (count, number) in commits.enumerated() {
+            let entry = LogEntry(try graph.commit(number), graph.id(number))
             if question.isFull && count > 0 { lines.append(ASCII.lineFeed) }
             lines += question.isFull ? entry.full : entry.line
-            if wantsItems { try await emit(.item(entry.item)) }
-            count += 1
+            if wantsItems { try await emit(.item(entry.item(repository.address))) }
             if lines.count >= Self.pieceBytes {
                 try await emit(.body(lines[...]))
                 lines = []
@@ -109,7 +164,6 @@ struct LogReader {
             }
         }
         if !lines.isEmpty { try await emit(.body(lines[...])) }
-        return completeness
     }
 
     private static let pieceBytes = 65_536
@@ -163,10 +217,13 @@ struct LogEntry {
         }
     }
 
-    /// The record `commit`.
-    var item: Item {
-        var item = Item(kind: .record, text: id.description)
-        item.type = "commit"
+    /// The record `commit`, which leads to the commit alone.
+    func item(_ address: GitAddress) -> Item {
+        var item = Item(
+            kind: .record,
+            text: String(decoding: Commit.paragraph(commit.text).subject, as: UTF8.self),
+            url: address.url(ofCommit: id), type: "commit")
+        (item.version, item.time) = (id.description, commit.date)
         item.facts = [
             "oid": .text(id.description), "tree": .text(commit.tree.description),
             "parents": .list(commit.parents.map { .text($0.description) }),

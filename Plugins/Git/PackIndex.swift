@@ -163,7 +163,7 @@ struct PackIndex {
         slots[slot] = Int32(index + 1)
     }
 
-    /// Not to be foreseen by whoever makes a pack, who could choose ids that collide.
+    /// Not to be foreseen by the maker of a pack, who could choose ids that collide.
     private func home(of id: ArraySlice<UInt8>) -> Int {
         let key = id.prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
         return Int(truncatingIfNeeded: (key &* seed) >> 33) & (slots.count - 1)

@@ -15,13 +15,15 @@ final class Repository {
     private let others: VersionNames
     /// Names of versions that it was asked for.
     private var lookedUp: Set<String> = []
+    /// Commits whose parents the server itself does not have.
+    private(set) var shallow: Set<ObjectID> = []
     /// All of a version, when the server could not send less.
     private var snapshot: PackSpool?
 
     init(
         _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
-        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead, refs: [String: ObjectID],
-        _ others: VersionNames
+        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead,
+        _ listed: VersionNames
     ) {
         self.conversation = conversation
         self.server = server
@@ -29,8 +31,8 @@ final class Repository {
         self.cache = cache
         self.limits = limits
         self.overhead = overhead
-        self.refs = refs
-        self.others = others
+        refs = listed.wanted
+        others = listed
     }
 
     var format: ObjectFormat { server.format }
@@ -48,6 +50,23 @@ final class Repository {
         if let id = ObjectID(hex: version), id.format == format { return id }
         try await lookUp([name])
         guard let id = Self.candidates(version).lazy.compactMap({ self.refs[$0] }).first else {
+            throw try await missing(name)
+        }
+        return id
+    }
+
+    /// The object that a name stands for: a tag itself, not what it is of.
+    func resolveUnpeeled(_ name: String) async throws(FetchError) -> ObjectID {
+        if let id = ObjectID(hex: name), id.format == format { return id }
+        let candidates = Self.candidates(name)
+        var refs = refs
+        if server.version == 2 {
+            try await list(candidates) { ref in
+                let name = String(decoding: ref.name, as: UTF8.self)
+                if let oid = ref.oid { refs[name] = ObjectID(hex: oid) }
+            }
+        }
+        guard let id = candidates.lazy.compactMap({ refs[$0] }).first else {
             throw try await missing(name)
         }
         return id
@@ -290,6 +309,8 @@ final class Repository {
         _ take: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
         var reply = FetchReply(server)
+        let isCut = request.depth != nil || request.since != nil
+        defer { if !isCut { shallow.formUnion(reply.shallow) } }
         let request = try GitCommand.fetch(request, server)
         try await conversation.exchange(request) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {

@@ -17,9 +17,10 @@ struct TarReader {
         (self.repository, self.question) = (repository, question)
     }
 
+    /// - Returns: `unverified` where placeholders stay as they are.
     /// - Throws: `permanent-failure` when there is no such version or path, `too-large`,
     ///   `protocol-error` for a name that leads out of the directory.
-    func read(_ emit: Emit) async throws(FetchError) {
+    func read(_ emit: Emit) async throws(FetchError) -> Completeness {
         let path = address.path ?? []
         let start = try await repository.resolve(address.version)
         let place = try await ContentReader(repository).find(path, in: start) {
@@ -50,6 +51,7 @@ struct TarReader {
         head.hasNoUsualSize = true
         try await emit(.head(head))
         try await archive.write(place.entry, at: path, trees: trees, emit)
+        return archive.isAsGitMakesIt ? .complete : .unverified
     }
 
     /// `repository-directory.tar`.
@@ -136,6 +138,9 @@ private final class Archive {
     private static func lacks(_ id: ObjectID) -> FetchError {
         FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
     }
+
+    /// Whether nothing had to stay as it is.
+    var isAsGitMakesIt: Bool { placeholders?.unknown.isEmpty ?? true }
 
     // MARK: Checking
 
@@ -318,6 +323,11 @@ private final class Archive {
         return rest.isEmpty ? nil : Array(rest)
     }
 
+    private func pointer(_ id: ObjectID, _ size: Int) throws(FetchError) -> LFSPointer? {
+        guard LFSPointer.sizes.contains(size), let object = try pack.object(id) else { return nil }
+        return LFSPointer(object.content[...])
+    }
+
     private func writeFile(
         _ entry: TreeEntry, _ path: [UInt8], _ values: Attributes.Values, _ emit: Emit
     ) async throws(FetchError) {
@@ -328,6 +338,14 @@ private final class Archive {
         let conversion = Conversion(values)
         let isSubstituted = values["export-subst"] == .set && placeholders != nil
         guard isSubstituted || !conversion.isEmpty && size <= Self.bigFileBytes else {
+            if let pointer = try pointer(entry.id, size) {
+                try await emit(
+                    .note(
+                        Note(
+                            "lfs-pointer",
+                            "\"\(String(decoding: path, as: UTF8.self))\" stays a pointer to a "
+                                + "file of \(pointer.byteCount) bytes in Git LFS, \(pointer.id)")))
+            }
             put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
             try await pack.stream(number) { bytes async throws(FetchError) in
                 output += bytes

@@ -19,7 +19,10 @@ internal import Testing
         ("?log&n=", false), ("?log&n=100001", false), ("?log&x=1", false),
         ("?log=v1...v2", false), ("?log=a..b..c", false), ("?log=a%20b", false),
         ("?log=a%0Ab", false), ("?log&since=yesterday", false), ("?log&format=short", false),
-        ("?log&path=a", false), ("?diff=a..b&path=../x", false), ("?diff=a..b&path=", false),
+        ("?log&path=a", true), ("?path=a", false), ("?tar&log=", false), ("?log&n=-1", false),
+        ("?log&path=a/../b", false), ("?diff=a..b&raw=1&patch=1", false), ("?object", false),
+        ("?object=refs/tags/v1", true), ("?object=v1&n=1", false),
+        ("?diff=a..b&path=../x", false), ("?diff=a..b&path=", false),
         ("?tar=2", false), ("?tar&tar", false),
         ("?describe&abbrev=3", false), ("?describe&abbrev=65", false), ("?diff=v1", false),
         ("?describe&long&abbrev=0", false), ("?refs=1&heads", false),
@@ -198,5 +201,28 @@ internal import Testing
             wanted == "\\xE9"
             ? [0xE9] : Array(wanted.drop { $0 == "!" }.replacing("#", with: Self.id).utf8)
         #expect(found == expected)
+    }
+
+    // MARK: Pointers
+
+    private static let pointer = """
+        version https://git-lfs.github.com/spec/v1
+        oid sha256:\(String(repeating: "0a", count: 32))
+        size 12345
+
+        """
+
+    @Test func aPointerHasAnIDAndASize() throws {
+        let pointer = try #require(LFSPointer(Array(Self.pointer.utf8)[...]))
+        #expect(pointer.byteCount == 12345)
+        #expect(pointer.id == "sha256:" + String(repeating: "0a", count: 32))
+    }
+
+    @Test func whatIsCutOrOtherwiseIsNotAPointer() {
+        let bytes = Array(Self.pointer.utf8)
+        for count in bytes.indices { #expect(LFSPointer(bytes[..<count]) == nil) }
+        for (from, to) in [("size 12345", "size x"), ("sha256:0a", "sha256:0g"), ("v1", "v2")] {
+            #expect(LFSPointer(Array(Self.pointer.replacing(from, with: to).utf8)[...]) == nil)
+        }
     }
 }

@@ -220,6 +220,24 @@ git_logs() {
                 --since 2020-09-14T12:00:00Z
         done
     done
+    for place in "$git" "$old" "$web"; do
+        for repository in history.git history256.git unfiltered-history.git; do
+            url=$place/$repository
+            logged "$url" "$repository" main -- lib : main -- lib
+            logged "$url" "$repository" main -- n/3 second : main -- n/3 second
+            logged "$url" "$repository" -n 2 main -- n : -n 2 main -- n
+            logged "$url" "$repository" main -- t1 : main -- t1
+            logged "$url" "$repository" main -- o2 t2 main1 : main -- o2 t2 main1
+            logged "$url" "$repository" criss -- c1 m2 : criss -- c1 m2
+            logged "$url" "$repository" main -- root2 : main -- root2
+            logged "$url" "$repository" v0.1..main -- t2 o1 : v0.1..main -- t2 o1
+            logged "$url" "$repository" v0.2..main -- lib second t1 : v0.2..main -- lib second t1
+            logged "$url" "$repository" topic..criss -- t1 c1 : topic..criss -- t1 c1
+            logged "$url" "$repository" main -- nothing/here : main -- nothing/here
+            logged "$url" "$repository" --since=2020-09-14T12:00:00Z main -- n/1 c1 : \
+                --since 2020-09-14T12:00:00Z main -- n/1 c1
+        done
+    done
     logged "$git/history.git" history.git --since=2030-01-01T00:00:00Z main : --since 2030-01-01
     check "git: log of a shallow server is not complete"
     sw log --json "$git/shallow.git"
@@ -280,6 +298,24 @@ different() {
     out_is "$work/wanted"
 }
 
+# patched URL REPOSITORY A..B: git apply makes B of A with it.
+patched() {
+    local from=${3%..*} to=${3#*..} index=$work/index
+    check "git: diff --patch $3, $(label "${1%/*}") $2"
+    sw diff --patch "$1" "$3"
+    status_is 0
+    rm -f "$index"
+    GIT_INDEX_FILE=$index in_repository "$2" read-tree "$from"
+    GIT_INDEX_FILE=$index in_repository "$2" apply --cached --whitespace=nowarn --allow-empty "$out" \
+        2>"$work/git.err" || problem "git apply: $(head -n 1 "$work/git.err")"
+    [ "$(GIT_INDEX_FILE=$index in_repository "$2" write-tree)" \
+        = "$(in_repository "$2" rev-parse "$to^{tree}")" ] || problem "the tree of $to"
+    in_repository "$2" -c core.quotePath=false diff --no-renames --full-index "$3" \
+        | grep -aE '^(diff|index|---|\+\+\+|new|old|deleted|Binary)' >"$work/wanted"
+    grep -aE '^(diff|index|---|\+\+\+|new|old|deleted|Binary)' "$out" >"$work/found"
+    must cmp "$work/found" "$work/wanted"
+}
+
 # types.git: traps.git, of which files have become something else.
 make_types() {
     local at=$work/types
@@ -314,6 +350,25 @@ git_differences() {
         different "$place/history.git" history.git main..second-root
         different "$place/history.git" history.git main..main
         different "$place/history.git" history.git v0.1..main n lib
+        patched "$place/types.git" types.git v1..main
+        patched "$place/types.git" types.git main..v1
+        patched "$place/history.git" history.git v0.1..main
+        patched "$place/history256.git" history256.git topic..other
+        patched "$place/history.git" history.git main..main
+    done
+}
+
+# The bytes of tags, as git cat-file gives them.
+git_objects() {
+    local place name
+    for place in "$git" "$old" "$web"; do
+        for name in refs/tags/v0.1 nested of-tree; do
+            check "git: the object $name, $(label "$place")"
+            in_repository history.git cat-file tag "$name" >"$work/wanted"
+            sw get "$place/history.git?object=$name"
+            status_is 0
+            out_is "$work/wanted"
+        done
     done
 }
 
@@ -329,4 +384,5 @@ git_history() {
     git_logs
     git_describes
     git_differences
+    git_objects
 }

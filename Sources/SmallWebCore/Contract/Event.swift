@@ -194,6 +194,10 @@ public struct Item: Sendable, Hashable {
     public var type: String?
     /// Where it leads, in the protocol's own words; `nil` when that is ``text`` or nowhere.
     public var target: [UInt8]?
+    /// What is there now, where that changes under one URL: an object's id. `nil` elsewhere.
+    public var version: String?
+    /// When it was made, in Unix seconds, where the protocol knows it.
+    public var time: Int?
     /// What this protocol alone knows.
     public var facts = Facts()
 

@@ -43,7 +43,7 @@ extension Request {
         /// The schemes that know it; `nil` for all of the plugin.
         public private(set) var schemes: Set<String>?
         /// The key under which its value becomes a part of the URL's query; `nil` for an option
-        /// that is none.
+        /// that is not in URLs.
         public private(set) var urlKey: String?
         /// Checks one value.
         ///

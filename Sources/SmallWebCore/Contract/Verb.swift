@@ -15,11 +15,11 @@ public struct Verb: Sendable {
     public let examples: KeyValuePairs<String, String>
     /// The key of the query that asks the question; its value is the operand behind the URL.
     public let key: String
-    /// The key for each operand behind `--`; `nil` where there are none.
+    /// The key for each operand behind `--`; `nil` where it takes no such operand.
     public var operandKey: String?
     /// The options that it takes, by their names, with the key that each has in the query.
     public var optionKeys: [(option: String, key: String)] = []
-    /// The names of further options that it takes, which are no part of the URL.
+    /// The names of further options that it takes, which are not in the URL.
     public var options: [String] = []
 
     /// A command without options of its own.
