@@ -13,7 +13,9 @@ func gitCommit(_ input: [UInt8]) {
         check(line.dropLast().allSatisfy { $0 >= 0x20 || $0 == ASCII.tab }, "a control character")
         check(line.count { $0 == ASCII.tab } == 3, "\(line.count { $0 == ASCII.tab }) tabs")
         check(entry.full.starts(with: "commit ".utf8), "no commit")
-        _ = entry.item
+        if let uri = try? URI(parsing: "git://example.org/r"), let address = try? GitAddress(uri) {
+            check(entry.item(address).url?.hasPrefix("git://example.org/r?log=") ?? false, "a URL")
+        }
         if let ident = Ident(commit.author), let date = ident.date {
             check(date.seconds >= 0, "\(date.seconds)")
             check(date.iso8601.utf8.count >= 25, date.iso8601)
@@ -53,6 +55,32 @@ func wildmatch(_ input: [UInt8]) {
     if plain && !parts[0].contains(0x5C) && parts[0].last != UInt8(ascii: "*") {
         check(Wildmatch(parts[0] + Array("*".utf8), isPath: false).matches(parts[1]), "a star")
     }
+}
+
+/// Two files with a NUL between them, as a patch, which removes and adds as many lines as it must.
+func gitPatch(_ input: [UInt8]) {
+    _ = LFSPointer(input[...])
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    let ids = ["0", "1"].compactMap { ObjectID(hex: String(repeating: $0, count: 40)) }
+    guard parts.count == 2, input.count < 4000 else { return }
+    let sides = ids.map {
+        TreeChange.Side(
+            TreeEntry(mode: 0o100644, kind: .file, name: Array("f".utf8)[...], id: $0))
+    }
+    let change = TreeChange(path: Array("f".utf8), old: sides[0], new: sides[1])
+    let texts = parts.map { $0.filter { $0 != 0 } }
+    let patch = FilePatch(change, .init(texts[0]), .init(texts[1]), .sha1)
+    let lines = patch.text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+    check(lines.first?.elementsEqual("diff --git a/f b/f".utf8) ?? false, "no header")
+    // Behind the header, the ids, and the names of both sides.
+    let body = lines.dropFirst(4)
+    let removed = body.count { $0.first == UInt8(ascii: "-") }
+    let added = body.count { $0.first == UInt8(ascii: "+") }
+    let counts = texts.map { text in
+        let ends = text.count { $0 == ASCII.lineFeed }
+        return text.last.map { $0 == ASCII.lineFeed } ?? true ? ends : ends + 1
+    }
+    check(counts[1] - counts[0] == added - removed, "lines are lost")
 }
 
 /// A query: a question, or a bad URL.

@@ -360,12 +360,12 @@ git_differences() {
 
 # The bytes of tags, as git cat-file gives them.
 git_objects() {
-    local place name
+    local place tag
     for place in "$git" "$old" "$web"; do
-        for name in refs/tags/v0.1 nested of-tree; do
-            check "git: the object $name, $(label "$place")"
-            in_repository history.git cat-file tag "$name" >"$work/wanted"
-            sw get "$place/history.git?object=$name"
+        for tag in refs/tags/v0.1 nested of-tree; do
+            check "git: the object $tag, $(label "$place")"
+            in_repository history.git cat-file tag "$tag" >"$work/wanted"
+            sw get "$place/history.git?object=$tag"
             status_is 0
             out_is "$work/wanted"
         done
