@@ -176,7 +176,9 @@ struct Hops {
         log.timings.end()
         let ending = Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
-        if ending.outcome == .permanentFailure { ending.remedy = otherScheme() }
+        if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
+            ending.remedy = otherScheme()
+        }
         return ending
     }
 
