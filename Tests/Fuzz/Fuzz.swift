@@ -48,7 +48,9 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "content-reader": contentReader, "delta": delta, "exchange": exchange, "finger": finger,
     "chunked-body": chunkedBody, "gemini-header": geminiHeader, "gemini-request": geminiRequest,
     "gemtext": gemtext, "gzip-members": gzipMembers, "warc": warc,
-    "git-address": gitAddress, "git-conversation": gitConversation, "git-fetch": gitFetch,
+    "git-address": gitAddress, "git-attributes": gitAttributes, "git-commit": gitCommit,
+    "git-conversation": gitConversation, "git-fetch": gitFetch,
+    "git-patch": gitPatch, "git-question": gitQuestion,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "history": history,
     "http-date": httpDate, "http-reply": httpReply, "json": json, "known-hosts": knownHosts,
@@ -59,7 +61,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "reference": reference, "shard": shard, "spartan-header": spartanHeader,
     "spartan-request": spartanRequest, "store-file": storeFile,
     "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "typed": typed,
-    "uri": uri, "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
+    "uri": uri, "wildmatch": wildmatch, "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
 ]
 
 /// A promise: holds in release builds too.

@@ -18,8 +18,11 @@ Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/
 Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift Plugins/Git/GitAddress.swift
 Plugins/Git/GitCommand.swift Plugins/Git/GitConversation.swift Plugins/Git/GitPlugin.swift
 Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift Plugins/Git/PackReader.swift
-Plugins/Git/PackStore.swift Plugins/Git/PktLine.swift Plugins/Git/RefList.swift
-Plugins/Git/Tree.swift Plugins/Gopher/GopherAddress.swift
+Plugins/Git/PackIndex.swift Plugins/Git/PackSpool.swift Plugins/Git/PktLine.swift
+Plugins/Git/RefList.swift Plugins/Git/Tree.swift Plugins/Git/Attributes.swift
+Plugins/Git/Commit.swift Plugins/Git/Conversion.swift Plugins/Git/FilePatch.swift
+Plugins/Git/LFSPointer.swift Plugins/Git/GitQuestion.swift
+Plugins/Git/Placeholders.swift Plugins/Git/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
 Plugins/Gopher/GopherItemType.swift Plugins/Gopher/GopherMenu.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift Plugins/Nex/NexPlugin.swift

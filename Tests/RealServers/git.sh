@@ -785,6 +785,7 @@ END
     git_cut_off
     git_memory
     git_others
+    git_history
     finish_check
     unset SSL_CERT_FILE GIT_SSL_CAINFO
     for server in "${daemons[@]}" "$fcgiwrap" "$nginx"; do stop "$server"; done
@@ -793,6 +794,8 @@ END
 
 # shellcheck source-path=SCRIPTDIR source=git-repositories.sh
 . "$here/git-repositories.sh"
+# shellcheck source-path=SCRIPTDIR source=git-history.sh
+. "$here/git-history.sh"
 # shellcheck source-path=SCRIPTDIR source=git-others.sh
 . "$here/git-others.sh"
 if section git nginx fcgiwrap openssl socat time tar; then git_checks; fi

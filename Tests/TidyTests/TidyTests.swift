@@ -129,9 +129,11 @@ import Testing
                 || isManual && code.hasPrefix("+ \"")
             let literals = code.split(separator: "\"", omittingEmptySubsequences: false)
                 .enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
-                // Those of the shell and of jq.
-                .filter { $0 != "-c" && !$0.contains("jq -r") }
-            if isManual || code.hasPrefix("//") { continue }
+                // Those of the shell, of patches and of jq.
+                .filter { $0 != "-c" && $0 != "diff --git " && !$0.contains("jq -r") }
+            // Examples of the commands that a plugin declares.
+            let isExample = code.hasPrefix("\"smallweb ") && code.contains("\":")
+            if isManual || isExample || code.hasPrefix("//") { continue }
             guard literals.contains(where: { $0.contains(pattern) }) else { continue }
             Issue.record("line \(number + 1) names an option or command: \(code)")
         }

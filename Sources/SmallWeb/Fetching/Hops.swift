@@ -137,7 +137,8 @@ struct Hops {
             log.traffic?.sent += hop.traffic.sent
             log.traffic?.received += hop.traffic.received
         }
-        let (log, emit, limit) = (log, emit, request.limits.bodyBytesMax)
+        let (log, emit, limits) = (log, emit, request.limits)
+        var limit = limits.bodyBytesMax
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = try fetcher.options.network.dialer(request, hop)
         var head: Head?
@@ -148,6 +149,7 @@ struct Hops {
             switch event {
             case .head(let reply):
                 head = reply
+                if reply.hasNoUsualSize && limits.isUsualForBodies { limit = nil }
                 log.timings.note(event)
                 isHeld = holdsRedirects && reply.redirectTarget != nil
                 if isHeld { return }

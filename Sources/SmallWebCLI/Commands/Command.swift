@@ -111,14 +111,20 @@ package struct Command: Sendable, Adjustable {
         { config }, { completions }, { help },
     ]
 
-    package static var all: [Command] { makers.map { $0() } }
+    package static var all: [Command] {
+        var all = makers.map { $0() }
+        // Behind what lists references, of which they are the next step.
+        let place = all.firstIndex { $0.name == refs.name }.map { $0 + 1 } ?? all.count
+        all.insert(contentsOf: verbs, at: place)
+        return all
+    }
 
     static func named(_ name: String) -> Command? {
         for make in makers {
             let command = make()
             if command.name == name || command.aliases.contains(name) { return command }
         }
-        return nil
+        return verbs.first { $0.name == name }
     }
 
     func action(_ word: String) -> Command? { actions.first { $0.word == word } }
@@ -211,6 +217,8 @@ package struct Command: Sendable, Adjustable {
         try GetCommand(settings, operands).run()
     }
 
+    private static let mainOptionsOfRefs = ["heads", "tags", "dates", "symref", "exit-code"]
+
     static let refs = Command(
         "refs URL [PATTERN…]", "list the references of a Git repository",
         manual: "Lists branches and tags as git-ls-remote does, without a clone: the object's "
@@ -245,7 +253,7 @@ package struct Command: Sendable, Adjustable {
         let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
         let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
         return try GetCommand(settings, [repository]).run()
-    }.with(\.mainOptions, ["heads", "tags", "symref", "exit-code"]).with(\.canUse) { scheme in
+    }.with(\.mainOptions, Self.mainOptionsOfRefs).with(\.canUse) { scheme in
         scheme.hasReferences
             || Registry.builtIn.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
     }

@@ -50,6 +50,7 @@ struct ArgumentParser {
             if argument == "--" {
                 optionsEnded = true
                 settings.invocation.operands += arguments
+                settings.invocation.lastOperands = arguments.count
                 arguments = []
             } else if argument.hasPrefix("--") {
                 try parseLong(argument.dropFirst(2))

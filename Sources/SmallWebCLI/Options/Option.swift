@@ -83,6 +83,8 @@ package struct Option: Sendable, Adjustable {
     var values: Values
     /// For an option of a plugin: which requests have a use for it.
     var purpose: Request.Option.Purpose?
+    /// For an option of a plugin: the key that its value has in the URL.
+    var urlKey: String?
 
     init(
         _ long: String, short: Character? = nil, _ group: Group, _ summary: String, manual: String,

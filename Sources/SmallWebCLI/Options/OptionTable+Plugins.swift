@@ -74,6 +74,7 @@ extension Option {
         )
         if !option.values.isEmpty { made.values = .oneOf { option.values } }
         made.purpose = option.purpose
+        made.urlKey = option.urlKey
         return [made]
     }
 

@@ -133,7 +133,8 @@ extension Option {
         Option(
             "raw", .output, "bytes as received; keep gopher's doubled dots",
             manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "
-                + "dots and its final dot.",
+                + "dots and its final dot. With diff it shows modes and ids, as 'git diff --raw "
+                + "--no-abbrev' does.",
             example: "smallweb get --raw gopher://gopher.floodgap.com/0/gopher/welcome",
             .flag { settings, isOn in settings.fetch.wantsRawBody = isOn }),
     ]

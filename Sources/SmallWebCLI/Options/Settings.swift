@@ -102,6 +102,8 @@ struct Invocation: Sendable {
     /// All words, as they were given.
     var words: [String] = []
     var operands: [String] = []
+    /// How many of them, the last ones, stand behind `--`.
+    var lastOperands = 0
     /// The long names of the options on the command line.
     var given: [String] = []
     /// What programs declare, where the words have a name that the table lacks.

@@ -43,7 +43,7 @@ final class LinkList: EventOutput {
             for link in reader?.links(in: bytes) ?? [] { try add(link) }
             // A person's columns fit all rows, so those are held.
             if style == nil { try writeRows() }
-        case .item(let item) where item.kind != .reference:
+        case .item(let item) where item.kind.isLine:
             if let link = reader?.link(item) { try add(link) }
         default: break
         }

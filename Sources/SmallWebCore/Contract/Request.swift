@@ -169,6 +169,8 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 public struct Limits: Sendable, Hashable {
     /// Largest body, counted as it is delivered; `nil` for none.
     public var bodyBytesMax: Int?
+    /// Whether ``bodyBytesMax`` is what holds where the user has said nothing.
+    package var isUsualForBodies = false
     /// Resolving, connecting and the TLS handshake together.
     public var connectSeconds: Double
     /// Longest silence while sending or receiving; 0 for none.
