@@ -45,7 +45,8 @@ private let target: @Sendable ([UInt8]) -> Void = {
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "arguments": arguments, "base64": base64, "bindings": bindings, "bookmarks": bookmarks,
     "certificate": certificate, "charset": charset, "configuration": configuration,
-    "content-reader": contentReader, "delta": delta, "exchange": exchange, "finger": finger,
+    "content-reader": contentReader, "delta": delta, "exchange": exchange,
+    "feed-dates": feedDates, "feed-formats": feedFormats, "finger": finger,
     "gemini-header": geminiHeader, "gemini-request": geminiRequest, "gemtext": gemtext,
     "git-address": gitAddress, "git-conversation": gitConversation, "git-fetch": gitFetch,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
