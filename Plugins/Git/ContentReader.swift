@@ -12,6 +12,10 @@ final class ContentReader {
     private let address: GitAddress
     private let cache: ObjectCache
     private let limits: Limits
+    /// The id of what there was at an earlier visit.
+    private let known: String?
+    /// The id of what is there now, once it is found.
+    private var found: ObjectID?
     /// What the version's name stands for.
     private var start: ObjectID?
     private var overhead: Overhead
@@ -20,13 +24,14 @@ final class ContentReader {
 
     init(
         _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
-        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead
+        _ cache: ObjectCache, _ request: Request, _ overhead: Overhead
     ) {
         self.conversation = conversation
         self.server = server
         self.address = address
         self.cache = cache
-        self.limits = limits
+        limits = request.limits
+        known = request.validator?.text
         self.overhead = overhead
     }
 
@@ -75,6 +80,7 @@ final class ContentReader {
                 }
             case .file, .executable, .symbolicLink:
                 guard isLast else { throw missing(Array(path[...(index + 1)])) }
+                if try await isUnchanged(entry.id, emit) { return }
                 if entry.kind == .symbolicLink {
                     try await emit(
                         .note(Note("symbolic-link", "a symbolic link: the body is its target")))
@@ -82,6 +88,7 @@ final class ContentReader {
                 return try await deliverFile(entry.id, name: name, emit)
             }
         }
+        if try await isUnchanged(object.id, emit) { return }
         switch object.type {
         case .tree: try await deliverDirectory(object.content[...], at: path, emit)
         default: try await deliver(object.content[...], of: object.content.count, name: nil, emit)
@@ -205,6 +212,18 @@ final class ContentReader {
 
     // MARK: Delivery
 
+    /// Whether what is there is what was there: then there is nothing to deliver.
+    private func isUnchanged(_ id: ObjectID, _ emit: Emit) async throws(FetchError) -> Bool {
+        found = id
+        guard known == id.description else { return false }
+        var head = Head(.success)
+        head.isUnchanged = true
+        head.validator = known
+        head.facts = server.facts
+        try await emit(.head(head))
+        return true
+    }
+
     private func deliverFile(
         _ id: ObjectID, name: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
@@ -262,6 +281,7 @@ final class ContentReader {
         head.suggestedName = name.map { String(decoding: $0, as: UTF8.self) }
         head.facts = server.facts
         head.bodyBytes = bodyBytes
+        head.validator = found?.description
         try await emit(.head(head))
         if !content.isEmpty { try await emit(.body(content)) }
     }
@@ -270,7 +290,9 @@ final class ContentReader {
         _ tree: ArraySlice<UInt8>, at path: [[UInt8]], _ emit: Emit
     ) async throws(FetchError) {
         let name = String(decoding: path.last ?? [], as: UTF8.self)
-        try await emit(.head(server.listHead(name: name)))
+        var head = server.listHead(name: name)
+        head.validator = found?.description
+        try await emit(.head(head))
         var lines: [UInt8] = []
         for entry in try Tree.parse(tree, server.format) {
             lines += entry.listing

@@ -60,6 +60,9 @@ struct GitAddress: Hashable, Sendable {
     /// The URL of something else in the same version of the repository.
     func url(of path: [[UInt8]]) -> String { Self.url(base, path, version) }
 
+    /// The URL of all that a version has.
+    func url(ofVersion name: String) -> String { Self.url(base, [], name) }
+
     /// The same in a repository that has moved to an http(s) URL.
     func url(at repository: URI) -> String { Self.url("git+\(repository)", path, version) }
 

@@ -92,13 +92,15 @@ public struct GitPlugin: ProtocolHandler {
     }
 
     private func give(
-        _ refs: [Ref], _ lines: [UInt8], _ emit: Emit
+        _ refs: [Ref], of address: GitAddress, _ lines: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
         for ref in refs {
             if ref.name == "HEAD", let branch = ref.symref {
                 try await emit(.facts(["git": .object(["head": .text(branch)])]))
             }
-            try await emit(.item(ref.item))
+            var item = ref.item
+            item.url = address.url(ofVersion: ref.name)
+            try await emit(.item(item))
         }
         try await emit(.body(lines[...]))
     }
@@ -116,7 +118,7 @@ public struct GitPlugin: ProtocolHandler {
         func deliver() async throws(FetchError) {
             guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
             overhead = self.overhead
-            try await give(refs, lines, emit)
+            try await give(refs, of: address, lines, emit)
         }
         func begin() async throws(FetchError) {
             guard address.path == nil && list == nil else { return }
@@ -151,7 +153,7 @@ public struct GitPlugin: ProtocolHandler {
         }
         if let path = address.path {
             let reader = ContentReader(
-                conversation, server, address, cache, request.limits, overhead)
+                conversation, server, address, cache, request, overhead)
             return try await reader.read(path, refs: refs, emit)
         }
         try await begin()

@@ -165,8 +165,10 @@ struct Hops {
             }
         }
         var completeness = Completeness.unverified
+        var asked = request
+        if asked.validator?.uri != request.uri { asked.validator = nil }
         do throws(FetchError) {
-            completeness = try await entry.handler.fetch(request, dialer: dialer, emit: take)
+            completeness = try await entry.handler.fetch(asked, dialer: dialer, emit: take)
         } catch {
             guard isEnough else { throw error }
         }
@@ -225,6 +227,7 @@ struct Hops {
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
             next.wantsItems = request.wantsItems
+            next.validator = request.validator
             next.referencePatterns = request.referencePatterns
             if next.scheme.canResume { next.resumeOffset = request.resumeOffset }
             guard let entry = fetcher.registry[request.scheme.name] else {

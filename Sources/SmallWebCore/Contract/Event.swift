@@ -46,6 +46,9 @@ public struct Head: Sendable, Hashable {
         var bodyBytes: Int?
         var suggestedName: String?
         var retryAfter: Duration?
+        var isGone = false
+        var isUnchanged = false
+        var validator: String?
         var facts = Facts()
     }
 
@@ -126,6 +129,24 @@ public struct Head: Sendable, Hashable {
         get { parts.value.retryAfter }
         set { parts.value.retryAfter = newValue }
     }
+    /// For ``Head/Class/permanentFailure``: what was there is gone for good, and need not be asked for
+    /// again.
+    public var isGone: Bool {
+        get { parts.value.isGone }
+        set { parts.value.isGone = newValue }
+    }
+    /// For ``Head/Class/success``: what is there is what ``Request/validator`` says, and no body
+    /// follows.
+    public var isUnchanged: Bool {
+        get { parts.value.isUnchanged }
+        set { parts.value.isUnchanged = newValue }
+    }
+    /// What tells this state of the resource from others, in words that only the plugin understands:
+    /// it gets them back with a later request. `nil` where the protocol knows nothing of the kind.
+    public var validator: String? {
+        get { parts.value.validator }
+        set { parts.value.validator = newValue }
+    }
     /// What this protocol alone knows.
     public var facts: Facts {
         get { parts.value.facts }
@@ -181,6 +202,10 @@ public struct Item: Sendable, Hashable {
     public var type: String?
     /// Where it leads, in the protocol's own words; `nil` when that is ``text`` or nowhere.
     public var target: [UInt8]?
+    /// What is there now, where that changes under one URL: an object's id. `nil` elsewhere.
+    public var version: String?
+    /// When it was made, in Unix seconds, where the protocol knows it.
+    public var time: Int?
     /// What this protocol alone knows.
     public var facts = Facts()
 
