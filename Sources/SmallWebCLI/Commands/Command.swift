@@ -105,7 +105,8 @@ package struct Command: Sendable, Adjustable {
 
     /// Each is made when it is asked for: their texts are most of what a start would cost.
     private static let makers: [@Sendable () -> Command] = [
-        { get }, { head }, { links }, { open }, { put }, { refs }, { explain }, { shard },
+        { get }, { head }, { links }, { open }, { put }, { refs }, { feed }, { watch }, { explain },
+        { shard },
         { ledger }, { trust }, { identity }, { schemes }, { plugin }, { history }, { bookmarks },
         { config }, { completions }, { help },
     ]

@@ -22,6 +22,7 @@ package struct Option: Sendable, Adjustable {
         static let requests = Group(title: "Requests")
         static let bulk = Group(title: "Many URLs")
         static let links = Group(title: "Links (links)")
+        static let feeds = Group(title: "What is new (feed, watch)")
         static let refs = Group(title: "References (refs)")
         static let uploads = Group(title: "Uploads (put)")
         static let limits = Group(title: "Limits")
@@ -30,7 +31,9 @@ package struct Option: Sendable, Adjustable {
         static let messages = Group(title: "Messages")
         static let config = Group(title: "Configuration (config)")
 
-        private static let beforeProtocols = [output, json, requests, bulk, links, refs, uploads]
+        private static let beforeProtocols = [
+            output, json, requests, bulk, links, feeds, refs, uploads,
+        ]
         private static let afterProtocols = [limits, connection, store, messages, config]
 
         /// In the order of texts: those that only plugins name stand in the middle.
@@ -127,7 +130,7 @@ package struct Option: Sendable, Adjustable {
     }
 
     package var scope: Scope {
-        if Self.ofCommandLine.contains(long) { return .commandLine }
+        if group == .feeds || Self.ofCommandLine.contains(long) { return .commandLine }
         let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)
         return isOfRuns || Self.ofStores.contains(long) ? .run : .url
     }

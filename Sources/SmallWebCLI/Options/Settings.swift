@@ -12,6 +12,7 @@ struct Settings: Sendable {
     var output = OutputSettings()
     var records = RecordSettings()
     var run = RunSettings()
+    var feeds = FeedSettings()
     var messages = MessageSettings()
     var stores = StoreSettings()
     /// What the config files say; ``Invocation/given`` says what they must leave alone.

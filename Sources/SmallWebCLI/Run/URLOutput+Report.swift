@@ -4,43 +4,28 @@ internal import SmallWeb
 /// What a person is told at the end.
 extension URLOutput {
     func report(_ result: Attempt) -> Outcome {
+        let report = FetchReport(messages: context.messages, url: order.url, log: log)
         switch result {
-        case .ended(let ending): return report(ending)
+        case .ended(let ending): return self.report(ending, report)
         case .failed(let error):
-            if error.outcome != .interrupted {
-                say(error.message, error.fingerprints, hint: error.adviceForPerson, error.phase)
-            }
+            report.failure(error)
             return error.outcome
         }
     }
 
-    /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
-    private func say(
-        _ message: String, _ details: [String] = [], hint: String?,
-        _ phase: FetchError.Phase = .header
-    ) {
-        // A file that cannot be written has nothing to do with that place.
-        let target = phase == .output ? nil : log?.redirects.last?.to
-        let place = target.map { "redirected to \($0.display): " } ?? ""
-        context.messages.error(order.url, place + message, details: details, hint: hint)
-    }
-
-    private func report(_ ending: Ending) -> Outcome {
+    private func report(_ ending: Ending, _ report: FetchReport) -> Outcome {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.fetch.refusal == .accept { return .ok }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
-            say("no reference matches", hint: "without a pattern all are listed")
+            report.say("no reference matches", hint: "without a pattern all are listed")
             return .permanentFailure
         }
-        guard let message = ending.message else { return ending.outcome }
-        var hint = ending.remedy?.hint
-        switch ending.outcome {
-        case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
-        case .truncated where plan.destination.isFile && leftover == nil:
-            hint = "the file was not written; to keep what came, redirect standard output"
-        default: break
-        }
-        say(message, hint: hint)
+        let isUnwritten =
+            ending.outcome == .truncated && plan.destination.isFile && leftover == nil
+        report.refusal(
+            ending,
+            hint: isUnwritten
+                ? "the file was not written; to keep what came, redirect standard output" : nil)
         return ending.outcome
     }
 }
