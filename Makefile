@@ -151,6 +151,7 @@ examples: test-deps
 	$(SWIFT) build --product smallweb
 	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
 	Tests/Examples/clients.sh .build/debug/smallweb .build/debug/smallweb-loopback
+	Tests/Recipes/run.sh .build/debug/smallweb
 
 real: test-deps build
 	Tests/RealServers/run.sh $(BIN)

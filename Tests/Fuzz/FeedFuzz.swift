@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+internal import Glibc
 @testable internal import SmallWeb
+@testable internal import SmallWebCLI
 @testable internal import SmallWebCore
 @testable internal import SmallWebFormats
 
@@ -90,4 +92,104 @@ private func balanced(_ document: [UInt8]) -> Bool {
         }
     }
     return open.isEmpty
+}
+
+/// An expression of the user's: it is compiled or refused, and says what the system's own says.
+@Sendable func expression(_ input: [UInt8]) {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    guard let pattern = String(validating: parts[0], as: UTF8.self), !pattern.isEmpty,
+        let expression = try? ExtendedExpression(pattern)
+    else { return }
+    let text = Array((parts.count > 1 ? parts[1] : []).filter { $0 != 0 }.prefix(200))
+    let isMatch = expression.matches(in: text[...])
+    var system = regex_t()
+    guard regcomp(&system, pattern, REG_EXTENDED | REG_NOSUB) == 0 else { return }
+    defer { regfree(&system) }
+    // The system's takes very long for repetitions of repetitions.
+    guard pattern.utf8.count(where: { "{*+".utf8.contains($0) }) <= 3 else { return }
+    let found = text.map(CChar.init(bitPattern:)) + [0]
+    check(isMatch == (regexec(&system, found, 0, nil, 0) == 0), "\(pattern) matches otherwise")
+}
+
+/// The difference of two texts: it has every line of both, in their order.
+@Sendable func difference(_ input: [UInt8]) {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    func lines(_ index: Int) -> [ArraySlice<UInt8>] {
+        parts.count > index
+            ? parts[index].split(separator: 10, omittingEmptySubsequences: false) : []
+    }
+    let (old, new) = (lines(0), lines(1))
+    let text = UnifiedDiff.text(old: old, new: new, name: "n")
+    check(text.isEmpty == (old == new), "empty for what differs")
+    var (x, y) = (0, 0)
+    for line in text.split(separator: 10, omittingEmptySubsequences: false).dropFirst(2).dropLast()
+    {
+        let rest = line.dropFirst()
+        if line.starts(with: "@@ -".utf8) {
+            let numbers = rest.split { !ASCII.isDigit($0) && $0 != 0x2C }
+            func start(_ part: ArraySlice<UInt8>) -> Int {
+                let words = part.split(separator: 0x2C)
+                let first = ASCII.decimal(words[0], max: .max / 16) ?? 0
+                return words.count > 1 && words[1].elementsEqual([0x30]) ? first : first - 1
+            }
+            let at = numbers.filter { !$0.isEmpty }
+            check(old[x..<start(at[0])] == new[y..<start(at[1])], "lines between hunks differ")
+            (x, y) = (start(at[0]), start(at[1]))
+            continue
+        }
+        let mark = line.first ?? 0x20
+        if mark != UInt8(ascii: "+") {
+            check(old[x].elementsEqual(rest), "another line of the old text")
+            x += 1
+        }
+        if mark != UInt8(ascii: "-") {
+            check(new[y].elementsEqual(rest), "another line of the new text")
+            y += 1
+        }
+    }
+    if !text.isEmpty { check(old[x...] == new[y...], "the ends differ") }
+}
+
+/// A page as HTML and Markdown: no tag and no link but ours, and the same for any pieces.
+@Sendable func markup(_ input: [UInt8]) {
+    for format in [MarkupWriter.Format.html, .markdown] {
+        let whole = markup(format, [input[...]])
+        check(whole == markup(format, input.indices.map { input[$0...$0] }), "byte by byte")
+        guard let text = String(validating: whole, as: UTF8.self) else { fatalError("not UTF-8") }
+        let isSafe = text.unicodeScalars.allSatisfy {
+            $0 == "\n" || $0 == "\t" || !TerminalText.isDangerous($0)
+        }
+        check(isSafe, "it drives a terminal")
+        guard format == .html else { continue }
+        check(balanced(whole), "tags of the page's: \(text)")
+        let tags = Set(["h1", "h2", "h3", "p", "ul", "li", "blockquote", "pre", "a href=\"x:y\""])
+        for tag in text.split(separator: "<").dropFirst() {
+            let name = tag.prefix { $0 != ">" }.drop { $0 == "/" }
+            check(tags.contains(String(name)) || name == "a", "a tag of the page's: \(name)")
+        }
+    }
+}
+
+private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]) -> [UInt8] {
+    var (writer, reader) = (MarkupWriter(format), GemtextReader())
+    var bytes: [UInt8] = []
+    func add(_ line: GemtextLine) {
+        bytes += line.kind == .link ? writer.link(line.text[...], to: "x:y") : writer.line(line)
+    }
+    for piece in pieces { for line in reader.add(piece) { add(line) } }
+    if let line = reader.finish() { add(line) }
+    return bytes + writer.finish()
+}
+
+/// A state of `watch`: what is read of it is written, and reads the same again.
+@Sendable func subscriptions(_ input: [UInt8]) {
+    for start in ["", "# smallweb watch 1\n"] {
+        let bytes = Array(start.utf8) + input
+        guard let state = try? SubscriptionState(.watch, bytes, at: "s") else { continue }
+        guard let again = try? SubscriptionState(.watch, state.bytes, at: "s") else {
+            fatalError("what was written cannot be read")
+        }
+        check(again.bytes == state.bytes, "it reads differently the second time")
+        check(again.damaged == 0, "what was written is damaged")
+    }
 }

@@ -45,7 +45,8 @@ private let target: @Sendable ([UInt8]) -> Void = {
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "arguments": arguments, "base64": base64, "bindings": bindings, "bookmarks": bookmarks,
     "certificate": certificate, "charset": charset, "configuration": configuration,
-    "content-reader": contentReader, "delta": delta, "exchange": exchange,
+    "content-reader": contentReader, "delta": delta, "difference": difference,
+    "exchange": exchange, "expression": expression,
     "feed-dates": feedDates, "feed-formats": feedFormats, "finger": finger,
     "gemini-header": geminiHeader, "gemini-request": geminiRequest, "gemtext": gemtext,
     "git-address": gitAddress, "git-conversation": gitConversation, "git-fetch": gitFetch,
@@ -53,12 +54,13 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "history": history,
     "http-date": httpDate, "http-reply": httpReply, "json": json, "known-hosts": knownHosts,
     "ledger": ledger, "line-framer": lineFramer, "links": links, "list": list,
-    "manifest": manifest, "media-type": mediaType, "order": order, "pack": pack,
+    "manifest": manifest, "markup": markup, "media-type": mediaType, "order": order, "pack": pack,
     "pack-deltas": packDeltas, "pkt-line": pktLine, "program-events": programEvents,
     "proxy": proxy, "proxy-settings": proxySettings, "ref-pattern": refPattern,
     "reference": reference, "shard": shard, "spartan-header": spartanHeader,
     "spartan-request": spartanRequest, "store-file": storeFile,
-    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "uri": uri,
+    "subscriptions": subscriptions, "terminal-text": terminalText, "tree": tree,
+    "trust-format": trustFormat, "uri": uri,
     "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
 ]
 

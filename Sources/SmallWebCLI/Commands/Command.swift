@@ -223,8 +223,10 @@ package struct Command: Sendable, Adjustable {
         operands: [.url, .text],
         takes: {
             $0.group != .links && $0.isForFetches && !$0.isForUploads
-                && !["head", "render", "hyperlink", "request", "continue-at", "continue"].contains(
-                    $0.long)
+                && ![
+                    "head", "render", "hyperlink", "request", "with-links", "continue-at",
+                    "continue",
+                ].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {

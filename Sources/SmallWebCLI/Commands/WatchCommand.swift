@@ -19,12 +19,16 @@ extension Command {
             + "gemtext' as the job's command.\n\n"
             + "There is never more than one request at a time. A host that fails is left alone for "
             + "a minute, and for twice as long after each further failure, up to a day; a host "
-            + "that asks to be left alone is. For cron a line of crontab(5) is\n\n"
-            + "    */15 * * * *  smallweb watch -q --diff gemini://example.org/ | mail -E -s news "
-            + "me\n\n"
-            + "and for systemd a service of the type oneshot with ExecStart=smallweb watch … and "
-            + "SuccessExitStatus=1, and a timer for it with OnCalendar=*:0/15 and "
-            + "RandomizedDelaySec=90.",
+            + "that asks to be left alone is.\n\n"
+            + "A line of crontab(5), which mails what has changed:\n\n"
+            + "    */15 * * * * smallweb watch -q URL > news && mail -s news me < news\n\n"
+            + "For systemd, a service and the timer that starts it, after which "
+            + "'systemctl --user enable --now smallweb-watch.timer' is all:\n\n"
+            + "    [Service]\n\n    Type=oneshot\n\n"
+            + "    ExecStart=smallweb watch --exec 'jq -r .url >> %h/news' URL\n\n"
+            + "    SuccessExitStatus=1\n\n"
+            + "    [Timer]\n\n    OnCalendar=*:0/15\n\n    RandomizedDelaySec=90\n\n"
+            + "    [Install]\n\n    WantedBy=timers.target",
         examples: [
             "smallweb watch gemini://example.org/ && echo news": "Do something when there is news",
             "smallweb watch --every 1h --exec 'mail -s news me' gemini://example.org/":

@@ -86,7 +86,7 @@ extension Option {
         Option(
             "diff", .feeds, "watch: show what has changed in a text",
             manual: "Prints the difference of a text that has changed, in the unified format of "
-                + "diff(1). For that a copy of each text is kept beside the state, as far as it "
+                + "diff(1). For that a copy of each text is kept next to the state, as far as it "
                 + "has no more than 1 MiB, of 1,000 pages.",
             example: "smallweb watch --diff gemini://example.org/",
             .flag { settings, isOn in settings.feeds.showsDifference = isOn }),
@@ -99,8 +99,8 @@ extension Option {
         Option(
             "ignore", .feeds, "watch: leave out lines that match REGEX",
             manual: "Leaves out the lines that match an extended regular expression (regex(7)) "
-                + "when texts are compared. Repeatable. Bytes are characters, as in the locale C. It "
-                + "has at most 1 KiB, no back-references, and counts up to 255, which must not be "
+                + "when texts are compared. Repeatable. Bytes are characters, as in the locale C. "
+                + "It has at most 1 KiB, no back-references, and counts up to 255, which must not be "
                 + "nested into thousands.",
             example: "smallweb watch --ignore '^Visitors: [0-9]+$' gemini://example.org/",
             .value("REGEX") { settings, value throws(FetchError) in

@@ -129,8 +129,8 @@ public struct Head: Sendable, Hashable {
         get { parts.value.retryAfter }
         set { parts.value.retryAfter = newValue }
     }
-    /// For ``Head/Class/permanentFailure``: what was there is gone for good, and need not be asked for
-    /// again.
+    /// For ``Head/Class/permanentFailure``: what was there is gone for good, and need not be asked
+    /// for again.
     public var isGone: Bool {
         get { parts.value.isGone }
         set { parts.value.isGone = newValue }
@@ -141,8 +141,8 @@ public struct Head: Sendable, Hashable {
         get { parts.value.isUnchanged }
         set { parts.value.isUnchanged = newValue }
     }
-    /// What tells this state of the resource from others, in words that only the plugin understands:
-    /// it gets them back with a later request. `nil` where the protocol knows nothing of the kind.
+    /// What tells this state of the resource from others, in words that only the plugin
+    /// understands: it gets them back with a later request. `nil` where the protocol knows nothing of the kind.
     public var validator: String? {
         get { parts.value.validator }
         set { parts.value.validator = newValue }

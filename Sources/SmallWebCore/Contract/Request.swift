@@ -102,7 +102,7 @@ public struct Request: Sendable {
 extension Request {
     /// What an earlier reply said of a resource.
     public struct Validator: Sendable, Hashable {
-        /// The URI that gave it: no other resource is asked by it, though a redirect may lead there.
+        /// The URI that gave it: no other resource is asked by it; a redirect may lead there.
         public let uri: URI
         /// ``Head/validator``
         public let text: String

@@ -204,7 +204,8 @@ package struct DatedText: Sendable, Hashable {
             ASCII.slash, UInt8(ascii: ","):
             return 1
         case 0xE2:
-            let isDash = text.starts(with: [0xE2, 0x80]) && [0x93, 0x94].contains(text.prefix(3).last)
+            let isDash =
+                text.starts(with: [0xE2, 0x80]) && [0x93, 0x94].contains(text.prefix(3).last)
             return isDash ? 3 : 0
         case 0xC2: return text.starts(with: [0xC2, 0xB7]) ? 2 : 0
         default: return 0

@@ -30,8 +30,9 @@ package enum FeedSniffer {
         switch name {
         case "html", "!doctype html": return .html
         case "rss", "rdf": return .xmlFeed
-        default: return name == "feed" || name.hasSuffix(":feed") || name == "rdf:rdf"
-            ? .xmlFeed : .other
+        default:
+            return name == "feed" || name.hasSuffix(":feed") || name == "rdf:rdf"
+                ? .xmlFeed : .other
         }
     }
 
