@@ -5,7 +5,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let watch = Command(
-        "watch URL…", "say which pages are new, have changed or are gone",
+        "watch URL…", "say which pages are new, changed or gone",
         manual: "Fetches each page, compares it with what it was, and prints a line for it: new, "
             + "changed, unchanged, gone or failed, a tab and the URL. What pages were is "
             + "remembered in a file below $XDG_STATE_HOME/smallweb/watch/, and servers that can "

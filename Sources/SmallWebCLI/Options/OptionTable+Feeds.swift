@@ -56,7 +56,7 @@ extension Option {
             example: "smallweb feed --max-entries 20 gemini://example.org/gemlog/",
             .value("N", OptionValue.count) { $0.feeds.entriesMax = $1 }),
         Option(
-            "new", .feeds, "feed: links without a date, too, by first sight",
+            "new", .feeds, "feed: entries of links without a date, too",
             manual: "Makes an entry of every link, also of those without a date: it gets the time "
                 + "at which it was first seen, which the state remembers.",
             example: "smallweb feed --new gopher://example.org/1/phlog",
@@ -100,8 +100,8 @@ extension Option {
             "ignore", .feeds, "watch: leave out lines that match REGEX",
             manual: "Leaves out the lines that match an extended regular expression (regex(7)) "
                 + "when texts are compared. Repeatable. Bytes are characters, as in the locale C. "
-                + "It has at most 1 KiB, no back-references, and counts up to 255, which must not be "
-                + "nested into thousands.",
+                + "It has at most 1 KiB, no back-references, and counts up to 255, which must "
+                + "not be nested into thousands.",
             example: "smallweb watch --ignore '^Visitors: [0-9]+$' gemini://example.org/",
             .value("REGEX") { settings, value throws(FetchError) in
                 _ = try LineFilter.parse(value)

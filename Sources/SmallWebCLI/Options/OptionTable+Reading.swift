@@ -19,7 +19,7 @@ extension Option {
             example: "smallweb get -I https://example.org/",
             .flag { settings, isOn in settings.fetch.wantsHeadAlone = isOn }),
         Option(
-            "render", .output, "lay pages out: auto, plain, ansi, html, markdown",
+            "render", .output, "lay pages out: as text, html or markdown",
             manual: "Whether standard output gets the bytes of a page or the page as a person "
                 + "reads it: gemtext wrapped, its links and those of menus numbered, with their "
                 + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "

@@ -142,7 +142,8 @@ public struct Head: Sendable, Hashable {
         set { parts.value.isUnchanged = newValue }
     }
     /// What tells this state of the resource from others, in words that only the plugin
-    /// understands: it gets them back with a later request. `nil` where the protocol knows nothing of the kind.
+    /// understands: it gets them back with a later request. `nil` where the protocol knows nothing
+    /// of the kind.
     public var validator: String? {
         get { parts.value.validator }
         set { parts.value.validator = newValue }
