@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# make            build the release binary          make test     everything that is tested
-# make install    PREFIX= DESTDIR=                   make demo     see it work, on loopback
+# make            build the release binary          make demo     see it work, on loopback
+# make check      what a change is tested with       make test     everything that is tested
+# make install    PREFIX= DESTDIR=
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="start git" runs these alone
 # make start-order  the order of functions and variables in the binary, from a few starts
@@ -13,8 +14,11 @@
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/, completions/ and the entry of the desktop from the tables
 # make deb        a Debian package in .build/deb
+# make dist       what a release consists of, in .build/dist (docs/RELEASING.md)
+# make dist-check .build/dist once more, from a copy of the sources elsewhere: the same bytes
+# make dist-roots .build/dist in bare Debian roots and in a container; needs root
 # make pictures   docs/pictures, from the release binary in a real terminal
-# make web        the manual as web pages in .build/web
+# make web        the manual and the documents as a web site in .build/web
 # make docc       the documentation of the library as web pages in .build/docc/html, for a server
 
 PREFIX ?= /usr/local
@@ -42,6 +46,8 @@ LOOPBACK := .build/release/smallweb-loopback
 # side by side (make start-order).
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
+# Others build the same bytes: the path of this directory is not in the binary, nor that of temporary
+# files, whose names the debug information has for what macros expand to (make dist-check).
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	--experimental-lto-mode full \
@@ -50,23 +56,29 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xcc -DSMALLWEB_OWNS_PROCESS \
+	-Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. \
+	-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs \
 	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
-.PHONY: all build deps test-deps static-libs install install-files uninstall deb deb-files generated test unit examples real demo bench counts start-order fuzz fuzz-night fuzz-coverage faults \
-	crawl soak loopback pictures web docc sanitize format lint clean
+.PHONY: all build deps test-deps static-libs install install-files install-docs uninstall deb \
+	deb-files dist dist-check dist-roots generated \
+	check test unit unit-proxies unit-processes unit-address debug-binaries examples clients \
+	servers terminals containment shells packaging same-pictures site charts \
+	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl soak loopback pictures \
+	web docc sanitize format lint clean
 
 all: build
 
 build: deps static-libs
 	@# SwiftPM does not know that the linker reads it.
 	@if [ docs/packaging/start-order.txt -nt $(BIN) ]; then rm -f $(BIN); fi
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
+	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb
 
 deps:
-	@.ci/deps build
+	@SWIFT='$(SWIFT)' .ci/deps build
 
 test-deps:
-	@.ci/deps test
+	@SWIFT='$(SWIFT)' .ci/deps test
 
 static-libs:
 	@mkdir -p $(STATIC_LIBS)
@@ -104,6 +116,12 @@ install-files:
 	install -Dm644 completions/_smallweb $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb
 	install -Dm644 completions/smallweb.fish $(DESTDIR)$(FISH_COMPLETIONS)/smallweb.fish
 
+# Not part of install: packages alone have a directory for documents.
+install-docs:
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/smallweb README.md CHANGELOG.md docs/json.md \
+		docs/scale.md docs/plugins.md docs/proxies.md docs/wire.md docs/NEW-PROTOCOL.md \
+		docs/SECURITY.md docs/SHORTCOMINGS.md
+
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
 		$(DESTDIR)$(PREFIX)/share/applications/smallweb.desktop
@@ -123,13 +141,39 @@ deb: build deb-files
 deb-files:
 	.ci/deb $(BIN) .build/deb
 
+dist: build
+	rm -rf .build/dist
+	SWIFT='$(SWIFT)' .ci/dist $(BIN) .build/dist
+
+dist-check: dist
+	.ci/dist-check .build/dist
+
+dist-roots: test-deps dist
+	$(SWIFT) build --product smallweb-loopback
+	Tests/Packaging/roots.sh .build/dist .build/debug/smallweb-loopback .build/roots
+
 # After a change of a table: what is made of it.
 generated:
 	$(SWIFT) build --product smallweb-manual
 	.build/debug/smallweb-manual docs .
 
-# The debug build runs the suite; the release binary is what the real servers meet.
-test: unit examples docc real
+# The debug build runs the suite; the release binary is what the real servers meet. Each part is a
+# target of its own, and parts.sh sums up.
+CHECK_PARTS := unit terminals shells charts
+TEST_PARTS := unit unit-proxies unit-processes examples clients docc servers containment \
+	shells packaging same-pictures site charts
+
+check:
+	@echo "make check installs what is missing, builds the tests and the release binary (10 minutes" \
+		"on two cores, when nothing is built), and tests them for 5 minutes."
+	@SWIFT='$(SWIFT)' .ci/deps test
+	@Tests/parts.sh '$(MAKE)' $(CHECK_PARTS)
+
+test:
+	@echo "make test installs what is missing, builds the tests and the release binary (10 minutes" \
+		"on two cores, when nothing is built), and tests them for 20 minutes."
+	@SWIFT='$(SWIFT)' .ci/deps test
+	@Tests/parts.sh '$(MAKE)' $(TEST_PARTS)
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit. And a process that has just
@@ -137,27 +181,60 @@ test: unit examples docc real
 # processes, and connections that a server keeps for a while.
 PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
-TEST := Tests/failures-last.sh $(SWIFT) test --skip-build --disable-xctest
+# Options of another build than the usual one, such as a sanitizer.
+VARIANT ?=
+BUILD_TESTS = $(SWIFT) build --build-tests $(VARIANT)
+# All tests at once would wait for each other beyond their time limits.
+RUN_TESTS = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 \
+	$(SWIFT) test --skip-build --disable-xctest $(VARIANT)
 
 unit: test-deps
-	$(SWIFT) build --build-tests
-	$(TEST) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
-	$(TEST) --filter '$(PROXY_TESTS)'
-	$(TEST) --filter '$(PROCESS_TESTS)'
+	$(BUILD_TESTS)
+	$(RUN_TESTS) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
+
+unit-proxies: test-deps
+	$(BUILD_TESTS)
+	$(RUN_TESTS) --filter '$(PROXY_TESTS)'
+
+unit-processes: test-deps
+	$(BUILD_TESTS)
+	$(RUN_TESTS) --filter '$(PROCESS_TESTS)'
 
 # docs/examples: the packages, built as such, and the clients in other languages.
-examples: test-deps
-	$(SWIFT) build --product smallweb-loopback
-	$(SWIFT) build --product smallweb
+examples: test-deps debug-binaries
 	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
+
+clients: test-deps debug-binaries
 	Tests/Examples/clients.sh .build/debug/smallweb .build/debug/smallweb-loopback
 	Tests/Recipes/run.sh .build/debug/smallweb
 
-real: test-deps build
+debug-binaries: deps
+	$(SWIFT) build --product smallweb-loopback
+	$(SWIFT) build --product smallweb
+
+servers: test-deps build
 	Tests/RealServers/run.sh $(BIN)
+
+# Those of them that are about terminals, pipes, files and TLS.
+terminals: test-deps build
+	PARTS='tls streams files terminal reading progress trust' Tests/RealServers/run.sh $(BIN)
+
+containment: test-deps build
 	Tests/Containment/run.py $(BIN) --check docs/SECURITY.md
+
+shells: test-deps build
 	Tests/Shells/run.sh $(BIN)
+
+packaging: test-deps build
+	Tests/Packaging/run.sh $(BIN)
+
+same-pictures: test-deps build
 	Tests/Pictures/run.sh --check $(BIN)
+
+site: test-deps
+	Tests/Web/run.sh
+
+charts: test-deps
 	python3 Tests/Benchmark/charts.py --check docs/bench
 
 pictures: test-deps build
@@ -167,16 +244,18 @@ web: test-deps
 	python3 docs/packaging/web.py .build/web
 
 # From the modules of the debug build, which the tests have made.
-docc: deps
-	$(SWIFT) build --product smallweb
+docc: debug-binaries
 	SWIFT='$(SWIFT)' python3 docs/packaging/docc.py .build/debug .build/docc
 
-# With the flags of the binary, or everything is compiled anew for each of them.
+# With the flags of the binary, or everything is compiled again for each of them.
 loopback: deps static-libs
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
+	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
 
-demo: build loopback
-	Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
+demo:
+	@echo "make demo installs what is missing, builds smallweb and servers to try it on (7 minutes on" \
+		"two cores, when nothing is built), and fetches from each scheme (5 seconds)."
+	@$(MAKE) --no-print-directory build loopback
+	@Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
 
 bench: test-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
@@ -208,13 +287,11 @@ crawl: build
 soak: test-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)
 
-THREAD := --scratch-path .build/thread --sanitize=thread
-
 sanitize: test-deps
-	$(SWIFT) build --build-tests $(THREAD)
-	$(TEST) $(THREAD) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
-	$(TEST) $(THREAD) --filter '$(PROXY_TESTS)'
-	$(TEST) $(THREAD) --filter '$(PROCESS_TESTS)'
+	@VARIANT='--scratch-path .build/thread --sanitize=thread' \
+		Tests/parts.sh '$(MAKE)' unit unit-proxies unit-processes unit-address
+
+unit-address: test-deps
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp $(SWIFT) test -c release \
 		--scratch-path .build/address --sanitize=address --disable-xctest -Xswiftc -enable-testing
 

@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC1003
 
 # Splits $1, a line up to the cursor, into the array _smallweb_split as the shell would; an
-# open quote goes to _smallweb_quote. COMP_WORDS is of no use: it is split at : and =.
+# open quote goes to _smallweb_quote. COMP_WORDS cannot be used: it is split at : and =.
 _smallweb_words() {
     local line=$1 word='' state='' c i begun=
     _smallweb_split=() _smallweb_quote=''
@@ -31,7 +31,7 @@ _smallweb_words() {
 _smallweb() {
     local _smallweb_split _smallweb_quote quote flags='' line replaced rest path
     local -a words found=()
-    # What readline replaces is the part after the last word break, as it was typed.
+    # readline replaces the part after the last word break, as it was typed.
     _smallweb_words "$2"
     replaced=${_smallweb_split[0]}
     _smallweb_words "${COMP_LINE:0:COMP_POINT}"

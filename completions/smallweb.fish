@@ -4,7 +4,7 @@
 function __smallweb_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)
-    # A quote that is still open is no part of the word.
+    # A quote that is still open is not a part of the word.
     if set -l plain (string unescape -- "$current")
         set current $plain
     else

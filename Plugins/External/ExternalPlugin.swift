@@ -129,7 +129,7 @@ public struct ExternalPlugin: ProtocolHandler {
 /// What one run of a program has said, and what it means. Pure.
 struct ProgramTalk {
     private var reader: ProgramEventReader
-    /// What it has said last: what it had said before counts.
+    /// The last part that it has said, after all earlier ones.
     private(set) var failure: FetchError?
     private let mediaType: String?
     private let wasAsked: Bool
@@ -155,7 +155,7 @@ struct ProgramTalk {
     mutating func add(events bytes: ArraySlice<UInt8>) { reader.add(bytes) }
 
     /// - Returns: What it says next; `nil` when there is nothing more for now, or for good, with a
-    ///   ``failure``: `plugin` for what is no event, or what the program says that has failed.
+    ///   ``failure``: `plugin` for a line that is not an event, or a failure of the program's own.
     mutating func next() -> Event? {
         do throws(FetchError) {
             while failure == nil, let event = try reader.next() {

@@ -119,7 +119,7 @@ private struct ManifestReader {
 
     /// Before any other rule, since what is missing may be what was mistyped.
     ///
-    /// - Throws: `plugin` for a member that is none of `known`.
+    /// - Throws: `plugin` for a member that is not one of `known`.
     func refuseOthers(than known: [String]) throws(FetchError) {
         let unknown = members.keys.filter { !$0.hasPrefix("x-") && !known.contains($0) }.sorted()
         guard let first = unknown.first else { return }

@@ -171,7 +171,7 @@ struct ProgramEventReader {
         switch value["facts"] {
         case nil, .null?: return Facts()
         case .object(let members)?: return [name: .object(Facts(members))]
-        default: throw problem("has facts that are no object")
+        default: throw problem("has \"facts\" that are not an object")
         }
     }
 

@@ -25,6 +25,7 @@ public struct FingerPlugin: ProtocolHandler {
         defer { stream.close() }
 
         try await stream.writeAll(query)
+        try await stream.awaitReply(to: request)
         try await emit(.head(Head(.success, mediaType: MediaType("text/plain"))))
         let ending = try await stream.readToEnd { bytes async throws(FetchError) in
             try await emit(.body(bytes))

@@ -39,7 +39,7 @@ public struct GeminiPlugin: ProtocolHandler {
         if head.mediaType == nil && head.replyClass == .success {
             try await emit(.note(Note("media-type", "the reply names no valid media type")))
         }
-        // Whatever follows the header of another class is not part of the reply.
+        // Bytes after the header of another class are not part of the reply.
         guard head.replyClass == .success else { return .complete }
 
         let ending = try await stream.readToEnd { bytes async throws(FetchError) in

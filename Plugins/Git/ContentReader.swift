@@ -37,12 +37,14 @@ final class ContentReader {
 
     private var canFilter: Bool { server.version == 2 && server.canFetch(with: "filter") }
 
-    /// - Parameter refs: What the server said before version 2, by name.
+    /// - Parameters:
+    ///   - refs: What the server said before version 2, by name.
+    ///   - others: What else there was then.
     /// - Throws: `permanent-failure` when there is no such version or path, `too-large`.
     func read(
-        _ path: [[UInt8]], refs: [String: ObjectID], _ emit: Emit
+        _ path: [[UInt8]], refs: [String: ObjectID], _ others: VersionNames, _ emit: Emit
     ) async throws(FetchError) {
-        let start = try await resolve(refs)
+        let start = try await resolve(refs, others)
         self.start = start
         var object = try await load(start)
         var hops = 0
@@ -102,36 +104,64 @@ final class ContentReader {
 
     // MARK: Versions
 
-    private func resolve(_ refs: [String: ObjectID]) async throws(FetchError) -> ObjectID {
+    private func resolve(
+        _ refs: [String: ObjectID], _ others: VersionNames
+    ) async throws(FetchError) -> ObjectID {
         let version = address.version ?? "HEAD"
         if let id = ObjectID(hex: version), id.format == server.format { return id }
         let candidates = Self.candidates(version)
         var refs = refs
         if server.version == 2 {
-            let request = try RefList.request(prefixes: candidates, symrefs: false, server)
-            let format = server.format
-            try await conversation.exchange(request) { decoder async throws(FetchError) in
-                while let packet = try conversation.next(&decoder) {
-                    guard let text = packet.text else { return true }
-                    try overhead.add(packet)
-                    let ref = try RefLine(attributed: text, format)
-                    let name = String(decoding: ref.name, as: UTF8.self)
-                    if candidates.contains(name), let oid = ref.oid {
-                        refs[name] = ObjectID(hex: ref.peeled ?? oid)
-                    }
+            try await list(candidates) { name, ref in
+                if candidates.contains(name), let oid = ref.oid {
+                    refs[name] = ObjectID(hex: ref.peeled ?? oid)
                 }
-                return false
             }
         }
-        guard let id = candidates.lazy.compactMap({ refs[$0] }).first else {
+        if let id = candidates.lazy.compactMap({ refs[$0] }).first { return id }
+        guard address.version != nil else {
             throw FetchError(
                 .permanentFailure, .body,
-                address.version == nil
-                    ? "the repository has no commit yet, or its HEAD is on none"
-                    : "no branch or tag \"\(version)\"",
+                "the repository has no commit yet, or its HEAD is on none",
                 remedy: .listReferences)
         }
-        return id
+        throw try await unknown(version, others)
+    }
+
+    /// The error for a version that there is not, with the one that may be meant.
+    private func unknown(
+        _ version: String, _ others: VersionNames
+    ) async throws(FetchError) -> FetchError {
+        var others = others
+        if server.version == 2 {
+            do throws(FetchError) {
+                try await list(VersionNames.prefixes) { name, _ in others.add(name) }
+            } catch  where error.outcome != .interrupted {
+                // There is an error to report already.
+            }
+        }
+        let message = "no branch or tag \"\(version)\""
+        guard let question = Nearest.question(version, among: others.names) else {
+            return FetchError(.permanentFailure, .body, message, remedy: .listReferences)
+        }
+        return FetchError(.permanentFailure, .body, message, hint: question)
+    }
+
+    /// Asks a server of version 2 for references by the beginnings of their names.
+    private func list(
+        _ prefixes: [String], _ take: (String, RefLine) -> Void
+    ) async throws(FetchError) {
+        let request = try RefList.request(prefixes: prefixes, symrefs: false, server)
+        let format = server.format
+        try await conversation.exchange(request) { decoder async throws(FetchError) in
+            while let packet = try conversation.next(&decoder) {
+                guard let text = packet.text else { return true }
+                try overhead.add(packet)
+                let ref = try RefLine(attributed: text, format)
+                take(String(decoding: ref.name, as: UTF8.self), ref)
+            }
+            return false
+        }
     }
 
     /// gitrevisions(7): what a name may be short for, the first first.

@@ -22,6 +22,7 @@ public struct GitPlugin: ProtocolHandler {
             Self.shared(&$0)
             $0.secureForm = "git+https"
             $0.webScheme = "http"
+            $0.webPathMark = Self.pathMark
         },
         Scheme(
             "git+https", plugin: "git", port: 443, transport: .own,
@@ -31,8 +32,12 @@ public struct GitPlugin: ProtocolHandler {
             $0.trust = .ca
             $0.identityScheme = "https"
             $0.webScheme = "https"
+            $0.webPathMark = Self.pathMark
         },
     ]
+
+    /// Before a path in a repository that has the usual name.
+    private static let pathMark = ".git//"
 
     private static func shared(_ scheme: inout Scheme) {
         scheme.pathForm = .opaque
@@ -113,6 +118,7 @@ public struct GitPlugin: ProtocolHandler {
         // Before version 2 the greeting is the list, which need not be held to be passed on.
         var list: RefList?
         var refs: [String: ObjectID] = [:]
+        var others = VersionNames()
         let candidates = ContentReader.candidates(address.version ?? "HEAD")
         var overhead = overhead
         func deliver() async throws(FetchError) {
@@ -142,6 +148,8 @@ public struct GitPlugin: ProtocolHandler {
                     let name = String(decoding: ref.name, as: UTF8.self)
                     if candidates.contains(name), let oid = ref.oid {
                         refs[name] = ObjectID(hex: oid)
+                    } else if address.version != nil {
+                        others.add(name)
                     }
                 case .ref(let line):
                     try await begin()
@@ -154,7 +162,7 @@ public struct GitPlugin: ProtocolHandler {
         if let path = address.path {
             let reader = ContentReader(
                 conversation, server, address, cache, request, overhead)
-            return try await reader.read(path, refs: refs, emit)
+            return try await reader.read(path, refs: refs, others, emit)
         }
         try await begin()
         if server.version == 2 {

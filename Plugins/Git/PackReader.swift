@@ -75,7 +75,7 @@ final class PackReader {
     /// The next event; `nil` when more bytes are needed, or the pack is complete.
     ///
     /// - Throws: `protocol-error` for a malformed pack, also for bytes after its end; `too-large`
-    ///   beyond a limit. The reader is of no use afterwards.
+    ///   beyond a limit. The reader cannot be used afterwards.
     func next() throws(FetchError) -> Event? {
         while true {
             if !events.isEmpty { return events.removeFirst() }

@@ -27,7 +27,7 @@ struct PackObject: Hashable, Sendable {
     let id: ObjectID
     let type: ObjectType
     let content: [UInt8]
-    /// How many deltas lie between it and an object that is none.
+    /// How many deltas lie between it and an object that is not a delta.
     fileprivate(set) var chainLength = 0
 }
 

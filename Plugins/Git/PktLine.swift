@@ -4,7 +4,7 @@ internal import SmallWebCore
 /// A packet of Git's wire format (gitprotocol-common(5)): four hexadecimal digits, the length of
 /// payload and digits together, and the payload. Lengths below four have meanings of their own.
 enum PktLine: Hashable, Sendable {
-    /// Up to ``payloadBytesMax`` bytes; none should be sent, and are no mistake.
+    /// Up to ``payloadBytesMax`` bytes; an empty one should not be sent, but is accepted.
     case data(ArraySlice<UInt8>)
     case flush, delim, responseEnd
 
@@ -81,7 +81,7 @@ struct PktLineDecoder: Sendable {
 
     /// The next packet, or `nil` when its end has not arrived.
     ///
-    /// - Throws: `protocol-error` for a length that is none, every time from then on.
+    /// - Throws: `protocol-error` for an invalid length, every time from then on.
     mutating func next() throws(FetchError) -> PktLine? {
         if partial.isEmpty {
             guard let length = try Self.length(input) else { return hold() }

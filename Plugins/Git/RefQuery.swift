@@ -31,13 +31,13 @@ struct RefQuery: Hashable {
             "heads", .flag, for: .references,
             .init(
                 group, "only branches",
-                manual: "Lists what is below refs/heads/, and with --tags what is below either.",
+                manual: "Lists references below refs/heads/; with --tags also those below it.",
                 example: "smallweb refs --heads git://example.org/repo.git")),
         Request.Option(
             "tags", .flag, for: .references,
             .init(
                 group, "only tags",
-                manual: "Lists what is below refs/tags/, and with --heads what is below either.",
+                manual: "Lists references below refs/tags/; with --heads also those below it.",
                 example: "smallweb refs --tags https://example.org/repo.git 'v1.*'")),
         Request.Option(
             "symref", .flag, for: .references,

@@ -14,7 +14,7 @@ struct GopherAddress: Hashable {
     /// `/1/docs` is a menu with the selector `/docs`; nothing is normalised. `%09` begins the
     /// search words; a `?` does so for type 7 alone, because other selectors may contain one.
     ///
-    /// - Throws: `bad-url`, and `usage` for input that this item type has no use for.
+    /// - Throws: `bad-url`, and `usage` for input that this item type does not take.
     init(_ uri: URI, input: [UInt8]?) throws(FetchError) {
         guard uri.userinfo == nil else {
             throw .badURL("gopher has no user@ in a URL", hint: "remove it")

@@ -9,6 +9,7 @@ struct GopherItemType: Hashable {
         case menu, text, binary
     }
 
+    static let text = GopherItemType("0")
     static let menu = GopherItemType("1")
     static let search = GopherItemType("7")
     static let error = GopherItemType("3")
@@ -28,6 +29,10 @@ struct GopherItemType: Hashable {
         default: .binary
         }
     }
+
+    /// Whether a reply without even its last line is a failure: many servers close in this way
+    /// when there is no such selector.
+    var neverIsEmpty: Bool { form == .menu || self == .text }
 
     /// What a menu line of this type is for a person.
     var kind: Item.Kind {
@@ -66,7 +71,7 @@ struct GopherItemType: Hashable {
         return isVague && Self.binaryType(path) != nil
     }
 
-    /// What the name says, unless that is text: an item type for text would have said so.
+    /// The type by the name, unless that is text: an item type for text would have said so.
     private static func binaryType(_ path: String) -> MediaType? {
         MediaType(ofFile: path).flatMap { type in
             let isText = type.isText && !type.essence.hasPrefix("image/")

@@ -95,7 +95,7 @@ struct GopherMenuReader {
     private var previousType: GopherItemType?
     private var isAtStart = true
 
-    /// - Parameter isWanted: False for replies that are no menu: then there are never items.
+    /// - Parameter isWanted: False for replies that are not menus: then there are never items.
     init(base: URI, lineBytesMax: Int, isWanted: Bool) {
         self.base = base
         self.isWanted = isWanted

@@ -11,7 +11,7 @@ struct GopherOpening {
         case refusal(String)
     }
 
-    /// A refusal is short. Whatever is longer is content.
+    /// A refusal is short. A longer reply is content.
     static let bytesMax = 4096
 
     private(set) var bytes: [UInt8] = []
@@ -43,7 +43,7 @@ struct GopherOpening {
         var rest = bytes[...]
         while true {
             let lineFeed = rest.firstLineFeed
-            // What has no line feed yet is a line only at the end, and the last one.
+            // Bytes without a line feed are a line only at the end: the last one.
             if lineFeed == nil && !isAtEnd { break }
             let line = rest[..<(lineFeed ?? rest.endIndex)]
             rest = rest[line.endIndex...].dropFirst()

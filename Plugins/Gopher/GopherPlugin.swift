@@ -52,9 +52,8 @@ public struct GopherPlugin: ProtocolHandler {
             }
         }
         if opening.bytes.isEmpty {
-            guard address.type.form != .menu && stream.ending != .reset else {
-                throw stream.endedTooSoon
-            }
+            if address.type.neverIsEmpty { try stream.acceptEmptyReply(to: request) }
+            guard stream.ending != .reset else { throw stream.endedTooSoon }
             try await emit(
                 .note(Note("empty-reply", "an empty reply: perhaps there is no such selector")))
         }
@@ -99,7 +98,7 @@ public struct GopherPlugin: ProtocolHandler {
         func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             guard isLines else { return try await emit(.body(bytes)) }
             try await text.add(bytes, deliver)
-            // What is held back is not counted on its way to the consumer.
+            // Bytes that are held back are not counted on their way to the consumer.
             if let limit = request.limits.bodyBytesMax, text.heldBytes > limit {
                 throw .tooLarge(limit)
             }

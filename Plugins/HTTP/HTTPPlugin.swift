@@ -124,7 +124,7 @@ public struct HTTPPlugin: ProtocolHandler {
             }
     }
 
-    /// - Throws: `permanent-failure` when the server begins anew where it was asked to resume: its
+    /// - Throws: `permanent-failure` when the server starts again where it was asked to resume: its
     ///   body would end up in the wrong place.
     static func head(
         _ reply: HTTPReply, method: String, resumeOffset: Int?

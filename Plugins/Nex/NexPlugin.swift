@@ -20,6 +20,7 @@ public struct NexPlugin: ProtocolHandler {
         defer { stream.close() }
 
         try await stream.writeAll(line)
+        try await stream.awaitReply(to: request)
         let isDirectory = line.dropLast().last == ASCII.slash
         let type = isDirectory ? nil : MediaType(ofFile: request.uri.path)
         var head = Head(.success, mediaType: type ?? MediaType("text/plain"))
@@ -27,7 +28,7 @@ public struct NexPlugin: ProtocolHandler {
         try await emit(.head(head))
         var listing = NexListing(request, isDirectory: isDirectory)
         let ending = try await stream.readToEnd { bytes async throws(FetchError) in
-            // First the lines as they are understood: who shows those has no use for the text.
+            // First the parsed lines: an output that shows those does not need the text.
             for item in try listing.add(bytes) { try await emit(.item(item)) }
             try await emit(.body(bytes))
         }

@@ -39,7 +39,7 @@ public struct SpartanPlugin: ProtocolHandler {
         let head = try await Self.readHead(stream)
         try await emit(.head(head))
         if let note = Self.note(on: head, isTaken: isTaken) { try await emit(.note(note)) }
-        // Whatever follows the header of another class is not part of the reply.
+        // Bytes after the header of another class are not part of the reply.
         guard head.replyClass == .success else { return .complete }
 
         let ending = try await stream.readToEnd { bytes async throws(FetchError) in

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <pthread.h>
 #include <sched.h>
@@ -115,6 +116,21 @@ void swposix_forget_signal(int signal_number) {
 void swposix_forget_event(void) { pending_event_fd = -1; }
 
 int swposix_pending_signal(void) { return pending_signal; }
+
+int swposix_wait_readable(int fd) {
+    struct pollfd event = {.fd = fd, .events = POLLIN};
+    sigset_t all, before;
+    int count = 0;
+    // Only while it waits can a signal come.
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return -1;
+    while (pending_signal == 0 && count <= 0) {
+        count = ppoll(&event, 1, NULL, &before);
+        if (count < 0 && errno != EINTR) break;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return count > 0 ? 0 : -1;
+}
 
 static volatile sig_atomic_t continuations;
 

@@ -87,7 +87,7 @@ static const short allowed[] = {
     SYS_dup2, SYS_pipe, SYS_select, SYS_poll, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd,
     SYS_signalfd,
 #endif
-    // Of sockets, pairs of its own. What is said about addresses is below.
+    // Of sockets, pairs of its own. Rules for addresses are below.
     SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_shutdown, SYS_getsockname, SYS_getpeername,
     SYS_getsockopt, SYS_setsockopt,
     // Files, which its file system or Landlock keeps it from. No inotify: it tells the names in

@@ -84,7 +84,7 @@ static int set_attributes(int directory, const char *path, unsigned flags, uint6
         SET_ATTRIBUTES, directory, path, flags | AT_EMPTY_PATH, &change, sizeof change);
 }
 
-// Shows what is at `path`, read-only. What is not there is not shown; -1 when it cannot be.
+// Shows what is at `path`, read-only. A missing path is left out; -1 when it cannot be shown.
 static int show(struct view *view, const char *path) {
     int tree = (int)syscall(
         OPEN_TREE, AT_FDCWD, path, CLONE_TREE | WHOLE_TREE | O_CLOEXEC);

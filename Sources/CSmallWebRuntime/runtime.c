@@ -6,6 +6,7 @@
 //
 // Not in packages that depend on smallweb, nor where the runtime is a shared library.
 #ifdef SMALLWEB_OWNS_PROCESS
+#include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,4 +98,20 @@ _Noreturn void dispatch_main(void) {
 
 void dispatch_assert_queue(void *queue) { (void)queue; }
 char _dispatch_main_q[1];
+
+// The only two that glibc has since 2.35 alone; without them 2.34 is enough. Hidden, so that the
+// libraries which are opened later find those of glibc.
+//
+// Swift's Glibc module refers to hypotf, and nothing calls it. glibc computes it like this.
+__attribute__((visibility("hidden"))) float hypotf(float x, float y) {
+    if (isinf(x) || isinf(y)) return INFINITY;
+    return (float)sqrt((double)x * x + (double)y * y);
+}
+
+// The unwinder of libgcc asks it for the frames of a function. Nothing here catches an exception:
+// one that libstdc++ throws finds no frames and ends the process, as it would with them.
+__attribute__((visibility("hidden"))) int _dl_find_object(void *place, void *result) {
+    (void)place, (void)result;
+    return -1;
+}
 #endif

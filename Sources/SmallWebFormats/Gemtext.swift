@@ -27,7 +27,7 @@ public struct GemtextLine: Sendable, Hashable {
 /// Turns the bytes of a gemtext page, which arrive in any pieces, into lines. Pure; holds at most
 /// one line. There are no errors: whatever is nothing else is text.
 public struct GemtextReader: Sendable {
-    /// Longer lines come in pieces of this size, the first of which may have a mark but is no link.
+    /// Longer lines come in pieces of this size, the first of which may have a mark but no link.
     public let lineBytesMax: Int
     private let readsPrompts: Bool
     private var pending: [UInt8] = []

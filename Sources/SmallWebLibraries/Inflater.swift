@@ -41,7 +41,7 @@ public final class Inflater {
     private let stream: UnsafeMutablePointer<swzlib_stream>
     private var output = [UInt8](repeating: 0, count: outputBytesMax)
 
-    /// - Throws: `not-built-in` when libz is not installed, or is none that we know.
+    /// - Throws: `not-built-in` when libz is not installed, or lacks a function.
     public init(_ format: Format) throws(FetchError) {
         var functions = try Self.library.get()
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
@@ -73,7 +73,7 @@ public final class Inflater {
     /// Empty when the stream has ended (see ``isFinished``) or all of `input` is used and more is
     /// needed: call it until then. Letting go of the output before the next call saves a copy.
     ///
-    /// - Parameter input: The stream's next bytes. What is used is removed from its front, never a
+    /// - Parameter input: The stream's next bytes. Used bytes are removed from its front, never a
     ///   byte beyond the end of the stream.
     /// - Throws: `protocol-error` for corrupt data.
     public func inflate(_ input: inout ArraySlice<UInt8>) throws(FetchError) -> ArraySlice<UInt8> {
@@ -91,7 +91,7 @@ public final class Inflater {
         }
         switch code {
         case Int32(swzlib_stream_end): isFinished = true
-        // The latter: it could neither use nor give a byte, which is no error.
+        // The latter: it could neither use nor give a byte, which is not an error.
         case Int32(swzlib_ok), Int32(swzlib_buffer_error): break
         case Int32(swzlib_data_error), Int32(swzlib_need_dictionary):
             let reason = stream.pointee.msg.map { String(cString: $0) } ?? "it needs a dictionary"

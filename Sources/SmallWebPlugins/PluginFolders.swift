@@ -100,7 +100,7 @@ package enum PluginFolders {
                 if manifest.schemes.contains(where: { $0.name == scheme }) {
                     return try folder.handler()
                 }
-            // What it would serve is not known; its name is all that there is to go by.
+            // The schemes that it would serve are unknown; only its name can be compared.
             case .failure(let error): if folder.name == scheme { throw error }
             }
         }

@@ -36,7 +36,7 @@ package final class Ledger {
         /// Unix seconds; `nil` when the record does not say.
         package let start: Double?
 
-        /// `nil` for other records and foreign lines, which are none of our business.
+        /// `nil` for other records and foreign lines, which are skipped.
         package init?(_ line: ArraySlice<UInt8>) {
             guard let members = Members(skimming: line) ?? Members(parsing: line),
                 members.type == "response" || members.type == "error", let url = members.url,
@@ -156,7 +156,8 @@ package final class Ledger {
             }
             if end < size { _ = try systemCall { ftruncate(file, off_t(end)) } }
         } catch {
-            throw FetchError(.write, .output, "cannot mend the ledger \(path)", error)
+            throw FetchError(
+                .write, .output, "cannot remove the unfinished last line of \(path)", error)
         }
     }
 

@@ -6,7 +6,7 @@ public struct RecordOptions: Sendable {
     public enum BodyForm: String, Sendable, CaseIterable {
         /// Text where it is text, and base64 where it is not.
         case auto
-        /// What is no text with replacement characters.
+        /// Bytes that are not text, with replacement characters.
         case text
         case base64
         /// Not at all: for bodies that go to files.

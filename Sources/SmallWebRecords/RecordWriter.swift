@@ -171,12 +171,12 @@ private final class RecordOutput: Output, RecordTarget {
         let (line, problem) = try await recorder.finish(result, result.outcome, path: nil)
         lines.append(line)
         let outcome = problem?.outcome ?? result.outcome
-        // What was given up is not done.
+        // A request that was given up is not done.
         isDone = outcome != .interrupted
         return outcome
     }
 
-    /// What the ledger has is written.
+    /// Written before it is added to the ledger.
     func deliver() async throws(FetchError) {
         for line in lines { try shelf.write(line) }
         if isDone, let line = lines.last { try shelf.ledger?.append(line) }

@@ -166,7 +166,7 @@ struct ChunkWriter {
             var piece = rest.prefix(Self.bytesMax)
             if !(isLast && piece.count == rest.count) {
                 let cut = piece.cutCharacterCount
-                // Four bytes of which none begins a character are no text anyway.
+                // Four bytes of which none begins a character are not text.
                 if cut < piece.count { piece.removeLast(cut) }
                 if cut == piece.count && piece.count == rest.count {
                     carry = Array(piece)

@@ -191,7 +191,7 @@ package final class Recorder {
         writer.member("class", String?.none)
         writer.member("error", object: error) { writer, error in
             writer.member("code", error.outcome.rawValue)
-            writer.member("message", error.message)
+            writer.member("message", error.fullMessage)
             writer.member("phase", error.phase.rawValue)
             writer.member("retryable", error.isRetryable)
             writer.member("errno", error.errnoName)

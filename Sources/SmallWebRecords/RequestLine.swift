@@ -21,7 +21,7 @@ package struct RequestLine: Sendable {
 
     package private(set) var subject: RecordSubject
     package private(set) var members: [(name: String, value: Member)] = []
-    /// Why nothing can be asked. What is known of the request is there all the same.
+    /// Why nothing can be asked. The members that were read are there all the same.
     package private(set) var problem: FetchError?
 
     private static let notUTF8 = FetchError(

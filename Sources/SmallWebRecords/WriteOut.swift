@@ -27,6 +27,8 @@ package struct WriteOut: Sendable {
         "time_total": "time.total", "url_effective": "final_url", "urlnum": "n",
     ]
 
+    private static let reason = ["error", "message"]
+
     /// Of curl, and those of records.
     package static var names: [String] {
         curlNames.keys + RecordFields.all(.builtIn) + [
@@ -79,7 +81,11 @@ package struct WriteOut: Sendable {
     }
 
     /// What the format makes of a terminal record: texts, and which of them go to standard error.
-    package func pieces(of record: [UInt8]) throws(FetchError) -> [(text: String, toError: Bool)] {
+    ///
+    /// - Parameter error: Why it is a failure, which the record of a refusal does not say.
+    package func pieces(
+        of record: [UInt8], error: String? = nil
+    ) throws(FetchError) -> [(text: String, toError: Bool)] {
         let value = try JSONValue.parse(record[...])
         var toError = false
         var pieces: [(String, Bool)] = []
@@ -89,8 +95,9 @@ package struct WriteOut: Sendable {
             case .standardOutput: toError = false
             case .standardError: toError = true
             case .value(let path, let name):
-                let text = TerminalText.escapeLine(Self.text(value, path, name, record))
-                pieces.append((text, toError))
+                let isReason = path == Self.reason && error != nil
+                let text = isReason ? error ?? "" : Self.text(value, path, name, record)
+                pieces.append((TerminalText.escapeLine(text), toError))
             }
         }
         return pieces

@@ -136,7 +136,7 @@ package struct FixtureTest: Sendable {
                 }
             }
         } catch {
-            // What a running program does wrong is no error of the system.
+            // A mistake of a running program is not an error of the system.
             if error.outcome == .plugin && error.errnoName != nil { throw error }
             played.error = error
         }

@@ -6,7 +6,7 @@ package import SmallWebCore
 ///     # A comment: the rule, and where it is written.
 ///     url    gopher://example.test/0/a     what to fetch, verbatim
 ///     input  TEXT                          the answer to a prompt, with escapes
-///     raw                                  ask for the wire's bytes
+///     raw                                  ask for the bytes as received
 ///     head                                 ask for the head alone
 ///     items  no                            ask for no items
 ///     option NAME VALUE                    an option of the plugin; a flag has no value

@@ -53,7 +53,7 @@ extension Manual {
             Writers lock the directory and put a new file, with the same permissions, in
             the place of the old one: a reader sees one or the other, and a process that
             is killed leaves one of them.
-            A file that is mounted by itself is written in place; what it held is
+            A file that is mounted by itself is written in place; its old content is
             .Ar file Ns .saved
             until that has succeeded.
             A device such as

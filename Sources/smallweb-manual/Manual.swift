@@ -5,8 +5,8 @@ internal import SmallWebCLI
 
 /// The manual pages, in mdoc(7), made from the tables.
 enum Manual {
-    /// Changes with the program's version, not with the day of the build.
-    private static let date = "November 21, 2026"
+    /// Changes with the program's version, not with the day of the build; `version.py` writes it.
+    private static let date = "November 24, 2026"
 
     /// - Parameter docs: The directory of the documents that are pages as well.
     static func pages(docs: String) throws -> [(file: String, text: String)] {
@@ -33,7 +33,7 @@ enum Manual {
     }
 
     private static func overview(_ docs: String) throws -> String {
-        var text = opening("smallweb", 1, "fetch from " + protocols)
+        var text = opening("smallweb", 1, summary)
         text += """
             .Sh SYNOPSIS
             .Nm
@@ -83,6 +83,7 @@ enum Manual {
             "smallweb-" + $0
         }
         return text + seeAlso(Command.all.map { "smallweb-\($0.name) 1" } + others) + standards
+            + ".Sh HISTORY\nThis manual is of smallweb \(Help.version).\n"
     }
 
     private static func page(of command: Command) -> String {
@@ -91,18 +92,29 @@ enum Manual {
         let operands = command.synopsis.dropFirst(command.name.count).drop { $0 == " " }
         if !operands.isEmpty { text += ".Ar \(escaped(String(operands)))\n" }
         text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n" + actions(of: command)
+        var areElsewhere = false
         for group in Option.Group.all {
             let options = command.options.filter { $0.group == group }
             if options.isEmpty { continue }
             text += ".Ss \(group.title)\n.Bl -tag -width Ds\n"
             for option in options {
                 text += ".It " + flags(of: option) + "\n" + filled(option.manual) + "\n"
-                text += ".Pp\n.Dl \(escaped(option.example))\n"
+                // That of another command would be wrong here, and is on the page of that.
+                if option.example.contains("smallweb \(command.name) ")
+                    || option.example.hasPrefix("smallweb -")
+                {
+                    text += ".Pp\n.Dl \(escaped(option.example))\n"
+                } else if option.example.contains("smallweb get ") {
+                    areElsewhere = true
+                }
             }
             text += ".El\n"
         }
         text += ".Sh EXIT STATUS\nSee\n.Xr smallweb 1 .\n.Sh EXAMPLES\n"
         text += command.examples.map(example).joined(separator: ".Pp\n")
+        if areElsewhere {
+            text += ".Pp\nExamples of the other options are in\n.Xr smallweb-get 1 .\n"
+        }
         let others = furtherReading[command.name] ?? []
         return text + seeAlso(["smallweb 1"] + others.map { "smallweb-" + $0 })
     }
@@ -125,9 +137,11 @@ enum Manual {
     }
 
     private static let furtherReading = [
-        "get": ["head 1", "open 1", "config 5", "json 5"], "head": ["explain 1", "json 5"],
-        "links": ["open 1", "json 5"], "open": ["get 1", "links 1"],
-        "put": ["identity 1"], "refs": ["get 1", "json 5"], "explain": ["get 1", "json 5"],
+        "get": ["head 1", "open 1", "config 5", "json 5"],
+        "head": ["get 1", "explain 1", "json 5"],
+        "links": ["get 1", "open 1", "json 5"], "open": ["get 1", "links 1"],
+        "put": ["get 1", "identity 1"], "refs": ["get 1", "json 5"],
+        "explain": ["get 1", "json 5"],
         "trust": ["identity 1", "known_hosts 5", "json 5"], "identity": ["trust 1", "json 5"],
         "schemes": ["plugin 7"], "plugin": ["plugin 7", "wire 5"],
         "history": ["bookmarks 1"], "bookmarks": ["history 1"],
@@ -164,6 +178,13 @@ enum Manual {
             An unknown name is an error, and so is a section that makes no sense;
             .Xr smallweb-config 1
             names it with file and line, and lists the rest.
+            What the scheme of a URL cannot do, such as
+            .Li continue
+            or
+            .Li "trust = locked"
+            without TLS, is passed over with a note.
+            .Xr smallweb-explain 1
+            says which settings hold for a URL, and where each is made.
             .Sh OPTIONS
 
             """
@@ -206,7 +227,7 @@ enum Manual {
             proxy = socks5h://127.0.0.1:1080
             .Ed
 
-            """ + seeAlso(["smallweb 1", "smallweb-config 1"])
+            """ + seeAlso(["smallweb 1", "smallweb-config 1", "smallweb-explain 1"])
     }
 
     private static let files = [
@@ -216,7 +237,7 @@ enum Manual {
             "$XDG_DATA_HOME/smallweb/known_hosts",
             "The keys of servers that are trusted, see smallweb-known_hosts(5)."
         ), ("$XDG_DATA_HOME/smallweb/identities", "Client certificates, see smallweb-identity(1)."),
-        ("$XDG_STATE_HOME/smallweb/history", "What was fetched, for completion."),
+        ("$XDG_STATE_HOME/smallweb/history", "The URLs that were fetched, for completion."),
         ("$XDG_CACHE_HOME/smallweb/refs", "Branches and tags that were listed, for completion."),
     ]
 
@@ -234,20 +255,47 @@ enum Manual {
         return text + ".El\n"
     }
 
-    private static let standards = """
-        .Sh STANDARDS
-        RFC 3986 (URI), and those that the list of schemes names.
-
-        """
-
-    /// Of each built-in plugin, the name of its protocol, with which its first summary begins.
-    private static var protocols: String {
-        var names: [String] = []
-        for name in Registry.builtIn.schemes.map({ $0.summary.prefix(while: \.isLetter) })
-        where !names.contains(String(name)) {
-            names.append(String(name))
+    /// The specifications that schemes name in brackets, by protocol, after those of all.
+    private static var standards: String {
+        var found: [(name: String, standards: [String])] = [
+            ("URIs", ["RFC 3986"]), ("TLS", ["RFC 8446", "RFC 5246"]), ("JSON", ["RFC 8259"]),
+            ("SOCKS", ["RFC 1928", "RFC 1929"]),
+        ]
+        for scheme in Registry.builtIn.schemes {
+            let parts = scheme.summary.split(whereSeparator: { $0 == "(" || $0 == ")" })
+            guard parts.count > 1 else { continue }
+            let name = name(of: scheme)
+            let standard = String(parts[1])
+            if let index = found.firstIndex(where: { $0.name == name }) {
+                if !found[index].standards.contains(standard) {
+                    found[index].standards.append(standard)
+                }
+            } else {
+                found.append((name, [standard]))
+            }
         }
+        return ".Sh STANDARDS\n.Bl -tag -width Gopher -compact\n"
+            + found.map { ".It \($0.name)\n\($0.standards.joined(separator: ", "))\n" }.joined()
+            + ".El\n"
+    }
+
+    /// What can be fetched, and what takes uploads.
+    private static var summary: String {
+        let schemes = Registry.builtIn.schemes
+        return "fetch from " + list(schemes.filter { $0.uploads?.isOnlyUse != true })
+            + ", upload to " + list(schemes.filter { $0.uploads != nil })
+    }
+
+    /// The protocols of `schemes`, each once, as a sentence has them.
+    private static func list(_ schemes: [Scheme]) -> String {
+        var names: [String] = []
+        for name in schemes.map(name) where !names.contains(name) { names.append(name) }
         return names.dropLast().joined(separator: ", ") + " and " + names.suffix(1).joined()
+    }
+
+    /// With which its summary begins.
+    private static func name(of scheme: Scheme) -> String {
+        String(scheme.summary.prefix(while: \.isLetter))
     }
 
     static func opening(_ name: String, _ section: Int, _ summary: String) -> String {
@@ -267,7 +315,7 @@ enum Manual {
     private static func flags(of option: Option) -> String {
         var text = option.short.map { "Fl \($0) , " } ?? ""
         text += ([option.long] + option.aliases).map { "Fl -\($0)" }.joined(separator: " , ")
-        // In quotes, a word that is a macro's name is no macro.
+        // In quotes, a word that is a macro's name is not one.
         return text + (option.valueName.map { " Ar \"\($0)\"" } ?? "")
     }
 

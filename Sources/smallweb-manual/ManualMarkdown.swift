@@ -72,7 +72,7 @@ struct ManualMarkdown {
         return String(text.dropLast())
     }
 
-    /// What is explained, and what it means. The first row names the columns.
+    /// Terms and their meaning. The first row names the columns.
     private mutating func table(_ rows: [Substring]) {
         mdoc += ".Bl -tag -width Ds\n"
         for row in rows.dropFirst(2) {

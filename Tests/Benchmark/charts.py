@@ -22,10 +22,18 @@ WIDTH, LABELS, LONGEST = 700, 160, 340
 ROW, GAP, MARGIN = 20, 30, 18
 FONTS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', 'Liberation Sans', sans-serif"
 
-# What README.md shows: the comparisons for somebody who has not used smallweb, and what the other
-# commands are.
+# What README.md shows: the comparisons for a reader who has not used smallweb, and how it names the
+# other commands.
 FLOOR = {"floor": "least in C", "floor-swift": "least in Swift"}
 EACH = {"epoll": "least in C", "floor": "a C process each"}
+# What those names mean, for readers who have not seen Tests/Benchmark.
+CAPTION = [
+    "Median time of many runs; a shorter bar is better, and each group has a scale of its own. In "
+    "brackets: the time divided by smallweb's.",
+    "Least in C: a C program that only sends the request and copies the reply, without checks and "
+    "options: about the shortest time that can be expected here. Least in Swift: the same in Swift. "
+    "A C process each: that C program, started again for every page, eight at a time.",
+]
 OVERVIEW = [
     ("start", "1 KiB over gopher", "A page of 1 KiB over Gopher", FLOOR),
     ("start", "1 KiB over gemini", "A page of 1 KiB over Gemini", FLOOR),
@@ -68,6 +76,7 @@ def rows(result, names, is_growth=False):
                           figure["name"] in ("curl", "git")))
         return found
     most = max(command["milliseconds"]["median"] for command in result["commands"])
+    first = result["commands"][0]["milliseconds"]["median"]
     found = []
     for command in result["commands"]:
         median, name = command["milliseconds"]["median"], command["name"]
@@ -77,7 +86,8 @@ def rows(result, names, is_growth=False):
             text += ", %.0f MiB" % (command["peak_kib"] / 1024)
             part = math.log1p(median) / math.log1p(most)
         elif "ratio" in command:
-            text += "  (%.2f×)" % (1 / command["ratio"])
+            # Of the medians that the bars show: that of the rounds' ratios can differ from it.
+            text += "  (%.2f×)" % (median / first)
         found.append((names.get(name, name), part, text, False,
                       "ratio" in command and not is_growth))
     return found
@@ -146,10 +156,16 @@ def files(data):
     made = {}
     cases = data["cases"]
     listing = [
-        "# Measured by `make bench`\n\nMedians; shorter is better, and each group has a scale of "
-        "its own, that of `growth` a logarithmic one. In brackets the time as a multiple of the "
-        "first one's, round by round. A red line is the most that a figure may be. All of the "
-        "numbers are in [results.json](results.json).\n"]
+        "# Measured by `make bench`\n\nMedian times of many runs; a shorter bar is better. Each "
+        "group has a scale of its own, that of `growth` a logarithmic one. In brackets: the time "
+        "divided by that of the group's first command. `floor` and `epoll` are C programs that "
+        "only send requests and take the replies, without checks and options: about the shortest "
+        "time that can be expected. `floor-swift` is the same in Swift, and `empty` a Swift program "
+        "that ends at once.\n\nA red line is the most that a figure may be. Figures under *what "
+        "must hold* are medians of the ratios of each round, in which the commands take turns, so "
+        "they can differ a little from the ratio of two median times. All numbers are in "
+        "[results.json](results.json), where `ratio` is the first command's time divided by this "
+        "one's.\n"]
     versions = data["versions"]
     against = "smallweb %(smallweb)s, curl %(curl)s, git %(git)s" % versions
 
@@ -164,11 +180,11 @@ def files(data):
                 groups.append((heading, rows(result, names)))
                 used.append(cases[case])
     if groups:
-        footer = wrapped("Median time; shorter is better, each group has its own scale; in "
-                         "brackets as a multiple of smallweb's.")
+        footer = [line for text in CAPTION for line in wrapped(text)]
         footer += wrapped(against + ". " + circumstances(data, used))
-        add("overview", "smallweb beside others, servers on the same machine", groups, footer)
-        listing.append(picture("overview", "smallweb compared with curl, git and the least in C"))
+        add("overview", "smallweb compared with others, servers on the same machine", groups, footer)
+        listing.append(picture("overview", "smallweb compared with curl, git and C programs that "
+                               "do the least possible"))
     for name, case in sorted(cases.items()):
         groups = [(result["title"], rows(result, {}, name == "growth"))
                   for result in case["results"]]

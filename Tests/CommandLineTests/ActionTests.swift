@@ -6,7 +6,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// Commands that consist of actions: one table for the parser, help and completion.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ActionTests {
     private static let commands = Command.all.filter { !$0.actions.isEmpty }
     private static let actions = commands.flatMap(\.actions)
@@ -18,17 +18,17 @@ struct ActionTests {
             ("identity use x", "identity use wants a URL", "usage: smallweb identity use NAME URL"),
             ("identity remove", "identity remove wants a NAME", "identity remove NAME"),
             ("identity shwo x", "unknown action \"identity shwo\"", "did you mean show?"),
-            ("identity show a b", "identity show has no use for \"b\"", "identity show NAME"),
+            ("identity show a b", "identity show does not take \"b\"", "identity show NAME"),
             ("trust add", "trust add wants a HOST[:PORT]", "add HOST[:PORT] [--pin sha256:HEX]"),
             ("trust ls", "unknown action \"trust ls\"", "trust --help' lists the actions"),
-            ("trust list --within 3d", "trust list has no use for --within", "list --help"),
-            ("trust export a b", "trust export has no use for \"b\"", "export --to CLIENT [DIR]"),
+            ("trust list --within 3d", "trust list does not take --within", "list --help"),
+            ("trust export a b", "trust export does not take \"b\"", "export --to CLIENT [DIR]"),
             ("bookmarks ad x", "unknown action \"bookmarks ad\"", "did you mean add?"),
             ("bookmarks add", "bookmarks add wants a URL", "bookmarks add URL [TITLE"),
             ("history claer", "unknown action \"history claer\"", "did you mean clear?"),
-            ("history clear x", "history clear has no use for \"x\"", "usage: smallweb history"),
+            ("history clear x", "history clear does not take \"x\"", "usage: smallweb history"),
             ("completions zhs", "completions wants bash, zsh or fish", "did you mean zsh?"),
-            ("schemes x", "schemes has no use for \"x\"", "usage: smallweb schemes"),
+            ("schemes x", "schemes does not take \"x\"", "usage: smallweb schemes"),
         ] {
             let screen = try Screen(isTerminal: true, columns: 200)
             let arguments = words.split(separator: " ").map(String.init)
@@ -98,6 +98,27 @@ struct ActionTests {
         #expect(try smallweb.run(["identity", "remove", "--force", "bob"]).status == 0)
     }
 
+    /// Lists that are empty say how to begin, on standard error, where notes and text are wanted.
+    @Test(arguments: [
+        ("identity list", "no identities yet: 'smallweb identity new NAME' makes one"),
+        ("bookmarks", "no bookmarks yet: 'smallweb bookmarks add URL' adds one"),
+    ])
+    func anEmptyListSaysHowToBegin(_ list: String, _ note: String) throws {
+        var smallweb = Smallweb()
+        smallweb.environment["SMALLWEB_IDENTITIES"] = smallweb.home.file("ids")
+        let words = list.split(separator: " ").map(String.init)
+        let empty = try smallweb.run(words)
+        #expect(empty.status == 0 && empty.text == "")
+        #expect(empty.errors == "smallweb: \(note)\n")
+        for option in ["-q", "-s"] { #expect(try smallweb.run(words + [option]).errors == "") }
+        let action = words.count == 1 ? words + ["list"] : words
+        let records = try smallweb.run(action + ["--json"])
+        #expect(records.status == 0 && records.text == "" && records.errors == "")
+        _ = try smallweb.run(["identity", "new", "alice"])
+        _ = try smallweb.run(["bookmarks", "add", "gemini://a.test/"])
+        #expect(try smallweb.run(words).errors == "")
+    }
+
     @Test func whatIsNotBoundCannotBeUnbound() throws {
         var smallweb = Smallweb()
         smallweb.environment["SMALLWEB_IDENTITIES"] = smallweb.home.file("ids")
@@ -107,7 +128,7 @@ struct ActionTests {
         #expect(elsewhere.errors == "smallweb: alice is not bound to gemini://b.test:1965/\n")
         #expect(try smallweb.run(["identity", "unuse", "alice"]).status == 0)
         let again = try smallweb.run(["identity", "unuse", "alice"])
-        #expect(again.status == 2 && again.errors == "smallweb: alice is not bound to any place\n")
+        #expect(again.status == 2 && again.errors == "smallweb: alice is not bound to any URL\n")
         #expect(try smallweb.run(["identity", "unuse", "bob"]).status == 58)
     }
 }

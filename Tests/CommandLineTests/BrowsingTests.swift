@@ -3,8 +3,9 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// From page to page: links that can be copied, `open` that follows them, redirects in the trace.
-@Suite(.timeLimit(.minutes(5)))
+/// From page to page: links that can be copied, those that `open` is told to follow, redirects in
+/// the trace.
+@Suite(.timeLimit(.minutes(30)))
 struct BrowsingTests {
     private let smallweb: Smallweb = {
         var smallweb = Smallweb()
@@ -54,58 +55,32 @@ struct BrowsingTests {
         }
     }
 
-    /// Answers one prompt after the other.
-    private func open(_ url: String, _ answers: [String]) throws -> (Int32, String) {
-        let screen = try Screen(isTerminal: true, columns: 100)
-        let status = try smallweb.run(["open", url], on: screen, input: true, output: true) {
-            screen, _ in
-            for count in answers.indices {
-                while screen.shown.components(separatedBy: "q quit: ").count <= count + 1 {
-                    guard screen.readMore() else { return }
-                }
-                try screen.reader.write(contentsOf: Data(answers[count].utf8))
-            }
+    @Test func listingsOfNexArePages() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write(
+                "A garden of words that is long\n=> a/\n\n=> two.txt The \u{1B}[1msecond\n=>\n")
+            peer.write("no end")
         }
-        return (status, screen.shown)
-    }
-
-    @Test func aNumberFollowsALinkAndBGoesBack() throws {
-        let capsule = try capsule()
-        let (status, shown) = try open(
-            capsule.place + "/one", ["9\n", "1\n", "1\n", "b\n", "b\n", "q\n"])
-        #expect(status == 0)
-        let titles = shown.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("# ") }
-        #expect(titles == ["# One", "# Two", "# Three", "# Two", "# One"], "\(shown)")
-        #expect(shown.contains("hint: the links have the numbers in brackets"))
+        var smallweb = smallweb
+        smallweb.environment["SMALLWEB_FORCE_TTY"] = "20"
+        let place = "nex://127.0.0.1:\(server.port)"
+        let page = try smallweb.run(["open", place + "/dir/"])
         #expect(
-            shown.contains("link 1-2, q quit: ") && shown.contains("link 1-1, b back, q quit: "))
-        #expect(shown.contains("\nb back, q quit: "), "the last page has no links")
-        let visits = try smallweb.run(["history"]).text.split(separator: "\n")
-        #expect(Set(visits) == Set(["one", "two", "three"].map { "\(capsule.place)/\($0)"[...] }))
-    }
+            page.text == """
+                A garden of words
+                that is long
+                [1] a/
 
-    @Test(arguments: ["\n", "\u{4}"])
-    func anEmptyLineAndTheEndOfInputEndIt(answer: String) throws {
-        let capsule = try capsule()
-        let (status, shown) = try open(capsule.place + "/one", [answer])
-        #expect(status == 0 && shown.last?.isNewline ?? false, "\(status) \(shown)")
-    }
+                [2] The
+                    \\x1B[1msecond
+                =>
+                no end
 
-    @Test func aLinkThatLeadsNowhereLeavesThePage() throws {
-        let capsule = try capsule()
-        let (status, shown) = try open(capsule.place + "/one", ["2\n", "1\n", "q\n"])
-        #expect(status == 0)
-        #expect(
-            shown.contains("no plugin handles the scheme \"mailto\"") && shown.contains("# Two"))
-    }
+                [1] \(place)/dir/a/
+                [2] \(place)/dir/two.txt
 
-    @Test func nothingIsAskedWithoutAPersonOrWithNoInput() throws {
-        let capsule = try capsule()
-        #expect(try !smallweb.run(["open", capsule.place + "/one"]).errors.contains("quit"))
-        let screen = try Screen(isTerminal: true)
-        let words = ["open", "--no-input", capsule.place + "/one"]
-        #expect(try smallweb.run(words, on: screen, input: true, output: true) { _, _ in } == 0)
-        #expect(!screen.shown.contains("quit"))
+                """, "\(page.text)")
     }
 
     @Test func theTraceHasTheHeadersOfRedirects() throws {

@@ -8,7 +8,7 @@ import Testing
 
 /// Certificates of every kind, each under every policy, through the binary: what it exits with,
 /// what it says, what it stores, and that nothing reaches a server that is not trusted.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct CertificateLabTests {
     private static let day = 86_400
     private static let root = TestCertificate.make(

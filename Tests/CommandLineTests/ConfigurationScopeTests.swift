@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// Which options a section of the config file may have: those that have an effect there.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ConfigurationScopeTests {
     /// One server of each kind.
     private final class Servers: Sendable {
@@ -26,6 +26,7 @@ struct ConfigurationScopeTests {
                 "HTTP": LoopbackServer(handler: DemoSites.web),
                 "GIT": LoopbackServer(handler: DemoSites.git),
                 "SILENT": LoopbackServer { $0.hang() },
+                "EMPTY": LoopbackServer { _ = $0.readLine() },
             ]
             ports = servers.mapValues(\.port)
             all = Array(servers.values)
@@ -45,8 +46,9 @@ struct ConfigurationScopeTests {
         ("create-dirs", "true", "get -O -P d gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("fail", "false", "get gopher://127.0.0.1:GOPHER/0/missing"),
         ("fail-with-body", "true", "get gopher://127.0.0.1:GOPHER/0/missing"),
+        ("allow-empty", "true", "get gopher://127.0.0.1:EMPTY/0/about.txt"),
         ("show-headers", "true", "get gemini://127.0.0.1:GEMINI/about"),
-        ("continue-at", "3", "get gopher://127.0.0.1:GOPHER/0/about.txt"),
+        ("continue-at", "3", "get http://127.0.0.1:HTTP/about"),
         ("raw", "true", "get gopher://127.0.0.1:GOPHER/0/dots.txt"),
         ("head", "true", "get --json --fields body gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("render", "plain", "get gemini://127.0.0.1:GEMINI/"),
@@ -60,7 +62,7 @@ struct ConfigurationScopeTests {
         ("events", "true", "get --json --fields body http://127.0.0.1:HTTP/moved"),
         ("no-clobber", "true", "get -o file gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("skip-existing", "true", "get -v -o file gopher://127.0.0.1:GOPHER/0/about.txt"),
-        ("continue", "true", "get gopher://127.0.0.1:GOPHER/0/about.txt"),
+        ("continue", "true", "get http://127.0.0.1:HTTP/about"),
         ("data", "words", "get gopher://127.0.0.1:GOPHER/7/search"),
         ("location", "false", "get http://127.0.0.1:HTTP/moved"),
         ("max-redirs", "0", "get http://127.0.0.1:HTTP/moved"),

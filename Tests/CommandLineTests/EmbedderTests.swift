@@ -13,6 +13,7 @@ import Testing
         for pattern in [
             #""time":\{[^}]*\}"#, #""date":"[^"]*""#, #""first_seen":"[^"]*""#,
             #""hint":("([^"\\]|\\.)*"|null)"#, #""expected":("([^"\\]|\\.)*"|null)"#,
+            #" after [0-9]+ ms"#,
         ] {
             text = text.replacingOccurrences(of: pattern, with: "", options: .regularExpression)
         }

@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// What `explain` says is what `get` does with the same options, wherever they are given.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ExplainAgreementTests {
     /// An option with a value; `nil` for a switch that is turned on.
     private typealias Choice = (name: String, value: String?)

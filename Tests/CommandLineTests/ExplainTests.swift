@@ -8,7 +8,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// `smallweb explain`: the truth about the first request, and no connection.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ExplainTests {
     private let smallweb = Smallweb()
 

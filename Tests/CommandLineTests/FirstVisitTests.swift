@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Processes that visit many hosts for the first time, at once or until they are killed.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct FirstVisitTests {
     private let smallweb = Smallweb()
     private let capsule: Capsule

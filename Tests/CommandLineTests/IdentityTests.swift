@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct IdentityTests {
     private let smallweb: Smallweb
 
@@ -85,17 +85,21 @@ struct IdentityTests {
         #expect(refused.status == 98, "\(refused.errors)")
         let scope = server.url("/app")
         #expect(try smallweb.run(["identity", "new", "alice", scope]).status == 0)
-        let shown = try smallweb.run(["get", "--read-timeout", "0.5", server.url("/app/x")])
-        // s_server waits for more than Gemini sends: silence, but after it took the certificate.
-        #expect(shown.status == 28, "\(shown.status) \(shown.errors)")
-        let record = try smallweb.records(["--read-timeout", "0.5", server.url("/app/x")])
-        let hash = record.records.terminal[0]["tls"]?["client_cert"]?.string
-        #expect(hash?.hasPrefix("sha256:") == true && hash?.utf8.count == 71)
+        // s_server waits for more than Gemini sends: silence, but after it took the certificate. A
+        // busy machine may be silent before that.
+        for words in [["/app/x"], ["/apple", "--identity", "alice"]] {
+            for seconds in ["0.5", "5", "50"] {
+                let limit = ["--read-timeout", seconds]
+                let record = try smallweb.records(
+                    [server.url(words[0])] + words.dropFirst() + limit)
+                let hash = record.records.terminal[0]["tls"]?["client_cert"]?.string
+                if hash == nil && seconds != "50" { continue }
+                #expect(record.result.status == 28, "\(record.result)")
+                #expect(hash?.hasPrefix("sha256:") == true && hash?.utf8.count == 71)
+                break
+            }
+        }
         #expect(try smallweb.run(["get", server.url("/apple")]).status == 98)
-        let named = try smallweb.run([
-            "get", "--identity", "alice", "--read-timeout", "0.5", server.url("/apple"),
-        ])
-        #expect(named.status == 28)
     }
 }
 

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Which client certificate arrives at a server, and which does not.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct IdentityWireTests {
     private let smallweb: Smallweb
     private let certificate = TestCertificate.make(names: ["a.test", "b.test"])

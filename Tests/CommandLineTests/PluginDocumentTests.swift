@@ -62,7 +62,7 @@ struct PluginDocument {
 }
 
 /// Each example of docs/plugins.md and docs/wire.md is run as it is printed there.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct PluginDocumentTests {
     private let smallweb = Smallweb()
     private static let nex = PluginKitTests.root + "/docs/examples/plugins/nex"

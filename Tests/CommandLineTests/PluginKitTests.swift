@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// `plugin test`, `new`, `add` and `remove`, as authors of plugins meet them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct PluginKitTests {
     private let smallweb = Smallweb()
     static let root = URL(filePath: #filePath).deletingLastPathComponent()

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// What `plugin test` says to the author of a plugin that is not right yet.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct PluginReportTests {
     private let smallweb = Smallweb()
 

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// `plugin test` of what is built in, and as records; plugins that come as archives.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct PluginTestTests {
     private var smallweb = Smallweb()
 

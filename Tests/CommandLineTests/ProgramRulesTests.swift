@@ -39,7 +39,7 @@ extension Smallweb {
 }
 
 /// What programs say, and what the host makes of it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ProgramRulesTests {
     private let smallweb = Smallweb()
     private static let head = #"{"type":"head","class":"success","mime":"text/plain"}"#

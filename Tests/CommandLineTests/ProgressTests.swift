@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// What a person sees on a terminal while they wait.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ProgressTests {
     /// Lets servers and test wait for each other.
     private let gate = DispatchSemaphore(value: 0)
@@ -44,10 +44,31 @@ struct ProgressTests {
         }
         #expect(status == 0)
         #expect(screen.shown.contains(" 50% [=") && screen.shown.contains("KiB of 1.0 MiB, "))
-        let lines = screen.shown.split(separator: "\r\u{1B}[K")
-        #expect(lines.allSatisfy { $0.count < 80 }, "\(lines)")
-        #expect(screen.shown.hasSuffix("\r\u{1B}[K"), "the last is erased")
+        let lines = screen.shown.split(separator: "\r\u{1B}[J")
+        // The cursor goes back to the beginning.
+        #expect(lines.dropFirst().allSatisfy { $0.last == "\r" && $0.count <= 80 }, "\(lines)")
+        #expect(screen.shown.hasSuffix("\r\u{1B}[J"), "the last is erased")
         #expect(smallweb.home.content("big")?.count == 1_048_576)
+    }
+
+    @Test func whatIsContinuedHasTheBarOfTheWholeFile() throws {
+        let server = try LoopbackServer { [gate] peer in
+            while let line = peer.readLine(), line != Array("\r\n".utf8) {}
+            peer.write(
+                "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nContent-Length: 524288\r\n"
+                    + "Content-Range: bytes 524288-1048575/1048576\r\n\r\n")
+            peer.write([UInt8](repeating: 0x61, count: 262_144))
+            gate.wait()
+            peer.write([UInt8](repeating: 0x61, count: 262_144))
+        }
+        try Data(repeating: 0x61, count: 524_288).write(
+            to: URL(fileURLWithPath: smallweb.home.file("big")))
+        let screen = try Screen(isTerminal: true)
+        let url = "http://127.0.0.1:\(server.port)/big"
+        let status = try run(["get", "-c", "-o", "big", url], on: screen) {
+            $0.waitFor(" 75% [", "] 768.0 KiB of 1.0 MiB, ")
+        }
+        #expect(status == 0 && smallweb.home.content("big")?.count == 1_048_576)
     }
 
     @Test func aProgressRecordHasNoPassword() throws {
@@ -70,7 +91,7 @@ struct ProgressTests {
             $0.waitFor("took too long")
             gate.signal()
         }
-        #expect(status == 28 && !screen.shown.contains("\u{1B}[K"), "\(screen.shown)")
+        #expect(status == 28 && !screen.shown.contains("\u{1B}[J"), "\(screen.shown)")
     }
 
     @Test func aNarrowTerminalHasNoRoomForTheBar() throws {
@@ -102,7 +123,7 @@ struct ProgressTests {
             $0.waitFor("waiting for 127.0.0.1")
         }
         #expect(status == 52)
-        let lines = screen.shown.split(separator: "\r\u{1B}[K", omittingEmptySubsequences: false)
+        let lines = screen.shown.split(separator: "\r\u{1B}[J", omittingEmptySubsequences: false)
         #expect(lines.contains { $0.hasPrefix("waiting for 127.0.0.1:\(server.port) …") })
         #expect(lines.last?.contains("smallweb: ") == true)
         #expect(lines.last?.contains("waiting") == false)
@@ -137,7 +158,7 @@ struct ProgressTests {
         }
         #expect(status == 1)
         #expect(screen.shown.contains("1 of 3 done, 1 failed, 1.0 MiB, "), "\(screen.shown)")
-        #expect(screen.shown.hasSuffix("\r\u{1B}[K"), "the last is erased: \(screen.shown)")
+        #expect(screen.shown.hasSuffix("\r\u{1B}[J"), "the last is erased: \(screen.shown)")
         #expect(smallweb.home.content("b")?.count == 1_048_576)
         // What goes to the same terminal is not drawn over.
         gate.signal()
@@ -175,9 +196,14 @@ struct ProgressTests {
         let url = "finger://127.0.0.1:\(server.port)/a"
         let status = try run(["get", url] + options, on: screen) {
             if isSilent {
-                // Longer than it takes to say something.
+                // Until another one, which began later, has said something.
                 server.waitForClient()
-                usleep(600_000)
+                let other = try Screen(isTerminal: true)
+                let status = try smallweb.run(["get", url], on: other) {
+                    $0.waitFor("waiting for")
+                    for _ in 0..<2 { gate.signal() }
+                }
+                #expect(status == 0)
             } else {
                 $0.waitFor("waiting for")
             }
@@ -200,6 +226,10 @@ struct ProgressTests {
         let figures = "2.2 MiB of 4.0 MiB, 128.0 KiB/s, 0:14 left"
         #expect(transfer.line(columns: 79) == " 56% [\(bar)] \(figures)")
         #expect(transfer.line(columns: 30) == "56% of 4.0 MiB, 0:14 left")
+        // The rest of a file of 8 MiB, of which half is there: the bar is of the whole.
+        #expect(
+            transfer.line(columns: 79, offset: 4 << 20).hasPrefix(" 78% [=")
+                && transfer.line(columns: 79, offset: 4 << 20).contains("6.2 MiB of 8.0 MiB, "))
         transfer.bytes = 4 << 20
         #expect(transfer.line(columns: 79).hasPrefix("100% [====="))
         // More than was announced, or nothing: no bar, no division by zero.

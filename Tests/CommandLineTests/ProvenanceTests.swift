@@ -5,7 +5,7 @@ import Testing
 @testable import SmallWebTransport
 
 /// All that is executed is judged, and every directory on the way.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ProvenanceTests {
     /// Its user's home directory is empty: what is below that a program cannot run.
     private var smallweb = {

@@ -132,9 +132,9 @@ import Testing
         let pin = "sha256:" + String(repeating: "0", count: 64)
         for (words, message) in [
             (["--resolve", "h:70:256.1.1.1", "gopher://h/"], "not an IP address"),
-            (["--pin", pin, "gopher://127.0.0.1:1/"], "no use for --pin"),
-            (["--pin", pin, "http://127.0.0.1:1/"], "no use for --pin"),
-            (["--key", "k", "gemini://127.0.0.1:1/"], "--key is the key of a --cert"),
+            (["--pin", pin, "gopher://127.0.0.1:1/"], "--pin cannot be used with gopher, which"),
+            (["--pin", pin, "http://127.0.0.1:1/"], "--pin cannot be used with http, which"),
+            (["--key", "k", "gemini://127.0.0.1:1/"], "--key needs --cert"),
             (["-qO-", "gopher://127.0.0.1:1/"], "unknown option - in -qO-"),
             (["@"], "names no file"),
         ] {

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// What `smallweb trust` and `smallweb identity` write: records, columns, other clients' stores.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct StoreRecordTests {
     private let smallweb: Smallweb
     private let hash = "sha256:" + String(repeating: "ab", count: 32)
@@ -54,7 +54,8 @@ struct StoreRecordTests {
         #expect(added.map { $0["place"]?.string } == ["b.test:1965"])
         let replaced = try records(["trust", "replace", "b.test", "--pin", hash])["trust-entry"]
         #expect(replaced.map { $0["via"]?.string } == ["replaced"])
-        #expect(try records(["trust", "remove", "b.test"]).all.isEmpty)
+        #expect(try records(["trust", "remove", "b.test"]).all == replaced)
+        #expect(try records(["trust", "remove", "b.test"], status: 60).all.isEmpty)
     }
 
     @Test func whatExpiresIsARecordAndAStatus() throws {
@@ -304,6 +305,10 @@ struct StoreRecordTests {
         try write(pair.keyPEM, "c.key")
         let files = [smallweb.home.file("c.crt"), smallweb.home.file("c.key")]
         #expect(try smallweb.run(["identity", "import", "c"] + files).status == 0)
+        for missing in [[files[0] + "x", files[1]], [files[0], files[1] + "x"]] {
+            let result = try smallweb.run(["identity", "import", "d"] + missing)
+            #expect(result.status == 26 && result.errors.contains("x: no such file"))
+        }
         let capsule = try Capsule()
         let url = capsule.place + "/about"
         #expect(try smallweb.run(["get", "-k", "--identity", "c", url]).status == 0)

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// What commands do to the user's files, from outside.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct StoreTests {
     private let smallweb = Smallweb()
     private let bookmarks = ".config/smallweb/bookmarks"

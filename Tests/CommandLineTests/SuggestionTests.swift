@@ -5,7 +5,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// What a person is told who has mistyped a name, or who is used to another program.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SuggestionTests {
     @Test func everyKindOfNameHasANearestOne() throws {
         let smallweb = Smallweb()
@@ -39,7 +39,7 @@ struct SuggestionTests {
     }
 
     @Test(arguments: [
-        ("--timeout", "--max-time"), ("--compressed", "without an option"), ("-c", "-C -"),
+        ("--timeout", "--max-time"), ("--compressed", "without an option"),
         ("-p", "smallweb links"), ("-r", "smallweb links"), ("-t", "--retry"),
         ("-T", "smallweb put"), ("--tries=3", "--retry"), ("--data-binary", "--data"),
         ("--no-check-certificate", "-k"), ("-u", "USER:PASSWORD@"), ("-G", "--data"),
@@ -50,6 +50,20 @@ struct SuggestionTests {
         #expect(screen.shown.contains("unknown option "), "\(screen.shown)")
         let hint = screen.shown.split(separator: "hint: ").last ?? ""
         #expect(hint.contains(pointer), "\(screen.shown)")
+    }
+
+    /// A path in a repository makes no sense to a web server.
+    @Test func aFileOfARepositoryLeadsToItsScheme() throws {
+        let web = try LoopbackServer(handler: DemoSites.web)
+        let place = "127.0.0.1:\(web.port)"
+        for (path, isRepository) in [("/demo.git//README?ref=v1", true), ("/demo//x", false)] {
+            let screen = try Screen(isTerminal: true, columns: 200)
+            let url = "http://\(place)\(path)"
+            #expect(try Smallweb().run(["get", url], on: screen) { _ in } == 22)
+            #expect(screen.shown.contains("404"), "\(screen.shown)")
+            let hint = "hint: to look into the repository: git+\(url)"
+            #expect(screen.shown.contains(hint) == isRepository, "\(screen.shown)")
+        }
     }
 
     /// A pointer that an option of ours hides, or that leads to none.

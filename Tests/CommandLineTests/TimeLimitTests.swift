@@ -3,7 +3,8 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// Which of the three time limits ended a fetch is said, and no other.
+/// Which of the three time limits ended a fetch is said, and no other. A busy machine may reach a
+/// limit before the fetch is where it should end: then a longer one is tried.
 @Suite struct TimeLimitTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let scheme: String
@@ -16,7 +17,7 @@ import Testing
         var testDescription: String { "\(scheme) \(option) \(opening.prefix(4)) \(keepsSending)" }
     }
 
-    private static let total = "the fetch took longer than 0.4 s"
+    private static let total = "the fetch took longer than"
     private static let silence = "the server was silent for too long"
     private static let web = "HTTP/1.1 200 OK\r\n\r\n"
 
@@ -51,18 +52,25 @@ import Testing
             peer.writeSlowly([UInt8](repeating: 0x61, count: 10_000), pauseMilliseconds: 5)
         }
         let url = "\(given.scheme)://127.0.0.1:\(server.port)/0/x"
-        let (records, result) = try Smallweb().records([given.option, "0.4", url])
-        #expect(result.status == 28)
-        let error = records.all.first?["error"]
-        let said = error?["message"]?.string ?? ""
-        #expect(said.hasPrefix(given.message), "\(said)")
-        #expect(error?["hint"]?.string == "allow more time with \(given.option)")
-        #expect(error?["expected"]?.string == "\(given.option) 0.4")
-        let actual = (error?["actual"]?.string ?? "").split(separator: " ")
-        #expect(actual.count == 4 && actual[1] == "s," && actual[3] == "bytes", "\(actual)")
-        guard actual.count == 4 else { return }
-        #expect(Double(actual[0]).map { $0 >= 0.39 && $0 < 30 } == true, "\(actual)")
-        #expect((actual[2] != "0") == (given.keepsSending || !given.opening.isEmpty))
+        let hasBytes = given.keepsSending || !given.opening.isEmpty
+        for seconds in ["0.4", "2", "10", "50"] {
+            let (records, result) = try Smallweb().records([given.option, seconds, url])
+            let error = records.all.first?["error"]
+            let said = error?["message"]?.string ?? ""
+            let actual = (error?["actual"]?.string ?? "").split(separator: " ")
+            let isWhere = (actual.dropFirst(2).first != "0") == hasBytes
+            if !(isWhere && said.hasPrefix(given.message)) && seconds != "50" { continue }
+            #expect(result.status == 28)
+            #expect(said.hasPrefix(given.message), "\(said)")
+            #expect(given.message != Self.total || said == "\(Self.total) \(seconds) s", "\(said)")
+            #expect(error?["hint"]?.string == "allow more time with \(given.option)")
+            #expect(error?["expected"]?.string == "\(given.option) \(seconds)")
+            try #require(actual.count == 4 && actual[1] == "s," && actual[3] == "bytes")
+            let took = try #require(Double(actual[0]))
+            #expect(try took >= #require(Double(seconds)) - 0.01, "\(actual)")
+            #expect((actual[2] != "0") == hasBytes, "\(actual)")
+            return
+        }
     }
 
     @Test func connectingThatTakesTooLongIsNamedToo() throws {

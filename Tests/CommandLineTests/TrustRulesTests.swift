@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Trust as the config file sets it for schemes and hosts, and where the store is.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TrustRulesTests {
     private let certificate = TestCertificate.make(names: ["a.test", "b.test"])
 

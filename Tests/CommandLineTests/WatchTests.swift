@@ -169,7 +169,8 @@ import Testing
         var state = smallweb.home.content("s") ?? []
         state += Array(
             "# a comment\nfuture line\npage gemini://x/ time=x\npage gemini://y/ ti".utf8)
-        FileManager.default.createFile(atPath: smallweb.home.file("s"), contents: Data(state))
+        _ = FileManager.default.createFile(
+            atPath: smallweb.home.file("s"), contents: Data(state))
         let result = try watch("--state", "s", capsule.place + "/")
         #expect(result.status == 1 && result.errors.contains("left out 2 lines"))
         capsule.set("/", "20 text/plain\r\ntwo\n")

@@ -28,10 +28,18 @@ import Testing
             peer.write("a page")
         }
         let urls = (0..<4).map { "gopher://127.0.0.1:\(server.port)/9/\($0)" }
-        let words = ["-Z", "--deadline", "0.3", "--ledger", "ledger"] + options
         let list = urls.joined(separator: "\n") + "\nnot a url\n"
-        let (records, result) = try smallweb.records(
-            words + ["--per-host-delay", "60", "-"], stdin: list)
+        let words = ["-Z", "--ledger", "ledger"] + options
+        func run(within seconds: String) throws -> (Records, Smallweb.Result) {
+            unlink(smallweb.home.file("ledger"))
+            return try smallweb.records(
+                words + ["--deadline", seconds, "--per-host-delay", "60", "-"], stdin: list)
+        }
+        var (records, result) = try run(within: "0.3")
+        // A busy machine may have begun none of them by then.
+        for seconds in ["3", "30"] where records.exits.first != 0 {
+            (records, result) = try run(within: seconds)
+        }
         #expect(records.exits == [0, 130, 130, 130, 3])
         for record in records.terminal[1..<4] {
             #expect(record["outcome"]?.string == "interrupted")
@@ -47,34 +55,52 @@ import Testing
     }
 
     @Test func requestsUnderWayFinish() throws {
-        let asked = Monitor(0)
-        let server = try LoopbackServer { peer in
-            _ = peer.readLine()
-            asked.update { $0 += 1 }
-            peer.writeSlowly(Array("slow and whole".utf8), pauseMilliseconds: 150)
+        // A busy machine may have begun none of them by the first deadline.
+        for seconds in [1.0, 5, 25] {
+            let asked = Monitor(0)
+            let server = try LoopbackServer { peer in
+                _ = peer.readLine()
+                asked.update { $0 += 1 }
+                // After the deadline.
+                Thread.sleep(forTimeInterval: seconds)
+                peer.write("late and whole")
+            }
+            let urls = ["9/a", "9/b", "9/c"].map { "gopher://127.0.0.1:\(server.port)/\($0)" }
+            let result = try smallweb.run(["get", "-j", "2", "--deadline", "\(seconds)"] + urls)
+            if asked.update({ $0 }) < 2 && seconds < 25 { continue }
+            #expect(result.text == "late and wholelate and whole" && result.status == 130)
+            #expect(asked.update { $0 } == 2)
+            return
         }
-        let urls = ["9/a", "9/b", "9/c"].map { "gopher://127.0.0.1:\(server.port)/\($0)" }
-        let result = try smallweb.run(["get", "-j", "2", "--deadline", "1"] + urls)
-        #expect(result.text == "slow and wholeslow and whole" && result.status == 130)
-        #expect(asked.update { $0 } == 2)
     }
 
     /// A body that comes behind one that was not fetched is delivered all the same.
     @Test func whatIsDoneIsDeliveredAroundWhatIsNot() throws {
         let (fast, other) = (try Hole(), try Hole())
         let urls = [fast, fast, other].map { $0.place + "/0/about.txt" }
-        let words = ["get", "-Z", "--per-host", "1", "--per-host-delay", "60", "--deadline", "1"]
-        let result = try smallweb.run(words + ["--exit-status", "run"] + urls)
-        #expect(result.text.split(whereSeparator: \.isNewline).count == 2 && result.status == 0)
+        for seconds in ["1", "5", "25"] {
+            let words = ["get", "-Z", "--per-host-delay", "60", "--deadline", seconds]
+            let result = try smallweb.run(words + ["--exit-status", "run"] + urls)
+            let count = result.text.split(whereSeparator: \.isNewline).count
+            // A busy machine may have begun none of them by then.
+            if count < 2 && seconds != "25" { continue }
+            #expect(count == 2 && result.status == 0)
+            return
+        }
     }
 
     /// An attempt that failed is not repeated, and its own outcome counts.
     @Test func noRetryStartsAfterTheDeadline() throws {
-        let words = ["--retry", "9", "--retry-delay", "60", "--deadline", "0.5"]
-        let (records, result) = try smallweb.records(words + ["gopher://127.0.0.1:1/"])
-        let record = try #require(records.terminal.first)
-        #expect(record["outcome"]?.string == "interrupted" && record["attempts"]?.int == 1)
-        #expect(result.status == 130)
+        for seconds in ["0.5", "5", "50"] {
+            let words = ["--retry", "9", "--retry-delay", "60", "--deadline", seconds]
+            let (records, result) = try smallweb.records(words + ["gopher://127.0.0.1:1/"])
+            let record = try #require(records.terminal.first)
+            // A busy machine may not have begun by then.
+            if record["attempts"]?.int == 0 && seconds != "50" { continue }
+            #expect(record["outcome"]?.string == "interrupted" && record["attempts"]?.int == 1)
+            #expect(result.status == 130)
+            return
+        }
     }
 
     @Test func inputThatDoesNotEndIsNotWaitedFor() throws {
@@ -261,7 +287,7 @@ import Testing
 
     /// Ten workers, one of which is killed and started again: each URL is done, and each host was
     /// asked by one of them.
-    @Test(.timeLimit(.minutes(5))) func aKilledWorkerLeavesNoGap() throws {
+    @Test(.timeLimit(.minutes(30))) func aKilledWorkerLeavesNoGap() throws {
         let pace = 0.05
         let asked = Monitor([Int: [Date]]())
         let servers = try (0..<15).map { host in

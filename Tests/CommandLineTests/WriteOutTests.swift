@@ -43,6 +43,23 @@ import Testing
         #expect(try smallweb.run(["-s", "-w", "@format", hole.place]).text == "0!")
     }
 
+    /// A refusal is a reply, and its record has no error.
+    @Test func aRefusalHasItsMessage() throws {
+        let (capsule, web) = (try Capsule(), try LoopbackServer(handler: DemoSites.web))
+        let missing = "http://127.0.0.1:\(web.port)/nosuch"
+        let urls = [capsule.place + "/status/51", capsule.place + "/input", missing]
+        let words = ["-sk", "-w", "%{exitcode} %{errormsg}\n", capsule.place + "/about"] + urls
+        let text = try smallweb.run(words).text
+        #expect(
+            text.split(whereSeparator: \.isNewline).suffix(4) == [
+                "0 ", "22 the server refused: 51 This is status 51",
+                "101 the server asks for input: 10 What would you like to say?",
+                "22 the server refused: 404 Not Found",
+            ], "\(text)")
+        let accepted = try smallweb.run(["--no-fail", "-w", "<%{errormsg}>", missing])
+        #expect(accepted.text.hasSuffix("<>"))
+    }
+
     @Test(arguments: [
         ("%{http_cod}", "no name \"http_cod\""), ("%{url", "has no }"),
     ])

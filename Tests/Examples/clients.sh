@@ -15,18 +15,10 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-clients.XXXXXX")
 export HOME=$work SMALLWEB_KNOWN_HOSTS=$work/known_hosts TMPDIR=$work/tmp
 trap 'kill $servers 2>/dev/null; rm -rf "$work"' EXIT
 servers=
-failed=0
 mkdir "$TMPDIR"
-
-must() {
-    local name=$1
-    shift
-    if "$@"; then echo "ok - $name"; else
-        echo "not ok - $name"
-        failed=1
-        tail -n 10 "$work/output" "$work/errors" | cut -c1-300
-    fi
-}
+# shellcheck source-path=SCRIPTDIR source=../checks.sh
+. "$(dirname "$0")/../checks.sh"
+details() { tail -n 10 "$work/output" "$work/errors" | cut -c1-300; }
 
 # program DIRECTORY: an executable called smallweb from standard input.
 program() {
@@ -69,10 +61,7 @@ mkdir "$work/none"
 mkfifo "$work/stop"
 "$loopback" --only gemini,gopher <>"$work/stop" >"$work/places" &
 servers=$!
-for _ in $(seq 1000); do
-    if grep -q ready "$work/places"; then break; fi
-    sleep 0.01
-done
+eventually grep -q ready "$work/places"
 port() { awk -v name="$1" '$1 == name { print $3 }' "$work/places"; }
 gemini=gemini://127.0.0.1:$(port gemini)
 gopher=gopher://127.0.0.1:$(port gopher)
@@ -112,39 +101,31 @@ check() {
     must "$name: there is no smallweb" fails_with 'smallweb'
 }
 
-has() {
-    if PATH=$path command -v "$1" >/dev/null; then return; fi
-    echo "skipped - the client in $2: $1 is not installed"
-    [ "${CI:-}" != true ] || failed=1
-    return 1
-}
 # None but ours is called smallweb.
-path=$PATH
 mkdir "$work/bin"
 for name in python3 node go bash jq timeout env; do
     if found=$(command -v "$name"); then ln -s "$found" "$work/bin/$name"; fi
 done
 PATH=$work/bin:/usr/bin:/bin
 
-if has python3 Python; then
+if has python3 "the client in Python"; then
     client=(python3 "$clients/client.py")
     check Python
 fi
-if has node JavaScript; then
+if has node "the client in JavaScript"; then
     client=(node "$clients/client.mjs")
     check JavaScript
 fi
-if has go Go; then
+if has go "the client in Go"; then
     if GOCACHE=$work/go go build -o "$work/client" "$clients/client.go" \
         && go vet "$clients/client.go"; then
         client=("$work/client")
         check Go
     else
-        echo "not ok - the client in Go builds"
-        failed=1
+        fails "the client in Go builds"
     fi
 fi
-if has jq Bash; then
+if has jq "the client in Bash"; then
     sed -i -e 's/^ok\t6\t/ok\t5\t/' -e 's/^\(perm.*\t\)-\t/\10\t/' "$work/forms"
     client=(bash "$clients/coprocess.sh")
     client real "${urls[@]}"

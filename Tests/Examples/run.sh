@@ -13,23 +13,15 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-examples.XXXXXX")
 export SMALLWEB_KNOWN_HOSTS=$work/known_hosts
 trap 'kill $servers 2>/dev/null; rm -rf "$work"' EXIT
 servers=
-failed=0
-
-must() {
-    local name=$1
-    shift
-    if "$@"; then echo "ok - $name"; else
-        echo "not ok - $name"
-        failed=1
-    fi
-}
+# shellcheck source-path=SCRIPTDIR source=../checks.sh
+. "$here/../checks.sh"
 
 start=$SECONDS
 for package in swift-fetch swift-embed swift-plugin; do
     if ! "${SWIFT:-swift}" build --build-tests --package-path "$root/docs/examples/$package" \
         --scratch-path "$scratch" >"$work/build" 2>&1; then
         cat "$work/build"
-        echo "not ok - $package builds"
+        fails "$package builds"
         exit 1
     fi
     must "$package builds without a warning" test "$(grep -c 'examples.*warning:' "$work/build")" -eq 0
@@ -50,10 +42,8 @@ while True:
     client.close()
 PYTHON
 servers="$servers $!"
-for _ in $(seq 1000); do
-    if grep -q ready "$work/places" && [ -s "$work/daytime" ]; then break; fi
-    sleep 0.01
-done
+eventually grep -q ready "$work/places"
+eventually test -s "$work/daytime"
 port() { awk -v name="$1" '$1 == name { print $3 }' "$work/places"; }
 gemini=gemini://127.0.0.1:$(port gemini)
 gopher=gopher://127.0.0.1:$(port gopher)

@@ -343,3 +343,42 @@ func arguments(_ input: [UInt8]) {
         check(error.outcome == .usage || error.outcome != .internal, "\(error)")
     }
 }
+
+/// What a person types at a prompt, of each kind: what is shown and what is understood of it never
+/// drives the terminal.
+func typed(_ input: [UInt8]) {
+    for openers in [ReaderCommand.openers, ReaderCommand.digits, "", nil] {
+        var keys = TypedInput(openers: openers)
+        for byte in input {
+            let (shown, text): (String, String?)
+            switch keys.take(byte) {
+            case .more(let echo): (shown, text) = (echo, nil)
+            case .typed(let typed, let echo): (shown, text) = (echo, typed)
+            case .end: (shown, text) = ("", nil)
+            }
+            let isSafe = shown.unicodeScalars.allSatisfy {
+                !TerminalText.isDangerous($0) || "\n\u{7}\u{8}".unicodeScalars.contains($0)
+            }
+            check(isSafe, "the terminal is driven")
+            check(keys.line.utf8.count <= TypedInput.lineBytesMax, "the line grows")
+            guard let text else { continue }
+            check(TerminalText.escapeLine(text) == text, "a line that is not one")
+            check(!text.isEmpty || openers == nil || input.count > 65_000, "nothing was typed")
+            check(keys.line.isEmpty, "the next begins with the last")
+            command(text)
+        }
+    }
+}
+
+private func command(_ text: String) {
+    switch ReaderCommand(parsing: text) {
+    case .follow(let number), .handOver(let number): check(number >= 0, "\(number)")
+    case .go(let words), .search(let words):
+        check(!words.isEmpty && text.contains(text: words), "\(words) is not in \(text)")
+    case .invalid(let problem): check(!problem.isEmpty, "no reason")
+    default: break
+    }
+    guard let word = try? HandOver.word(for: text) else { return }
+    check(word.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "\(word) is not a URL")
+    check(!word.hasPrefix("-") && !word.hasPrefix("/") && !word.hasPrefix("file:"), word)
+}

@@ -60,8 +60,8 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "reference": reference, "shard": shard, "spartan-header": spartanHeader,
     "spartan-request": spartanRequest, "store-file": storeFile,
     "subscriptions": subscriptions, "terminal-text": terminalText, "tree": tree,
-    "trust-format": trustFormat, "uri": uri,
-    "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
+    "trust-format": trustFormat, "typed": typed, "uri": uri, "wire-case": wireCase,
+    "wrap": wrap, "write-out": writeOut,
 ]
 
 /// A promise: holds in release builds too.
@@ -348,7 +348,7 @@ private func bindings(_ input: [UInt8]) {
     let formats = IdentityFormat.allCases
     let format = formats[Int(first) % formats.count]
     for found in format.identities(inText: text, directory: "d") {
-        let name = found.freeName(["a", "me", "h"])
+        let name = Bindings.freeName(found.name, taken: ["a", "me", "h"])
         check(Bindings.isName(name), "\(name) is no name")
         check(!name.utf8.contains(ASCII.slash), "\(name) leads elsewhere")
     }

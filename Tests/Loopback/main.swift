@@ -21,7 +21,9 @@ func fail(_ message: String) -> Never {
 // For the tests: runs a program as a plugin, and stays until it is killed.
 if CommandLine.arguments.dropFirst().first == "--contain" { contain(CommandLine.arguments) }
 
-let known = ["gemini", "gopher", "gophers", "finger", "nex", "spartan", "git", "http"]
+let known = [
+    "gemini", "gopher", "gophers", "finger", "nex", "spartan", "titan", "git", "http", "https",
+]
 var wanted = known
 var arguments = CommandLine.arguments.dropFirst()
 while let argument = arguments.popFirst() {
@@ -55,7 +57,13 @@ do {
             tls: certificate, handler: DemoSites.gemini(elsewhere: elsewhere))
     }
     if wanted.contains("git") { servers["git"] = try LoopbackServer(handler: DemoSites.git) }
+    if wanted.contains("titan") {
+        servers["titan"] = try LoopbackServer(tls: certificate, handler: DemoSites.titan)
+    }
     if wanted.contains("http") { servers["http"] = try LoopbackServer(handler: DemoSites.web) }
+    if wanted.contains("https") {
+        servers["https"] = try LoopbackServer(tls: certificate, handler: DemoSites.web)
+    }
     for name in known {
         if let server = servers[name] { announce("\(name) \(server.address) \(server.port)") }
     }

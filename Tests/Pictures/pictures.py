@@ -195,7 +195,7 @@ def screen(*options):
     return tmux("capture-pane", "-p", *options)
 
 
-def wait(pattern, seconds=20):
+def wait(pattern, seconds=120):
     """Until the screen has the pattern, and stays as it is."""
     end = time.monotonic() + seconds
     before = None
@@ -208,7 +208,7 @@ def wait(pattern, seconds=20):
     sys.exit("the screen does not show %r:\n%s" % (pattern, before))
 
 
-def catch(pattern, seconds=20):
+def catch(pattern, seconds=120):
     """The screen as soon as it has the pattern."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -267,7 +267,8 @@ try:
     shown("changed-key", "smallweb get gemini://garden.example/", DONE)
 
     typed("smallweb ", "Tab")
-    wait("explain")
+    # The last line of the list.
+    wait("^trust")
     save("completion", screen("-e"), "zsh")
     end()
 

@@ -17,7 +17,7 @@ smallweb=$(realpath "${1:?usage: run.sh [--check] SMALLWEB}")
 # missing WHAT: without it there are no pictures; a check is skipped, but not in CI.
 missing() {
     if [ "$is_check" = true ] && [ "${CI:-}" != true ]; then
-        echo "skipped - the pictures: $1"
+        echo "skipped - the pictures show what smallweb says: $1"
         exit 0
     fi
     echo "cannot make the pictures: $1" >&2
@@ -38,11 +38,11 @@ if [ "$is_check" = false ]; then
 fi
 made=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-pictures.XXXXXX")
 trap 'rm -rf "$made"' EXIT
-if command -v mandoc >/dev/null; then
+if command -v mandoc >/dev/null && command -v cmark-gfm >/dev/null; then
     python3 "$root/docs/packaging/web.py" "$made/web" || exit
     for picture in "$pictures"/*.svg; do
-        name=pictures/${picture##*/}
-        if ! grep -qF "\"docs/$name\"" "$root/README.md" || ! grep -rqF "\"$name\"" "$made/web"; then
+        name=docs/pictures/${picture##*/}
+        if ! grep -qF "\"$name\"" "$root/README.md" || ! grep -rqF "\"../$name\"" "$made/web/man"; then
             echo "not ok - README.md and the manual on the web show $name"
             exit 1
         fi

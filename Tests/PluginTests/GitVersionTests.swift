@@ -109,6 +109,19 @@ internal import Testing
         }
     }
 
+    /// Whether the list of branches and tags comes with the greeting or is asked for.
+    @Test(arguments: cases)
+    func theHintNamesTheNearestVersion(_ wanted: Case) async throws {
+        for (version, hint) in [
+            ("mian", "did you mean main?"), ("V1", "did you mean v1?"), ("nothing", nil),
+        ] {
+            let played = try await Self.play("//a?ref=\(version)", wanted)
+            #expect(played.error?.message == "no branch or tag \"\(version)\"")
+            #expect(played.error?.hint == hint)
+            #expect((played.error?.remedy == .listReferences) == (hint == nil))
+        }
+    }
+
     /// Everything that a real server says in one visit, in pieces and cut off.
     @Test(arguments: cases)
     func realRepliesCutAndSplit(_ wanted: Case) async throws {

@@ -95,7 +95,7 @@ status=\$?
 ls -A "$work/disk"
 exit \$status
 END
-        timeout 20 "${namespace[@]}" -m "$work/on-small-disk" >"$out" 2>"$err" </dev/null
+        patiently "${namespace[@]}" -m "$work/on-small-disk" >"$out" 2>"$err" </dev/null
         status=$?
         status_is 23
         out_is_empty

@@ -30,7 +30,7 @@ END
 
 # start_daemon VERSION OPTION…: sets $daemon_port.
 start_daemon() {
-    local attempt _
+    local attempt
     forced_git "$1"
     [ "$1" -ne 2 ] || rm "$root/forced-$1/git"
     for attempt in 1 2 3; do
@@ -38,14 +38,10 @@ start_daemon() {
         start "$root/daemon-$1.log" env PATH="$root/forced-$1:$PATH" \
             "$(git --exec-path)/git-daemon" --listen=127.0.0.1 --port="$port" --reuseaddr \
             --base-path="$repositories" "${@:2}"
-        for _ in $(seq 200); do
-            has_ended "$server" && break
-            if accepts "$port"; then
-                daemon_port=$port
-                return 0
-            fi
-            sleep 0.05
-        done
+        if eventually has_ended_or accepts "$port" && ! has_ended "$server"; then
+            daemon_port=$port
+            return
+        fi
         stop "$server"
     done
     check "git daemon starts"
@@ -323,7 +319,7 @@ many_files() {
     for ((from = 0; from < ${#names[@]}; from += 500)); do
         urls=("${names[@]:from:500}")
         (cd "$root/real" && cat "${urls[@]}") >"$work/wanted"
-        seconds=300 sw get -j 8 --per-host 8 "${urls[@]/#/$2//}"
+        sw get -j 8 --per-host 8 "${urls[@]/#/$2//}"
         status_is 0
         out_is "$work/wanted"
         err_is_empty
@@ -441,7 +437,7 @@ git_runs() {
 # git_fails NAME STATUS TEXT ARGUMENT…: no output, and one line of error that has the text.
 git_fails() {
     check "git: $1"
-    seconds=20 sw "${@:4}"
+    sw "${@:4}"
     status_is "$2"
     err_says "$3"
     out_is_empty
@@ -677,7 +673,7 @@ git_cut_off() {
             # Smart HTTP makes several requests on one connection, which is cut off only once.
             cut_after "$count" "$place" || return
             check "git: $(label "$place"): cut off after $count of $all bytes"
-            seconds=20 sw get -o "$work/cut/file" "$relay/normal.git//deep/er/still/file"
+            sw get -o "$work/cut/file" "$relay/normal.git//deep/er/still/file"
             case $place-$count in
                 *-0) status_is 52 ;;
                 git+*) [ "$status" -ne 0 ] || problem "an exit status" ;;

@@ -2,6 +2,9 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between the files
 # Checks, servers and their ends, for run.sh and the files that it reads.
 
+# shellcheck source-path=SCRIPTDIR source=../checks.sh
+. "$here/../checks.sh"
+
 passed=0 failed=0 skipped=0
 name='' problems=() command=() status=0
 
@@ -69,11 +72,14 @@ problem() { problems+=("$*"); }
 must() { "$@" >/dev/null 2>&1 || problem "$*"; }
 must_not() { if "$@" >/dev/null 2>&1; then problem "not $*"; fi; }
 
-# sw ARGUMENT…: runs smallweb, into $out and $err. A hang ends it, with status 124 or 137.
+# Ends what hangs, with status 124 or 137. Nothing else takes as long, on a busy machine either.
+patiently() { timeout -k 5 300 "$@"; }
+
+# sw ARGUMENT…: runs smallweb, into $out and $err.
 sw() {
     command=("$@")
     status=0
-    timeout -k 5 "${seconds:-60}" "$smallweb" "$@" >"$out" 2>"$err" </dev/null || status=$?
+    patiently "$smallweb" "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 status_is() { [ "$status" -eq "$1" ] || problem "exit status $1"; }
@@ -85,6 +91,10 @@ err_says() { grep -qaF -e "$1" "$err" || problem "stderr has '$1'"; }
 err_lacks() { if grep -qaF -e "$1" "$err"; then problem "stderr lacks '$1'"; fi; }
 err_is_empty() { [ ! -s "$err" ] || problem "stderr is empty"; }
 err_is_one_line() { [ "$(wc -l <"$err")" -eq 1 ] || problem "stderr is one line"; }
+err_is_one_line_and_a_hint() {
+    [ "$(sed 's/:.*//' "$err" | tr '\n' ' ')" = 'smallweb hint ' ] \
+        || problem "stderr is one line and a hint"
+}
 has_no_controls() {
     if LC_ALL=C grep -qa '[^[:print:][:space:]]' <(LC_ALL=C tr -d '\200-\377' <"$1"); then
         problem "no control characters in $1"
@@ -125,20 +135,21 @@ get_big() {
     rm -r "$work/remote"
 }
 
-# until_true COMMAND…: asks again and again for up to 20 seconds.
+# until_true COMMAND…: the check fails unless the command succeeds in the end.
 until_true() {
-    local _
-    for _ in $(seq 400); do
-        "$@" >/dev/null 2>&1 && return 0
-        sleep 0.05
-    done
+    eventually "$@" && return
     problem "in time: $*"
     return 1
 }
 
 has_ended() { ! kill -0 "$1" 2>/dev/null; }
 is_at_least() { [ -f "$1" ] && [ "$(wc -c <"$1")" -ge "$2" ]; }
-accepts() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+# accepts PORT…: all of them.
+accepts() {
+    local port
+    for port in "$@"; do (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || return; done
+}
+has_ended_or() { has_ended "$server" || "$@"; }
 
 # Every server leads a process group, so that its children end with it.
 servers=()
@@ -196,7 +207,7 @@ free_port() {
 # prints, for $http_port and $tls_port. They are free when they are looked for, and may be taken a
 # moment later.
 start_nginx_below() {
-    local user='' attempt first _
+    local user='' attempt first
     mkdir -p "$1/temp"
     # What root starts would serve as somebody who may not look into TMPDIR.
     if [ "$(id -u)" -eq 0 ]; then user="user root;"; fi
@@ -226,11 +237,7 @@ $("$2" "$1")
 END
         rm -f "$1/socket" "$1/pid"
         start "$1/log" nginx -e "$1/error.log" -p "$1/" -c "$1/nginx.conf"
-        for _ in $(seq 200); do
-            has_ended "$server" && break
-            if accepts "$http_port" && accepts "$tls_port"; then return 0; fi
-            sleep 0.05
-        done
+        eventually has_ended_or accepts "$http_port" "$tls_port" && ! has_ended "$server" && return
         stop "$server"
     done
     check "nginx starts"
@@ -308,11 +315,17 @@ has_text() { look && grep -qF -e "$1" "$out"; }
 screen_says() { until_true has_text "$1"; }
 screen_lacks() { if has_text "$1"; then problem "the screen lacks '$1'"; fi; }
 
+# press KEY…: once the screen is empty, so that what is waited for next is new.
+press() {
+    keys -R
+    keys "$@"
+}
+
 # run_there WORD…: clears the screen and runs smallweb there; its status is said at the end.
 run_there() {
     local line
     command=("$@")
     printf -v line ' %q' smallweb "$@"
-    keys -l "clear;${line}; echo status=\$?"
+    press -l "clear;${line}; echo status=\$?"
     keys Enter
 }

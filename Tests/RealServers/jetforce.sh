@@ -131,11 +131,12 @@ END
     must cmp "$SMALLWEB_KNOWN_HOSTS" "$work/before"
     must_not test -e "$work/changed"
 
-    check "jetforce: a changed key is a line and the two keys without -v"
+    check "jetforce: without -v a changed key is a line, its dates, both keys and the command that helps"
     sw get "$place/text.txt"
     status_is 90
     out_is_empty
-    must test "$(wc -l <"$err")" -eq 3
+    must test "$(wc -l <"$err")" -eq 5
+    err_says "hint: if the change is genuine: smallweb trust replace"
 
     check "jetforce: -k fetches all the same, and stores nothing"
     sw get -k "$place/text.txt"

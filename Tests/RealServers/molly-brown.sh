@@ -138,10 +138,10 @@ END
     status_is 0
     out_is "$root/secretary/page.gmi"
 
-    check "molly-brown: an encrypted key, and nobody to ask"
+    check "molly-brown: an encrypted key without a terminal"
     sw get "${locked[@]}"
     status_is 58
-    err_says 'no terminal to ask on'
+    err_says 'cannot be asked for without a terminal'
 
     check "molly-brown: an encrypted key, and the wrong password"
     sw get --key-password-file "$work/wrong-password" "${locked[@]}"

@@ -8,7 +8,7 @@ guarded() {
     local line
     command=("$@")
     printf -v line ' %q' "$work/guarded.run" "$@"
-    keys -l "clear;${line}"
+    press -l "clear;${line}"
     keys Enter
 }
 
@@ -76,15 +76,24 @@ END_OF_SCRIPT
     guarded get -o "$files/slow" "$site/slow"
     until_true has_bar
     keys C-c
-    screen_says 'slow.part has what came: -C - goes on from there'
+    screen_says 'slow.part has the part that came: -C - continues it'
     ends_with_clean_screen 130
     holds_only "$files" './slow.part '
+    rm "$files/slow.part"
+
+    check "progress: Ctrl-C behind what is typed ahead leaves nothing of the bar"
+    guarded get -o "$files/slow" "$site/slow"
+    until_true has_bar
+    keys -l 'some words that are typed ahead'
+    keys C-c
+    ends_with_clean_screen 130
     rm "$files/slow.part"
 
     check "progress: a shell knows that Ctrl-C ended it"
     run_there get -o "$files/slow" "$site/slow"
     until_true has_bar
     keys C-c
+    on_screen 'ready>'
     keys -l 'echo "it was $?"'
     keys Enter
     on_screen 'it was 130'
@@ -95,7 +104,7 @@ END_OF_SCRIPT
 
     check "progress: a window that becomes narrower keeps no part of the old bar"
     command=(get -o "$files/slow" "$site/slow")
-    keys -l "clear; seq 5; smallweb ${command[*]}; echo status=\$?"
+    press -l "clear; seq 5; smallweb ${command[*]}; echo status=\$?"
     keys Enter
     until_true has_bar
     screen resize-window -t 0 -x 40 -y 24

@@ -287,14 +287,10 @@ proxy_commands() {
 has_lines() { [ "$(wc -l <"$2")" -ge "$1" ]; }
 # all_have_ended COUNT: as many processes as $root/pids has.
 all_have_ended() {
-    local pid _
+    local pid
     has_lines "$1" "$root/pids" || problem "$1 processes began"
     while read -r pid; do
-        for _ in {1..100}; do
-            is_over "$pid" && break
-            sleep 0.05
-        done
-        is_over "$pid" && continue
+        eventually is_over "$pid" && continue
         problem "process $pid has ended"
         stop "$pid"
     done <"$root/pids"

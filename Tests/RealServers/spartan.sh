@@ -50,7 +50,7 @@ smolserve_spartan_checks() {
     sw get "$place/..%2f..%2fetc/passwd"
     status_is 22
 
-    check "spartan, smolserve: data that it has no use for"
+    check "spartan, smolserve: data that it ignores"
     sw get -d words "$place/page.txt"
     status_is 0
     out_is "$root/page.txt"

@@ -12,7 +12,7 @@ on_terminal() {
     rm -f "$work/typed"
     mkfifo "$work/typed"
     exec 7<>"$work/typed"
-    timeout -k 5 30 script -qefc "stty -onlcr; ${before:-exec}$line${after:-}" /dev/null <"$work/typed" >"$out" 2>"$err" &
+    patiently script -qefc "stty -onlcr; ${before:-exec}$line${after:-}" /dev/null <"$work/typed" >"$out" 2>"$err" &
     pid=$!
     servers+=("$pid")
     if [ -n "$answer" ]; then

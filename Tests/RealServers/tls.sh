@@ -94,7 +94,7 @@ tls_checks() {
 
     check "openssl: TLS 1.1 is refused, and nothing is sent"
     cut_off ecdsa "${old[@]}" -naccept 2
-    must timeout 10 openssl s_client -connect "127.0.0.1:$port" "${old[@]}" </dev/null
+    must patiently openssl s_client -connect "127.0.0.1:$port" "${old[@]}" </dev/null
     sw get -v "gemini://localhost:$port/"
     status_is 35
     out_is_empty

@@ -44,7 +44,7 @@ END
 mount --bind "$work/mounted/known" "$work/mounted/hosts" || exit 99
 "$smallweb" get --known-hosts "$work/mounted/hosts" "gemini://$place/"
 END
-        timeout 20 "${namespace[@]}" -m "$work/on-mounted-store" >"$out" 2>"$err" </dev/null
+        patiently "${namespace[@]}" -m "$work/on-mounted-store" >"$out" 2>"$err" </dev/null
         status=$?
         status_is 0
         must grep -q '^# kept$' "$work/mounted/known"

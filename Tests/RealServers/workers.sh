@@ -48,7 +48,7 @@ end() {
 run_recipe() {
     command=("$@")
     status=0
-    PATH=$(dirname "$smallweb"):$PATH timeout -k 5 300 "$@" >"$out" 2>"$err" </dev/null || status=$?
+    PATH=$(dirname "$smallweb"):$PATH patiently "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 workers_checks() {

@@ -92,7 +92,7 @@ if process == 0:
 shown = b""
 
 
-def read_until(is_done, seconds=20):
+def read_until(is_done, seconds=120):
     """Reads what the shell shows until it is done, which it must be in time."""
     global shown
     end = time.monotonic() + seconds
@@ -216,7 +216,7 @@ for typed, expected, candidates in CASES:
     if candidates:
         send("\t\t")
         # A shell may answer before it has drawn its list.
-        read_until(lambda: all(text.encode() in shown for text in candidates), 10)
+        read_until(lambda: all(text.encode() in shown for text in candidates))
         line_after("")
         problems += [
             "no %r in the list" % text for text in candidates if text.encode() not in shown]

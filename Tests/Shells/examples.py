@@ -381,10 +381,10 @@ def run(line):
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=60)
+                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300)
     try:
         return subprocess.run(
-            shell + ["set -o pipefail; " + line], cwd=home, env=environment, timeout=60,
+            shell + ["set -o pipefail; " + line], cwd=home, env=environment, timeout=300,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     finally:
         shutil.rmtree(home)

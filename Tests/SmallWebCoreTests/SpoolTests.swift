@@ -20,6 +20,13 @@ internal import Testing
             all += piece
         }
         #expect(spool.count == all.count)
+        for _ in 0..<2 {
+            var lent: [UInt8] = []
+            try spool.read { lent += $0 }
+            #expect(lent == all && spool.count == all.count, "it keeps what it lends")
+        }
+        try spool.append([1])
+        all.append(1)
         #expect(try await drained(spool) == all)
         #expect(spool.count == 0)
         #expect(try await drained(spool).isEmpty)

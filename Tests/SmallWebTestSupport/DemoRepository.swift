@@ -6,7 +6,7 @@ extension DemoSites {
     /// A Git repository over git://: a README, a directory, an annotated tag. Version 2 with
     /// filters where a client asks for it, else the old list of references and nothing more.
     public static func git(_ peer: Peer) {
-        guard let request = packet(from: peer) else { return }
+        guard let request = packet({ peer.read($0) }) else { return }
         guard String(decoding: request, as: UTF8.self).contains(text: "/demo.git\0") else {
             _ = peer.write(line("ERR access denied or repository not exported\n"))
             return
@@ -15,31 +15,45 @@ extension DemoSites {
         guard String(decoding: request, as: UTF8.self).hasSuffix("\0version=2\0") else {
             _ = peer.write(repository.list + flush)
             // The client says goodbye.
-            _ = packet(from: peer)
+            _ = packet { peer.read($0) }
             return
         }
-        _ = peer.write(
-            line("version 2\n") + line("agent=demo\n") + line("ls-refs\n")
-                + line("fetch=shallow filter\n") + line("object-format=sha1\n") + flush)
-        while let command = command(from: peer), !command.isEmpty {
-            if command[0] == "command=ls-refs" {
-                _ = peer.write(repository.attributedList + flush)
-            } else {
-                guard let want = command.first(where: { $0.hasPrefix("want ") }),
-                    let object = repository.objects[String(want.dropFirst(5))]
-                else {
-                    _ = peer.write(line("ERR upload-pack: not our ref\n"))
-                    return
-                }
-                let pack = DemoRepository.pack(object)
-                _ = peer.write(line("packfile\n"))
-                // Some of it at a time: a pack need not be cut where packets are.
-                for start in stride(from: 0, to: pack.count, by: 30) {
-                    _ = peer.write(line([1] + pack[start..<min(start + 30, pack.count)]))
-                }
-                _ = peer.write(flush)
-            }
+        _ = peer.write(gitCapabilities)
+        while let command = command({ peer.read($0) }), !command.isEmpty {
+            guard peer.write(answer(command, repository)) else { return }
         }
+    }
+
+    /// The same repository over smart HTTP: what `/info/refs` answers.
+    static func gitReferences(isVersion2: Bool) -> [UInt8] {
+        line("# service=git-upload-pack\n") + flush
+            + (isVersion2 ? gitCapabilities : DemoRepository().list + flush)
+    }
+
+    /// What `/git-upload-pack` answers to the one command of a request of version 2.
+    static func gitAnswer(to body: [UInt8]) -> [UInt8] {
+        var rest = body[...]
+        let lines = command { count in
+            defer { rest = rest.dropFirst(count) }
+            return Array(rest.prefix(count))
+        }
+        return answer(lines ?? [], DemoRepository())
+    }
+
+    private static let gitCapabilities =
+        line("version 2\n") + line("agent=demo\n") + line("ls-refs\n")
+        + line("fetch=shallow filter\n") + line("object-format=sha1\n") + flush
+
+    private static func answer(_ command: [String], _ repository: DemoRepository) -> [UInt8] {
+        if command.first == "command=ls-refs" { return repository.attributedList + flush }
+        guard let want = command.first(where: { $0.hasPrefix("want ") }),
+            let object = repository.objects[String(want.dropFirst(5))]
+        else { return line("ERR upload-pack: not our ref\n") }
+        let pack = DemoRepository.pack(object)
+        // Some of it at a time: a pack need not be cut where packets are.
+        return stride(from: 0, to: pack.count, by: 30).reduce(into: line("packfile\n")) {
+            $0 += line([1] + pack[$1..<min($1 + 30, pack.count)])
+        } + flush
     }
 
     private static let flush = Array("0000".utf8)
@@ -51,10 +65,10 @@ extension DemoSites {
         return Array((String(repeating: "0", count: 4 - digits.count) + digits).utf8) + payload
     }
 
-    /// The lines up to a flush; `nil` at the end of the connection.
-    private static func command(from peer: Peer) -> [String]? {
+    /// The lines up to a flush; `nil` where there is nothing more to read.
+    private static func command(_ read: (Int) -> [UInt8]) -> [String]? {
         var lines: [String] = []
-        while let payload = packet(from: peer) {
+        while let payload = packet(read) {
             if payload.isEmpty { return lines }
             lines.append(String(decoding: payload.filter { $0 != ASCII.lineFeed }, as: UTF8.self))
         }
@@ -62,12 +76,12 @@ extension DemoSites {
     }
 
     /// A packet's payload, empty for a flush; a delimiter is skipped.
-    private static func packet(from peer: Peer) -> [UInt8]? {
+    private static func packet(_ read: (Int) -> [UInt8]) -> [UInt8]? {
         while true {
-            let digits = String(decoding: peer.read(4), as: UTF8.self)
+            let digits = String(decoding: read(4), as: UTF8.self)
             guard let length = Int(digits, radix: 16), digits.count == 4 else { return nil }
             if length == 1 { continue }
-            return length < 4 ? [] : peer.read(length - 4)
+            return length < 4 ? [] : read(length - 4)
         }
     }
 }

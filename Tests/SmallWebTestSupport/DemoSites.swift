@@ -100,6 +100,22 @@ public enum DemoSites {
         }
     }
 
+    // MARK: Titan
+
+    /// Titan: says how much it got, and keeps nothing.
+    public static func titan(_ peer: Peer) {
+        guard let line = peer.readLine() else { return }
+        let words = String(decoding: line.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self)
+            .split(separator: ";")
+        guard let size = words.first(where: { $0.hasPrefix("size=") }),
+            let count = Int(size.dropFirst(5))
+        else {
+            peer.write("59 Not an upload\r\n")
+            return
+        }
+        peer.write("20 text/gemini\r\n# Thank you\nfor \(peer.read(count).count) bytes.\n")
+    }
+
     // MARK: Spartan
 
     /// Spartan: a guestbook, what comes back as it was sent, every status.

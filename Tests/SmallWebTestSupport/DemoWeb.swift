@@ -142,6 +142,15 @@ private struct WebReply {
         case "/gzip", "/gzip-unknown":
             let coding = path == "/gzip" ? "gzip" : "nosuch"
             return send(200, ["Content-Encoding: \(coding)"], DemoSites.gzipBytes)
+        case "/demo.git/info/refs":
+            let isVersion2 = request["git-protocol"] == ["version=2"]
+            return send(
+                200, [], type: "application/x-git-upload-pack-advertisement",
+                DemoSites.gitReferences(isVersion2: isVersion2))
+        case "/demo.git/git-upload-pack":
+            return send(
+                200, [], type: "application/x-git-upload-pack-result",
+                DemoSites.gitAnswer(to: request.body))
         case "/headers":
             return send(
                 200, ["Set-Cookie: a=1", "X-Between: yes", "set-cookie: b=2", "Set-Cookie: a=3"])

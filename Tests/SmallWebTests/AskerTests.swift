@@ -6,7 +6,7 @@ import Testing
 @testable import SmallWeb
 
 /// A person, or a program, that takes its time to answer for a key.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct AskerTests {
     private let bench: Bench
     private let questions = Recorder<String>()

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// The ways into a fetch: a closure, a sequence, a collected page.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct DoorTests {
     private let bench: Bench
     private let server: LoopbackServer

@@ -6,7 +6,7 @@ import Testing
 
 /// What a run does when its source or an output does not do what it should. (A handler cannot emit
 /// after its end: what it emits with does not escape.)
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct EngineTests {
     private let bench: Bench
 

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// What a program gets that imports the library.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct FrontDoorTests {
     private let bench: Bench
 

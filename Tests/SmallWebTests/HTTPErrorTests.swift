@@ -6,7 +6,7 @@ import SmallWebTransport
 import Testing
 
 /// What goes wrong between us, libcurl and a server, and what it is called.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct HTTPErrorTests {
     private let bench: Bench
     private let web: Web
@@ -240,14 +240,20 @@ struct HTTPErrorTests {
     /// No other limit could end it before the suite's own does.
     @Test(arguments: ["/silent", "/silent-header", "/silent-body"])
     func silenceEndsAFetch(_ path: String) async {
-        let played = await bench.play(web.url(path)) {
-            $0.limits.idleSeconds = 0.2
-            $0.limits.connectSeconds = 1000
-            $0.limits.totalSeconds = 0
+        let wanted = path == "/silent-body" ? "and then nothing" : ""
+        // A busy machine may be silent before that: then the limit is longer.
+        for seconds in [0.2, 2, 10, 60] {
+            let played = await bench.play(web.url(path)) {
+                $0.limits.idleSeconds = seconds
+                $0.limits.connectSeconds = 1000
+                $0.limits.totalSeconds = 0
+            }
+            #expect(played.error?.outcome == .timeout)
+            #expect(web.server.clientSockets == 0)
+            if played.text != wanted && seconds < 60 { continue }
+            #expect(played.text == wanted)
+            return
         }
-        #expect(played.error?.outcome == .timeout)
-        #expect(played.text == (path == "/silent-body" ? "and then nothing" : ""))
-        #expect(web.server.clientSockets == 0)
     }
 
     @Test(arguments: ["/silent", "/silent-header", "/silent-body", "/endless"])
@@ -262,7 +268,7 @@ struct HTTPErrorTests {
     }
 
     @Test func aSlowServerIsNoSilentOne() async {
-        let played = await bench.play(web.url("/slow")) { $0.limits.idleSeconds = 5 }
+        let played = await bench.play(web.url("/slow")) { $0.limits.idleSeconds = 60 }
         #expect(played.outcome == .ok)
     }
 

@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// Servers that break HTTP's rules, or say what does not fit the request.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct HTTPHostileTests {
     private let bench: Bench
 

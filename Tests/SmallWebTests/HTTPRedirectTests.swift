@@ -7,7 +7,7 @@ import SmallWebTransport
 import Testing
 
 /// Redirects of HTTP, which our fetcher follows, not libcurl.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct HTTPRedirectTests {
     private let bench: Bench
     private let web: Web

@@ -62,7 +62,7 @@ extension Played {
 }
 
 /// HTTP through the real engine, as long as the server behaves.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct HTTPTests {
     private let bench: Bench
     private let web: Web

@@ -3,7 +3,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct LimitTests {
     private let bench: Bench
     private let server: LoopbackServer
@@ -54,11 +54,16 @@ struct LimitTests {
     }
 
     @Test func silenceEndsAFetchAfterWhatCameBefore() async {
-        let played = await bench.play(server.url("/silent-body")) {
-            $0.limits.idleSeconds = 0.1
+        // A busy machine may be silent before that: then the limit is longer.
+        for seconds in [0.1, 1, 10, 60] {
+            let played = await bench.play(server.url("/silent-body")) {
+                $0.limits.idleSeconds = seconds
+            }
+            if played.body.isEmpty && seconds < 60 { continue }
+            #expect(played.error?.outcome == .timeout)
+            #expect(played.body == Array("and then nothing".utf8))
+            return
         }
-        #expect(played.error?.outcome == .timeout)
-        #expect(played.body == Array("and then nothing".utf8))
     }
 
     @Test func connectingHasALimitOfItsOwn() async throws {

@@ -8,7 +8,7 @@ import Testing
 @testable import SmallWeb
 
 /// A program that shows the client certificates that the user has bound to places.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct OwnIdentitiesTests {
     private let bench: Bench
     private let store: IdentityStore

@@ -6,7 +6,7 @@ import SmallWebTransport
 import Testing
 
 /// Every scheme through every kind of proxy, as long as the proxy behaves.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ProxyTests {
     private static let kinds = ["socks4", "socks4a", "socks5", "socks5h", "http"]
     private let bench: Bench

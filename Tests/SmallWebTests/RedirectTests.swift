@@ -3,7 +3,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct RedirectTests {
     private let bench: Bench
     private let server: LoopbackServer

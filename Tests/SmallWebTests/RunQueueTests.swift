@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Requests that are pushed into a run, and what else a run can be told.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct RunQueueTests {
     private let bench: Bench
     private let web: Client

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// What a fetch knows about its own course.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TimingsTests {
     private let bench: Bench
 

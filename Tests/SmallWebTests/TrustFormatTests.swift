@@ -68,6 +68,10 @@ import Testing
             .offpunk, "certs/a.example/192.0.2.1/\(String(repeating: "ab", count: 32))\t3\n",
             "a.example:1965", "c"
         ),
+        (
+            .smallweb, "a.example:1965 k sha256:\(String(repeating: "ab", count: 32)) n=1\n",
+            "a.example:1965", "k"
+        ),
     ])
     func readsWhatTheClientWrites(
         _ format: TrustFormat, text: String, place: String, kind: String
@@ -82,6 +86,20 @@ import Testing
         #expect(TrustFormat.recognised(text, isDirectory: format.isDirectory) == format)
         let more = text + "what is this\n"
         #expect(TrustFormat.recognised(more, isDirectory: format.isDirectory) == nil)
+    }
+
+    /// A store of ours is known by its first line, also where some of its lines cannot be read.
+    @Test func ourOwnStoreKeepsWhatItKnows() throws {
+        let pins = [pin("example.org:1965"), pin("other.test:70", expires: nil)]
+        let text = try #require(TrustFormat.smallweb.text(of: pins)).text
+        #expect(TrustFormat.recognised(text, isDirectory: false) == .smallweb)
+        #expect(TrustFormat.recognised(text + "x.test k ?\n", isDirectory: false) == .smallweb)
+        var imported = pins
+        for index in imported.indices { imported[index].via = "import:smallweb" }
+        #expect(TrustFormat.smallweb.pins(in: text).pins == imported)
+        // A place without a port is none of a store.
+        let bare = text.split(separator: "\n")[1].replacing(":1965", with: "")
+        #expect(TrustFormat.smallweb.pins(in: String(bare)).refused == 1)
     }
 
     @Test(arguments: TrustFormat.allCases)

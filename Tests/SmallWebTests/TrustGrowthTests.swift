@@ -8,7 +8,7 @@ import Testing
 @testable import SmallWeb
 
 /// First visits add a line to the store, and readers take what is new of it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TrustGrowthTests {
     private let bench: Bench
 

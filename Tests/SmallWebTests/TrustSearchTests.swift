@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWeb
 
 /// Visits find the lines of a place in the file as the parser of all of it does.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TrustSearchTests {
     private let bench: Bench
     private static let key = String(repeating: "0f", count: 32)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SmallWeb
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TrustTests {
     private let bench: Bench
     private let certificate = TestCertificate.make()

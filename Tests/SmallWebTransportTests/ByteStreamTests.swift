@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ByteStreamTests {
     static let text = Array("hello, world\n".utf8)
 

@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebTransport
 
 /// What libcurl lends us and gets back.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct CurlClientTests {
     private func client(
         on loop: EventLoop, _ emit: @escaping (Event) async throws(FetchError) -> Void = { _ in }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct DatagramSocketTests {
     /// A blocking socket of the other side, bound to a port of the loopback.
     private final class Place: Sendable {

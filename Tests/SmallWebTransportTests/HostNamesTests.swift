@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebTransport
 
 /// Look-ups that fetches share, with a system that answers when a test says so.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct HostNamesTests {
     /// Answers by name: `absent.*` is none, `busy.*` cannot be asked now, all others have an
     /// address.

@@ -53,7 +53,7 @@ private struct Trap {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct InterruptionTests {
     @Test(arguments: Stage.allCases)
     func theDeadlineOfTheFetchEndsEveryStage(_ stage: Stage) async throws {
@@ -69,12 +69,6 @@ struct InterruptionTests {
     func theNearerLimitEndsEveryStage(_ stage: Stage) async throws {
         let trap = try Trap(stage)
         let isSetUp = [.connecting, .handshaking].contains(stage)
-        let error = try await onLoop { loop in
-            await trap.enter(
-                loop, connect: isSetUp ? .after(seconds: 0.05) : .after(seconds: 20), idle: 0.05,
-                deadline: .after(seconds: 30))
-        }
-        #expect(error?.outcome == .timeout)
         let phase: FetchError.Phase =
             switch stage {
             case .connecting: .connect
@@ -82,8 +76,19 @@ struct InterruptionTests {
             case .reading, .readingTLS: .body
             case .writing, .writingTLS: .send
             }
-        #expect(error?.phase == phase)
-        #expect(trap.clientSockets == 0)
+        // On a busy machine the first limit may be over before that stage.
+        for seconds in [0.05, 1, 20] {
+            let error = try await onLoop { loop in
+                await trap.enter(
+                    loop, connect: .after(seconds: isSetUp ? seconds : 100), idle: seconds,
+                    deadline: .after(seconds: 200))
+            }
+            #expect(error?.outcome == .timeout)
+            #expect(trap.clientSockets == 0)
+            if error?.phase != phase && seconds < 20 { continue }
+            #expect(error?.phase == phase)
+            return
+        }
     }
 
     @Test(arguments: Stage.allCases)

@@ -60,7 +60,7 @@ private let joe = Proxy.Credentials(user: "joe", password: "secret")
 private let name = ProxyTarget.name("a.test", port: 1965)
 
 /// What the three say to proxies, and what they make of the replies.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ProxyConversationTests {
     private func socks5(
         _ reply: [UInt8], to target: ProxyTarget = name, _ credentials: Proxy.Credentials? = nil,

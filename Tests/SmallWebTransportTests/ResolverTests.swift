@@ -4,7 +4,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ResolverTests {
     private func address(_ literal: String) throws -> SocketAddress {
         try #require(SocketAddress(literal: literal, port: 1))

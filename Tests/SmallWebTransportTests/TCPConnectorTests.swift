@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TCPConnectorTests {
     /// Connects to `literals` in turn and says where it ended and what was tried.
     private func connect(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct TLSTests {
     /// How the peer ended, as the client sees it, and what came before.
     private func ending(

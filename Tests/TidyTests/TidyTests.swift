@@ -138,16 +138,52 @@ import Testing
         }
     }
 
-    /// The words that readers have stumbled over, in what people read: messages and manual,
-    /// documents and schemas.
+    /// The words that readers have stumbled over, in all that is shipped: messages, comments and
+    /// manual, documents and schemas.
     private static let refusedWords =
-        #"((?<!there )\bis\s+no\s(?!longer)|(?<!there )\bis\s+none\b|\banew\b|\bnobody\b"#
-        + #"|\bfor\s+want\s+of\b|\bof\s+use\b|\bbeside\b|\bwhat\s+is\s+not\b|\bwhoever\b)"#
+        #"(?<!there )\b(is|are)\s+(no\s(?!longer|less|more)|none\b)|\banew\b|\b(no|some)body\b"#
+        + #"|\bfor\s+want\s+of\b|\bof\s+use\b|\bwhoever\b"#
 
-    @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
+    /// Others that comments may have.
+    private static let refusedInTexts = refusedWords + #"|\bbeside\b|\bwhat\s+is\s+not\b"#
+
+    /// Every pattern finds what it is for, and lets pass what readers understand.
+    @Test func refusesTheWordsThatReadersStumbledOver() throws {
+        let pattern = try NSRegularExpression(
+            pattern: Self.refusedInTexts, options: .caseInsensitive)
+        func isRefused(_ text: String) -> Bool {
+            pattern.firstMatch(in: text, range: NSRange(text.startIndex..., in: text)) != nil
+        }
+        for text in [
+            "'x' is no name", "these are no\nnames", "the port is none", "fetch it anew",
+            "for want of time", "is of use", "Nobody asks", "somebody asks",
+            "whoever asks", "the file beside it", "what is not UTF-8",
+        ] {
+            #expect(isRefused(text), "\(text)")
+        }
+        for text in [
+            "there is no name", "There are none", "it is no longer used", "what is known",
+            "are no more than two", "use it",
+        ] {
+            #expect(!isRefused(text), "\(text)")
+        }
+    }
+
+    @Test(arguments: sources.filter(\.isProduct))
     func saysNothingInRefusedWords(_ source: Source) throws {
         let pattern = try NSRegularExpression(
             pattern: Self.refusedWords, options: .caseInsensitive)
+        for (number, line) in source.lines.enumerated() {
+            let range = NSRange(line.startIndex..., in: line)
+            #expect(
+                pattern.firstMatch(in: line, range: range) == nil, "line \(number + 1): \(line)")
+        }
+    }
+
+    @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
+    func textsSayNothingInRefusedWords(_ source: Source) throws {
+        let pattern = try NSRegularExpression(
+            pattern: Self.refusedInTexts, options: .caseInsensitive)
         for (number, line) in source.lines.enumerated() where !line.contains("//") {
             let literals = line.split(separator: "\"", omittingEmptySubsequences: false)
                 .enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
@@ -162,7 +198,7 @@ import Testing
 
     @Test func documentsSayNothingInRefusedWords() throws {
         let pattern = try NSRegularExpression(
-            pattern: Self.refusedWords, options: .caseInsensitive)
+            pattern: Self.refusedInTexts, options: .caseInsensitive)
         var names = ["README.md", "CHANGELOG.md"]
         for folder in ["docs", "man", "Sources/SmallWeb"] {
             let all = FileManager.default.enumerator(atPath: "\(Self.root)/\(folder)")?.allObjects
@@ -335,6 +371,19 @@ import Testing
                 #expect(known.contains(line.drop { $0 == " " }), "\(line)")
             }
         }
+    }
+
+    /// The program, its manual, README.md and the recipes of packages.
+    @Test func everyFileHasTheSameVersion() throws {
+        let check = Process()
+        check.executableURL = URL(fileURLWithPath: Self.root + "/docs/packaging/version.py")
+        check.arguments = ["check"]
+        let problems = Pipe()
+        check.standardError = problems
+        try check.run()
+        let text = try problems.fileHandleForReading.readToEnd() ?? Data()
+        check.waitUntilExit()
+        #expect(check.terminationStatus == 0, "\(String(decoding: text, as: UTF8.self))")
     }
 
     @Test func everyPluginHasItsFolderTargetAndRegistryLine() throws {

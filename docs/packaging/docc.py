@@ -81,3 +81,4 @@ for exported in EXPORTED:
 
 run(tools + "/docc", "convert", catalog, "--additional-symbol-graph-dir", graphs,
     "--output-dir", target + "/html", "--warnings-as-errors")
+print("ok - the code of the documentation compiles, and its pages name all that is public")

@@ -21,7 +21,7 @@ const char *_Nullable swposix_error_name(int number);
 // programs that use ours as a library, may have to be found first, too.
 int swposix_library_scope(int connects);
 
-// Columns of the terminal `fd`, or 0 when it is none.
+// Columns of the terminal `fd`, or 0 when it is not a terminal.
 int swposix_columns(int fd);
 
 // Makes `signal_number` add 1 to the eventfd `event_fd` the first time, and kill the second time.
@@ -41,6 +41,10 @@ void swposix_forget_event(void);
 
 // The signal that came first, or 0. Async-signal-safe to read at any time.
 int swposix_pending_signal(void);
+
+// Waits until `fd` can be read. Returns 0, or -1 when one of the signals noted above comes or has
+// come, also just before the call.
+int swposix_wait_readable(int fd);
 
 // Begins to count how often the process is continued after a stop, unless SIGCONT is handled.
 void swposix_count_continuations(void);

@@ -67,7 +67,7 @@ public struct Client: Sendable {
     /// A request for `url`, to be changed and then fetched: other methods, uploads, raw bodies.
     ///
     /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`; `usage` for input that the scheme
-    ///   has no use for.
+    ///   does not take.
     public func request(
         _ url: String, input: String? = nil, limits: Limits = .page
     ) throws(FetchError) -> Request {
@@ -125,7 +125,7 @@ public struct Client: Sendable {
 
     /// A fetch as an async sequence of events, the last of which is ``Event/end(_:)``.
     ///
-    /// What is wrong with the URL is thrown by the first `next()`, as are all errors.
+    /// Mistakes in the URL are thrown by the first `next()`, as are all errors.
     public func events(
         _ url: String, input: String? = nil, limits: Limits = Limits()
     ) -> Events {

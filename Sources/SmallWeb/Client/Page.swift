@@ -44,7 +44,7 @@ public struct Page: Sendable {
     }
 
     /// Where the page leads: the links of gemtext, and of the lines of a menu those that are links.
-    /// Found anew each time this is asked for.
+    /// Computed each time this is asked for.
     public var links: [Link] {
         var links: [Link] = []
         if let head = ending.head {
@@ -56,13 +56,13 @@ public struct Page: Sendable {
         return links.filter { $0.isLink && $0.kind != .reference && $0.uri != nil }
     }
 
-    /// - Throws: `truncated`: half of a page is none.
+    /// - Throws: `truncated` when the page is incomplete.
     static func check(_ ending: Ending) throws(FetchError) {
         guard ending.outcome == .truncated else { return }
         throw FetchError(.truncated, .body, ending.message ?? "the reply was cut off")
     }
 
-    /// What has come so far.
+    /// The events so far.
     struct Parts: Sendable {
         var body: [UInt8] = []
         var items: [Item] = []

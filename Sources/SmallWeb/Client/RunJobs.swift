@@ -111,7 +111,7 @@ final class QueueSource: Source {
 
     init(_ queue: RunQueue, _ jobs: RunJobs) { (self.queue, self.jobs) = (queue, jobs) }
 
-    // What comes after the end of the run is refused.
+    // Requests after the end of the run are refused.
     deinit { queue.end() }
 
     func take(isLast: Bool) -> Taken {

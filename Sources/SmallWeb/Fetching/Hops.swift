@@ -174,8 +174,25 @@ struct Hops {
         }
         hop.close()
         log.timings.end()
-        return Ending(
+        let ending = Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
+        if ending.outcome == .permanentFailure { ending.remedy = otherScheme() }
+        return ending
+    }
+
+    /// What the URL of a refusal looks like: one of another scheme.
+    @inline(never)
+    private func otherScheme() -> FetchError.Remedy? {
+        let uri = request.uri
+        let meant = fetcher.registry.schemes.first { scheme in
+            scheme.webScheme == uri.scheme
+                && scheme.webPathMark.map { uri.path.contains(text: $0) } ?? false
+        }
+        return meant.map { scheme in
+            var other = uri
+            other.scheme = scheme.name
+            return .useOtherScheme(other)
+        }
     }
 
     @inline(never)
@@ -203,7 +220,7 @@ struct Hops {
     ) throws(FetchError) -> (Request, Note?) {
         do throws(FetchError) {
             let redirects = fetcher.options.redirects
-            // Before it is parsed: a scheme of no use to us may have rules of its own.
+            // Before it is parsed: a scheme that we do not have may have rules of its own.
             let named = URI.scheme(of: reference) ?? request.uri.scheme
             guard redirects.allows(from: request.scheme, to: named) else {
                 throw .redirect("not following a redirect to another scheme: \(reference)")
@@ -226,6 +243,7 @@ struct Hops {
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
+            next.allowsEmptyReply = request.allowsEmptyReply
             next.wantsItems = request.wantsItems
             next.validator = request.validator
             next.referencePatterns = request.referencePatterns
@@ -248,7 +266,7 @@ struct Hops {
         }
     }
 
-    /// What began behind a proxy does not go on without one.
+    /// A fetch that began behind a proxy does not go on without one.
     private func checkWay(to next: Request) throws(FetchError) {
         guard let way = try way(of: request), !way.isDirect, try self.way(of: next) == .direct
         else { return }

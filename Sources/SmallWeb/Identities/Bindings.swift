@@ -28,6 +28,18 @@ package struct Bindings: Sendable, Equatable {
             }
     }
 
+    /// The name that is nearest to `text` and free.
+    package static func freeName(_ text: String, taken: [String]) -> String {
+        let bytes = text.utf8.map { byte in
+            isName("a" + String(UnicodeScalar(byte))) ? byte : UInt8(ascii: "-")
+        }
+        var base = String(decoding: bytes, as: UTF8.self)
+        while base.first == "." || base.first == "-" { base.removeFirst() }
+        if base.isEmpty { base = "identity" }
+        guard taken.contains(base) else { return base }
+        return (2...).lazy.map { "\(base)-\($0)" }.first { !taken.contains($0) } ?? base
+    }
+
     /// - Parameter registry: Says which schemes have identities.
     package init(parsing bytes: [UInt8], registry: Registry) {
         self.registry = registry

@@ -10,7 +10,7 @@ public struct Identities: Sendable {
         /// Without slashes at its end; empty for the whole host.
         package let path: String
 
-        /// - Throws: `bad-url` for what has no use for client certificates.
+        /// - Throws: `bad-url` for a URL to which no client certificate can be shown.
         package init(_ url: String, in registry: Registry) throws(FetchError) {
             let uri = try URI(parsing: url).withASCIIHost().removingDotSegments()
             guard let place = Place(uri, registry) else {

@@ -16,17 +16,6 @@ package struct ForeignIdentity: Sendable, Hashable {
         self.key = key
         self.scopes = scopes
     }
-
-    package func freeName(_ taken: [String]) -> String {
-        let bytes = name.utf8.map { byte in
-            Bindings.isName("a" + String(UnicodeScalar(byte))) ? byte : UInt8(ascii: "-")
-        }
-        var base = String(decoding: bytes, as: UTF8.self)
-        while base.first == "." || base.first == "-" { base.removeFirst() }
-        if base.isEmpty { base = "identity" }
-        guard taken.contains(base) else { return base }
-        return (2...).lazy.map { "\(base)-\($0)" }.first { !taken.contains($0) } ?? base
-    }
 }
 
 /// How other clients keep client certificates. Pure where a text says it: names of files come out.

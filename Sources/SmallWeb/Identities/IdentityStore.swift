@@ -90,6 +90,14 @@ package struct IdentityStore: Sendable {
         }
     }
 
+    /// A new one, with a key of its own.
+    ///
+    /// - Throws: `usage` for what is not a name, `write`, also for a name that is taken.
+    package func make(_ name: String, _ type: ClientIdentity.KeyType) throws(FetchError) {
+        _ = try path(name)
+        try add(name, try ClientIdentity.make(name: name, type: type, now: UTCDate.now))
+    }
+
     package func remove(_ name: String) throws(FetchError) {
         let path = try path(name)
         _ = try pem(name)

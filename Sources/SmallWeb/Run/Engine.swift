@@ -151,7 +151,7 @@ package final class Engine: @unchecked Sendable {
         }
     }
 
-    /// What is held back is bounded, and so is what waits.
+    /// Results that are held back are bounded, and so are jobs that wait.
     private var hasRoom: Bool {
         waiting.count < Self.waitingMax && (!policy.keepsOrder || taken < next + policy.heldMax)
     }
@@ -232,27 +232,27 @@ package final class Engine: @unchecked Sendable {
         if let pause = result.ending?.head?.retryAfter, pause > .zero {
             waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
-        if !isStopping, !isLate, failure == nil, let delay = retryDelay(entry, result) {
+        if !isStopping, !isLate, failure == nil, let retry = retry(entry, result) {
             do throws(FetchError) {
-                try job.output.repeats(after: job.attempts)
+                try job.output.repeats(result, retry)
             } catch {
                 failure = error
             }
             // It has waited longer than those that have not been started.
             let now = Instant.now
-            waiting.putBack(entry, notBefore: now.advanced(seconds: delay), now: now)
+            waiting.putBack(entry, notBefore: now.advanced(seconds: retry.delaySeconds), now: now)
         } else {
             await complete(job, result)
         }
     }
 
-    /// Seconds until the next attempt; `nil` when there is none.
-    private func retryDelay(_ entry: StartQueue<Job>.Entry, _ result: Attempt) -> Double? {
+    /// The next attempt; `nil` when there is none.
+    private func retry(_ entry: StartQueue<Job>.Entry, _ result: Attempt) -> Retry? {
         let job = entry.item
         guard result.outcome.isRetryable, job.output.canBeRepeated, let started = job.started,
             let opening = waiting.opening(for: entry, now: .now)
         else { return nil }
-        return policy.retry.delay(after: job.attempts, since: started, opening: opening)
+        return policy.retry.retry(after: job.attempts, since: started, opening: opening)
     }
 
     private func complete(_ job: Job, _ result: Attempt) async {
@@ -311,11 +311,11 @@ package final class Engine: @unchecked Sendable {
 }
 
 extension FetchError {
-    /// The host wants to be left alone for longer than a run waits.
+    /// The host asked clients to wait for longer than a run waits.
     fileprivate static func pause(_ seconds: Double) -> FetchError {
         FetchError(
             .temporaryFailure, .connect,
-            "the host asked to be left alone for \(Int(min(seconds, 1e9))) seconds",
+            "the host asked clients to wait \(Int(min(seconds, 1e9))) seconds",
             remedy: .raise(.pause))
     }
 }

@@ -28,8 +28,8 @@ package protocol Output: AnyObject {
     /// Whether another attempt finds the place as it was before this one.
     var canBeRepeated: Bool { get }
 
-    /// There will be another attempt.
-    func repeats(after attempts: Int) throws(FetchError)
+    /// There will be another attempt after `result`.
+    func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError)
 
     /// No attempt follows.
     ///
@@ -47,7 +47,7 @@ extension Output {
         .end(ending)
     }
     package func fail(_ error: FetchError) {}
-    package func repeats(after attempts: Int) throws(FetchError) {}
+    package func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {}
 }
 
 /// What an ``Output`` is made of: one mode's way to fold the events of a fetch into what it puts

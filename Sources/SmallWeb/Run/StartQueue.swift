@@ -4,7 +4,7 @@ internal import SmallWebCore
 /// Says which of many waiting items starts next. Pure: the caller brings the time.
 ///
 /// Items start in the order in which they were added, except those whose host has as many under way
-/// as it may have, or must not be asked yet. What is put back goes before all that wait. A start
+/// as it may have, or must not be asked yet. One that is put back goes first. A start
 /// costs O(log h) for h hosts with waiting items.
 final class StartQueue<Item> {
     struct Limits {
@@ -21,7 +21,7 @@ final class StartQueue<Item> {
     enum Turn {
         /// This one starts now: call ``end(_:)`` when it is over.
         case start(Entry)
-        /// This one does not start: it has no host, or the host wants to be left alone for
+        /// This one does not start: it has no host, or the host asked clients to wait for
         /// `pauseSeconds`, longer than items wait.
         case refuse(Item, pauseSeconds: Double?)
         /// Nothing starts before this moment, unless something is added or ends.
@@ -111,7 +111,7 @@ final class StartQueue<Item> {
         return .wait(until: max(soonest, notBefore))
     }
 
-    /// What was started is over.
+    /// Something that was started is over.
     func end(_ entry: Entry, now: Instant) {
         entry.host.running -= 1
         if entry.host.rank == nil { rank(entry.host, now) }

@@ -45,7 +45,7 @@ package struct Tally: Sendable {
         if outcome == .ok {
             ok += 1
         } else if outcome != .interrupted, n < firstFailure?.n ?? .max {
-            // What was given up because of a failure does not hide it.
+            // Requests that were given up because of a failure do not hide it.
             firstFailure = (n, outcome.exitStatus)
         }
     }

@@ -8,7 +8,7 @@ extension StoreFile {
     struct Known {
         let file: OpenFile
         let count: Int
-        /// The last of that, to be found in the same place: else the file was written anew.
+        /// The last of that, to be found in the same place: else the file was rewritten.
         let tail: [UInt8]
     }
 
@@ -128,7 +128,7 @@ extension StoreFile {
     /// Adds whole lines to a file that has some, without waiting for the disk: see ``sync()``.
     ///
     /// Their first byte is written last, and is 0 until then. So what a kill leaves is known from
-    /// a line that a person has begun, wherever it was cut: a last line that begins with 0 is none
+    /// a line that a person has begun, wherever it was cut: a last line that begins with 0 is not
     /// (``whole(_:)``), and the next addition takes its place.
     ///
     /// - Parameter count: Where the last line ends that counts.
@@ -148,7 +148,7 @@ extension StoreFile {
                 try Self.write(lines.prefix(1), to: number, at: count)
                 return try Self.stamp(number)
             } catch {
-                // Its first byte is 0 until all is there, so what stays is no line.
+                // Its first byte is 0 until it is whole, so the rest of one is not read as a line.
                 _ = ftruncate(number, off_t(count))
                 throw error
             }

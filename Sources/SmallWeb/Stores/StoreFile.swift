@@ -84,7 +84,7 @@ package struct StoreFile: Sendable {
 
     // MARK: Locking
 
-    /// Held until it goes out of use.
+    /// Held until it is released.
     package struct Lock: ~Copyable {
         /// `nil` for a device, which keeps nothing.
         fileprivate let descriptor: Descriptor?
@@ -175,7 +175,7 @@ package struct StoreFile: Sendable {
         _ = try systemCall { fchmod(file, old.st_mode & 0o777) }
     }
 
-    /// Writes into the file itself. What it held is saved beside it until that has succeeded.
+    /// Writes into the file itself. Its old content is saved next to it until that has succeeded.
     private func rewrite(_ final: String, _ bytes: [UInt8]) throws(FetchError) {
         let saved = final + ".saved"
         let old = try read()
@@ -193,7 +193,7 @@ package struct StoreFile: Sendable {
                 throw error
             }
         }
-        try attempt(.write, "what it held is in \(saved); cannot write") {
+        try attempt(.write, "its old content is in \(saved); cannot write") {
             () throws(SystemError) in
             try writeAll(bytes[...], to: file.borrowed)
             _ = try systemCall { ftruncate(file.borrowed, off_t(bytes.count)) }

@@ -257,7 +257,7 @@ extension KnownHosts.Pin {
     /// - Parameters:
     ///   - digest: Hexadecimal of either case.
     ///   - via: How it came here, without spaces.
-    /// - Returns: `nil` when `digest` is none of that algorithm.
+    /// - Returns: `nil` when `digest` is not one of that algorithm.
     package init?(
         place: String, _ kind: Kind, _ algorithm: Algorithm, digest: String, expires: Int? = nil,
         first: Int?, via: String

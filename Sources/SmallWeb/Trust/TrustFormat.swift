@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// How other clients keep what they trust. Pure: text in, pins out, and the way back.
+/// How other clients keep what they trust, and how we do. Pure: text in, pins out, and back.
 ///
 /// The text of a directory is one line per file: `PATH<TAB>its lines`, separated by tabs.
 package enum TrustFormat: String, Sendable, CaseIterable {
     case gmni, gplaces, telescope, lagrange, chawan, amfora, agunua, ncgopher
     case av98 = "av-98"
     case offpunk
+    /// The store of smallweb itself, with all that it says of a key.
+    case smallweb
 
     /// Whether the client keeps a directory of files.
     package var isDirectory: Bool { self == .agunua || self == .offpunk }
@@ -33,6 +35,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
 
     /// The one client whose store it can be: all lines are pins of it, and not all of another.
     package static func recognised(_ text: String, isDirectory: Bool) -> TrustFormat? {
+        if text.hasPrefix(KnownHosts.header), !isDirectory { return .smallweb }
         let fitting = allCases.filter { format in
             guard format.isDirectory == isDirectory else { return false }
             let (pins, refused) = format.pins(in: text)
@@ -86,6 +89,12 @@ package enum TrustFormat: String, Sendable, CaseIterable {
             return make(
                 String(parts[parts.count - 3]), .certificate, .sha256,
                 String(parts[parts.count - 1]))
+        case .smallweb:
+            guard var pin = KnownHosts.Pin(parsing: Array(line.utf8)[...]),
+                KnownHosts.place(pin.place, port: 0) == pin.place
+            else { return nil }
+            pin.via = "import:\(rawValue)"
+            return pin
         }
     }
 
@@ -108,7 +117,9 @@ package enum TrustFormat: String, Sendable, CaseIterable {
     /// `nil` for a client whose store is more than text.
     package func text(of pins: [KnownHosts.Pin]) -> (text: String, left: [String])? {
         guard self != .av98 && self != .offpunk else { return nil }
-        var text = self == .ncgopher ? "[certificate]\n" : ""
+        var text = ""
+        if self == .ncgopher { text = "[certificate]\n" }
+        if self == .smallweb { text = KnownHosts.header + "\n" }
         var left: [String] = []
         for pin in pins {
             if let line = line(of: pin) { text += line + "\n" } else { left.append(pin.place) }
@@ -150,6 +161,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
             return key.map { "\(short)\t\(Base64.encode(Self.bytes($0)))\(end)" }
         case .ncgopher:
             return sha256.map { "\"\(short)\" = \"\(Base64.encode(Self.bytes($0)))\"" }
+        case .smallweb: return String(decoding: pin.line, as: UTF8.self)
         case .av98, .offpunk: return nil
         }
     }

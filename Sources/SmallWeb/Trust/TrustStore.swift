@@ -52,7 +52,7 @@ public struct TrustStore: Sendable {
             guard yieldsToScheme else {
                 throw FetchError(
                     .usage, .input,
-                    "libcurl cannot judge keys by the policy \(policy.rule.rawValue)",
+                    "libcurl cannot check keys by the policy \(policy.rule.rawValue)",
                     remedy: .useOtherPolicy)
             }
             return .authorities
@@ -132,6 +132,13 @@ public struct TrustStore: Sendable {
     /// - Throws: `read`.
     package func pins(of place: String) throws(FetchError) -> [KnownHosts.Pin] {
         try lines(of: place).compactMap(\.pin)
+    }
+
+    /// Whether there is a line about `host:port`, be it one that cannot be read.
+    ///
+    /// - Throws: `read`.
+    package func knows(_ place: String) throws(FetchError) -> Bool {
+        try !lines(of: place).isEmpty
     }
 
     /// All pins, in the order of the file, of which a part is in memory at a time.

@@ -44,6 +44,15 @@ extension TrustStore {
 
         var asksAuthorities: Bool { self == .ca || self == .both }
 
+        /// Whether it wants more of a key than that it is the first: without a key nothing can be
+        /// that good.
+        package var isDemanding: Bool {
+            switch self {
+            case .ca, .both, .locked, .pin: true
+            case .tofu, .ask, .skip: false
+            }
+        }
+
         /// Whether what is known of a place counts.
         var usesStore: Bool {
             switch self {
@@ -179,14 +188,16 @@ struct TrustVisit {
 
     private func refusal(_ pin: KnownHosts.Pin) -> FetchError {
         let date = { (time: Int?) in time.map(UTCDate.day) ?? "an unknown day" }
-        return FetchError(
-            .trustChanged, .tls,
-            "the key of \(endpoint) changed: known since \(date(pin.first)), last seen "
-                + "\(date(pin.last)), good until \(date(pin.expires))",
+        var error = FetchError(
+            .trustChanged, .tls, "the key of \(endpoint) changed",
             remedy: .replaceKey(endpoint, key: key),
             expected: (pin.kind == .key ? "spki-" : "certificate-") + pin.digest,
             actual: (pin.kind == .key ? "spki-" + key : "certificate-sha256:")
                 + (pin.kind == .key ? "" : certificate.sha256.hex))
+        error.detail =
+            "known since \(date(pin.first)), last seen \(date(pin.last)), good until "
+            + date(pin.expires)
+        return error
     }
 }
 

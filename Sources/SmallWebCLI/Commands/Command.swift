@@ -154,7 +154,7 @@ package struct Command: Sendable, Adjustable {
         let required = forms[0].filter { !$0.hasPrefix("[") }.dropFirst(given.count).first
         throw usageError(
             required.map { "\(name) wants a \($0)" }
-                ?? "\(name) has no use for \"\(given.last ?? "")\"",
+                ?? "\(name) does not take \"\(given.last ?? "")\"",
             hint: "usage: smallweb \(synopsis.prefix { !$0.isNewline })")
     }
 
@@ -189,7 +189,7 @@ package struct Command: Sendable, Adjustable {
             }
             let known = (options + words.programOptions.filter(takes)).map(\.long)
             throw usageError(
-                "\(self.name) has no use for --\(name)",
+                "\(self.name) does not take --\(name)",
                 hint: Nearest.question(name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
@@ -225,7 +225,7 @@ package struct Command: Sendable, Adjustable {
             $0.group != .links && $0.isForFetches && !$0.isForUploads
                 && ![
                     "head", "render", "hyperlink", "request", "with-links", "continue-at",
-                    "continue",
+                    "continue", "allow-empty",
                 ].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
@@ -252,7 +252,7 @@ package struct Command: Sendable, Adjustable {
 
     static let schemes = Command(
         "schemes", "list the schemes that can be fetched",
-        manual: "Lists each scheme with its default port, what carries it, how its servers are "
+        manual: "Lists each scheme with its default port, its transport, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
         examples: ["smallweb schemes | cut -f1": "The names of all schemes"],
         operands: [],

@@ -4,7 +4,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let config = Command(
-        "config [NAME]", "what the config files say",
+        "config [NAME]", "list the settings of the config files",
         manual: "Lists the options that the config files set, in the order in which they are "
             + "applied, or those for one option. Options on the command line and in the "
             + "environment come after them, and win.",

@@ -5,13 +5,14 @@ internal import SmallWebRecords
 
 extension Command {
     static let explain = Command(
-        "explain URL…", "what a fetch would do, without doing it",
+        "explain URL…", "show what a fetch would do, without doing it",
         manual: "Says for each URL what 'smallweb get' with the same options would do: the plugin, "
             + "the addresses in the order in which they are tried, proxy, trust, identity, "
-            + "redirects, the place for the body, and the exact bytes of the first request, with "
-            + "secrets as ***. No connection is made and no file is written; only the name is "
-            + "resolved. What goes over TLS is shown as it is before it is encrypted, HTTP as "
-            + "version 1.1 has it. For a titan URL, --data is the upload.",
+            + "redirects, the file for the body, the settings that come from config files, each "
+            + "with its file and line, and the exact bytes of the first request, with secrets as "
+            + "***. No connection is made and no file is written; only the name is resolved. "
+            + "Requests over TLS are shown as they are before encryption, HTTP as version 1.1 "
+            + "has it. For a titan URL, --data is the upload.",
         examples: [
             "smallweb explain gemini://geminiprotocol.net/": "What get would do",
             "smallweb explain -O -H 'Accept: text/html' https://example.org/a":
@@ -82,6 +83,7 @@ private struct ExplainCommand: Sendable {
     ) async throws(FetchError) -> (Explanation, FetchError?) {
         var plan = RequestPlan(order, context)
         let (settings, fetcher) = (plan.settings, plan.fetcher)
+        for note in plan.notes { context.messages.note(order.url ?? "", note) }
         let request = try Self.request(of: &plan, context)
         let rehearsal = try await fetcher.rehearse(request)
         guard let entry = fetcher.registry[request.scheme.name] else {
@@ -94,6 +96,7 @@ private struct ExplainCommand: Sendable {
         explanation.request = rehearsal.request
         explanation.requestBytes = rehearsal.requestBytes
         explanation.endpoint = rehearsal.endpoint
+        explanation.origins = settings.origins.sorted { $0.key < $1.key }
         explanation.redirects = fetcher.options.redirects
         explanation.output = Self.output(plan.destination, rehearsal.head, request.uri, settings)
         guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }

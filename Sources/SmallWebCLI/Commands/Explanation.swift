@@ -34,6 +34,8 @@ struct Explanation {
     var identity: String?
     var redirects = RedirectPolicy()
     var output = ""
+    /// `FILE:LINE` of each setting that a config file has made, by the option's long name.
+    var origins: [(key: String, value: String)] = []
     /// Without secrets.
     var request: [UInt8] = []
     /// With them.
@@ -62,7 +64,9 @@ struct Explanation {
 
     private var proxySentence: String {
         let name = proxy ?? "none"
-        return proxyReason.map { proxy == nil ? "\(name): \($0)" : "\(name), by \($0)" } ?? name
+        let place = origins.first { "--" + $0.key == proxyReason }?.value
+        return (place ?? proxyReason).map { proxy == nil ? "\(name): \($0)" : "\(name), by \($0)" }
+            ?? name
     }
 }
 
@@ -82,9 +86,10 @@ extension Explanation {
             rows.append(("connect to", "nothing: no connection is needed"))
         }
         rows.append(("body goes to", output))
+        rows += origins.map { ("setting", "\($0.key), from \($0.value)") }
         let isSilent = requestBytes == 0 && endpoint != nil
         rows.append(
-            ("request", isSilent ? "nothing before the server speaks" : "\(requestBytes) bytes"))
+            ("request", isSilent ? "none (the server speaks first)" : "\(requestBytes) bytes"))
         let lines = rows.map { "  \(Help.padded($0, 14))\(TerminalText.escapeLine($1))\n" }
         return TerminalText.escapeLine(url) + "\n" + lines.joined()
             + Self.escaped(request).map { "    \($0)\n" }.joined()
@@ -95,7 +100,7 @@ extension Explanation {
         switch (trust.policy, trust.isKnown) {
         case ("none", _): return "any key is accepted, and nothing is stored"
         case ("pin", _): return "only the key \(trust.key ?? "")"
-        case ("ca", _): return "ca: what certificate authorities vouch for"
+        case ("ca", _): return "ca: keys that certificate authorities have signed"
         case (let policy, true?):
             return "\(policy): known since \(date(trust.firstSeen)), until "
                 + "\(date(trust.expires)) only \(trust.key ?? "?")"
@@ -112,7 +117,7 @@ extension Explanation {
         return "at most \(redirects.limit), to \(names.joined(separator: ", "))"
     }
 
-    /// As lines, each with the escapes of C for what is no printable ASCII.
+    /// As lines, each with the escapes of C for bytes that are not printable ASCII.
     static func escaped(_ bytes: [UInt8]) -> [String] {
         var lines: [String] = []
         var line = ""
@@ -157,6 +162,9 @@ extension JSONWriter {
             writer.member("other_schemes", array: redirects.otherSchemes.sorted()) { $0.value($1) }
         }
         member("output", explanation.output)
+        member("origin", object: explanation.origins) { writer, origins in
+            for (name, place) in origins { writer.member(named: name) { $0.value(place) } }
+        }
         member(named: "raw", bytes: explanation.request)
         member("sends", explanation.requestBytes)
     }

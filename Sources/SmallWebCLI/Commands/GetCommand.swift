@@ -78,7 +78,7 @@ struct GetCommand: Sendable {
         let ways = ["proxy", "proxy-command", "unix-socket"].filter(
             settings.invocation.given.contains)
         guard ways.count <= 1 else {
-            throw usageError("--\(ways[0]) and --\(ways[1]) are two ways: name one")
+            throw usageError("--\(ways[0]) and --\(ways[1]) exclude each other")
         }
         guard settings.output.files.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")
@@ -93,14 +93,14 @@ struct GetCommand: Sendable {
             settings.output.files.contains("-") || settings.output.headerFile == "-"
                 || settings.output.format != nil
         {
-            throw usageError("with --json standard output carries records alone")
+            throw usageError("with --json only records go to standard output")
         }
         let useless = settings.invocation.given.first(where: onlyOfRecords)
         if let useless, !settings.records.areWanted {
             throw usageError("--\(useless) is about JSON records", hint: "add --json")
         }
         if settings.connection.keyFile != nil && settings.connection.certificateFile == nil {
-            throw usageError("--key is the key of a --cert", hint: "name that as well")
+            throw usageError("--key needs --cert", hint: "name the certificate as well")
         }
         try checkFiles()
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {

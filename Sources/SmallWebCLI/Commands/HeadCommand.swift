@@ -3,8 +3,8 @@ internal import SmallWeb
 
 extension Command {
     static let head = Command(
-        "head URL…", "what a server says before the body",
-        manual: "Fetches as much as it takes to say what there is: status, type, redirects, "
+        "head URL…", "show status, type and certificate",
+        manual: "Fetches the beginning of each reply and shows its status, type, redirects, "
             + "address, certificate and trust, a block of lines for each URL. HTTP uses HEAD, and "
             + "its reply header follows the block. Of other protocols the beginning of the reply "
             + "is read and the connection closed; where there is no status, such as in gopher, "

@@ -4,7 +4,8 @@ internal import SmallWebRecords
 
 /// Texts made from the tables.
 package enum Help {
-    static let version = "0.1.0"
+    /// Of the program, its manual and its packages; `docs/packaging/version.py` writes it to all.
+    package static let version = "0.2.0"
 
     /// With a capital letter and a full stop.
     package static func sentence(_ text: String) -> String {
@@ -94,16 +95,16 @@ package enum Help {
         }.joined()
     }
 
-    /// What `help` knows beside the commands.
+    /// The topics of `help` besides the commands.
     static let topics: [(name: String, summary: String, text: @Sendable () -> String)] = [
         ("exit-status", "what each exit status means", { exitStatus }),
         ("json", "records, and requests as records", { json }),
-        ("environment", "variables that count", { environment }),
-        ("patterns", "where * stands for something", { patterns }),
+        ("environment", "environment variables", { environment }),
+        ("patterns", "patterns with * in options", { patterns }),
         ("wire", "fixtures of plugins", { wire }),
     ]
 
-    /// What is not in the manual page that has it all.
+    /// Left out where the manual page has it.
     private static var json: String {
         """
         With --json each URL gives one line of JSON, its record, of the type response

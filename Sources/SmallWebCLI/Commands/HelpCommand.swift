@@ -36,7 +36,8 @@ extension Command {
             return Help.text(of: try command.resolved(Array(operands.dropFirst())).0)
         }
         let isShown =
-            Environment.isTerminal(1) && Program(["man", prefix + command.name])?.wait() == 0
+            Environment.isTerminal(1)
+            && Program.run(["man", prefix + command.name], isSilent: true) == 0
         return isShown ? "" : Help.text(of: command)
     }
 }

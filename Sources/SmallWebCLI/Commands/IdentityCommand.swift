@@ -4,16 +4,16 @@ internal import SmallWebRecords
 
 extension Command {
     static let identity = Command(
-        "identity [ACTION] …", "make client certificates, bind them to places",
+        "identity [ACTION] …", "make client certificates, bind them to URLs",
         manual: "Makes and manages client certificates. An identity is sent only to the URLs that "
             + "it is bound to with "
-            + "use, and to what lies below them, never after a redirect to another place. Where "
-            + "two are bound, the narrower place wins. gemini and titan are one place. Identities "
+            + "use, and to URLs below them, never after a redirect to another host. Where two are "
+            + "bound, the longer URL wins. gemini and titan URLs count as the same. Identities "
             + "are PEM files that only you can read; their keys may be encrypted. With --json each "
             + "identity that is listed, shown, made or imported is a record.",
         examples: [
             "smallweb identity new alice": "Make a client certificate",
-            "smallweb identity use alice gemini://example.org/app": "Bind it to a place",
+            "smallweb identity use alice gemini://example.org/app": "Bind it to a URL",
             "smallweb identity import --from lagrange ~/.config/lagrange/idents":
                 "Take over those of another client",
         ],
@@ -30,13 +30,13 @@ struct IdentityCommand {
     }
 
     fileprivate static let actions: [Command] = [
-        .action("list", "the identities and their places", options: ["json"]) {
+        .action("list", "the identities and their URLs", options: ["json"]) {
             settings, _ throws(FetchError) in try IdentityCommand(settings).list()
         },
         .action(
             "new NAME [URL]", "make one, and bind it to URL",
             examples: [
-                "smallweb identity new bob gemini://example.org/app/": "For one place"
+                "smallweb identity new bob gemini://example.org/app/": "For one URL"
             ], operands: [.text, .url], options: ["key-type", "json"]
         ) { settings, words throws(FetchError) in
             try IdentityCommand(settings).make(words[0], for: words.dropFirst().first)
@@ -47,9 +47,9 @@ struct IdentityCommand {
             operands: [.identity], options: ["json"]
         ) { settings, words throws(FetchError) in try IdentityCommand(settings).show(words[0]) },
         .action(
-            "use NAME URL", "bind it to URL and what lies below",
+            "use NAME URL", "bind it to URL and all URLs below",
             examples: [
-                "smallweb identity use alice gemini://example.org/app": "Bind it to a place"
+                "smallweb identity use alice gemini://example.org/app": "Bind it to a URL"
             ], operands: [.identity, .url]
         ) { settings, words throws(FetchError) in
             let command = try IdentityCommand(settings)
@@ -58,9 +58,9 @@ struct IdentityCommand {
             try command.store.change { $0.add(words[0], scope) }
         },
         .action(
-            "unuse NAME [URL]", "bind it no longer to URL, or to any place",
+            "unuse NAME [URL]", "bind it no longer to URL, or to any URL",
             examples: [
-                "smallweb identity unuse alice": "Bind it to nothing"
+                "smallweb identity unuse alice": "Remove all its bindings"
             ], operands: [.identity, .url]
         ) { settings, words throws(FetchError) in
             try IdentityCommand(settings).unbind(words[0], from: words.dropFirst().first)
@@ -70,7 +70,7 @@ struct IdentityCommand {
             "take over a PEM file, or all of a client",
             manual: "Makes an identity of a certificate and its key, PEM, or of each that another "
                 + "client keeps in PATH. DIR is where the certificates of av-98 are, or those of "
-                + "telescope if they are in another place.",
+                + "telescope if they are in another directory.",
             examples: [
                 "smallweb identity import carol me.crt me.key": "Of two files",
                 "smallweb identity import --from lagrange ~/.config/lagrange/idents":
@@ -98,9 +98,7 @@ struct IdentityCommand {
     private func make(_ name: String, for url: String?) throws(FetchError) {
         // Before the file is made: a bad URL must not leave an identity without its place.
         let scope = try url.map(scope)
-        let pem = try ClientIdentity.make(
-            name: name, type: settings.stores.keyType, now: UTCDate.now)
-        try store.add(name, pem)
+        try store.make(name, settings.stores.keyType)
         if let scope { try store.change { $0.add(name, scope) } }
         try record(name)
     }
@@ -116,8 +114,9 @@ struct IdentityCommand {
         guard scope.map(bound.contains) ?? !bound.isEmpty else {
             let places = bound.map(\.description).joined(separator: " ")
             throw usageError(
-                "\(name) is not bound to \(scope?.description ?? "any place")",
-                hint: bound.isEmpty ? "'smallweb identity list' shows what is" : "to \(places)")
+                "\(name) is not bound to \(scope?.description ?? "any URL")",
+                hint: bound.isEmpty
+                    ? "'smallweb identity list' shows the bindings" : "to \(places)")
         }
         try store.change { $0.remove(name, scope: scope) }
     }
@@ -138,9 +137,13 @@ struct IdentityCommand {
             for name in try store.names() { try record(name) }
             return
         }
+        let names = try store.names()
+        if names.isEmpty {
+            try settings.note("no identities yet: 'smallweb identity new NAME' makes one")
+        }
         var table = Columns(["NAME", "USED FOR"])
         let isTerminal = Environment.isTerminal(1)
-        table.rows = try store.names().map { name in
+        table.rows = names.map { name in
             let scopes = bindings.scopes(of: name).map(\.description)
             return isTerminal ? [name, scopes.joined(separator: " ")] : [name] + scopes
         }
@@ -197,7 +200,7 @@ struct IdentityCommand {
         var failures = 0
         for foreign in found {
             do throws(FetchError) {
-                try add(foreign, as: foreign.freeName(try store.names()))
+                try add(foreign, as: Bindings.freeName(foreign.name, taken: try store.names()))
             } catch {
                 failures += 1
                 Messages(settings.messages).error(foreign.certificate, error)
@@ -220,10 +223,10 @@ struct IdentityCommand {
 
     /// The file is checked as a whole, as it will be used.
     private func add(_ foreign: ForeignIdentity, as name: String) throws(FetchError) {
-        var pem = try ConnectionSettings.read(foreign.certificate)
+        var pem = try InputSource.read("@" + foreign.certificate)
         if let key = foreign.key {
             if pem.last != ASCII.lineFeed { pem.append(ASCII.lineFeed) }
-            pem += try ConnectionSettings.read(key)
+            pem += try InputSource.read("@" + key)
         }
         // Before the file is made, as for a new one.
         let scopes = try foreign.scopes.map(scope)

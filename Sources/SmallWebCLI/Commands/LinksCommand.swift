@@ -6,10 +6,10 @@ extension Command {
     static let links = Command(
         "links URL…", "list the links of pages",
         manual: "Lists where a page leads, a line for each link: the absolute URL, a tab, the "
-            + "text. It reads gemtext, gopher menus and directories of Git repositories; pages of "
-            + "other kinds have none. A target that is not a URL is shown with --json "
-            + "alone. A terminal gets columns, with the text below a long "
-            + "URL. ls is another name for links.",
+            + "text. It reads gemtext, gopher menus, listings of Nex and of plugins, and "
+            + "directories of Git repositories; it finds no links in other pages, such as HTML. A "
+            + "target that is not a URL is shown only with --json. A terminal gets columns, with "
+            + "the text below a long URL. ls is another name for links.",
         examples: [
             "smallweb links gemini://geminiprotocol.net/ | cut -f1": "The URLs of a page's links",
             "smallweb links --json gopher://example.org/ | jq 'select(.type == \"link\")'":

@@ -12,7 +12,7 @@ extension Command {
             + "it is found.",
         examples: [
             "smallweb plugin list": "All plugins",
-            "smallweb plugin show gemini": "What one of them is",
+            "smallweb plugin show gemini": "The facts of one of them",
         ],
         actions: PluginCommand.actions + PluginCommand.kit
     ).with(\.aliases, ["plugins"])
@@ -22,8 +22,8 @@ struct PluginCommand {
     fileprivate static let actions: [Command] = [
         .action(
             "list", "each plugin with its schemes",
-            manual: "Lists name, kind, schemes, version, place and problem: what is wrong with a "
-                + "plugin that cannot be used, or which one is used in its place.",
+            manual: "Lists name, kind, schemes, version, folder and problem: why a plugin cannot "
+                + "be used, or which one is used instead.",
             examples: ["smallweb plugin list --json | jq .name": "Their names"],
             operands: [], options: ["json"]
         ) { settings, _ throws(FetchError) in

@@ -5,7 +5,7 @@ internal import SmallWebRecords
 
 /// What has no meaning for an upload.
 private let useless: Set<String> = Set(
-    ["head", "data", "continue-at", "continue"] + Option.engine.map(\.long))
+    ["head", "data", "continue-at", "continue", "allow-empty"] + Option.engine.map(\.long))
 
 extension Command {
     static let put = Command(
@@ -75,7 +75,7 @@ enum PutCommand {
             throw usageError("nothing can be deleted over \(scheme.name)")
         }
         if file == "-" && Environment.isTerminal(0) {
-            Messages(settings.messages).hint("type what to upload, and Ctrl-D at the end")
+            Messages(settings.messages).hint("type the text to upload, and Ctrl-D at the end")
         }
         settings.fetch.upload = try upload(file, for: url, to: scheme)
         try own.fetch.readSecrets(own.asker, into: &settings.fetch.options)
@@ -133,7 +133,7 @@ extension FetchSettings {
         for key in secretsToAsk.subtracting(secretFiles.keys).sorted() {
             guard asker.canAsk else {
                 throw FetchError(
-                    .needsInput, .input, "no terminal to ask for the \(key) on",
+                    .needsInput, .input, "cannot ask for the \(key) without a terminal",
                     hint: "put it into a file, for --\(key)-file")
             }
             guard let secret = asker.ask("\(key):", isSensitive: true) else { throw .cancelled }
@@ -142,7 +142,7 @@ extension FetchSettings {
     }
 }
 
-/// A file whose size is known before it is read: what is no regular file is spooled first.
+/// A file whose size is known before it is read: all but regular files are copied first.
 //
 // @unchecked: read by one fetch at a time.
 private final class FileHandleBytes: @unchecked Sendable {

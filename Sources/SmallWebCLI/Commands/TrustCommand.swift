@@ -7,9 +7,9 @@ extension Command {
     static let trust = Command(
         "trust [ACTION] …", "show and change the store of known keys",
         manual: "Shows and changes the store of known keys. HOST may be a URL as well. With --json "
-            + "each entry that is listed, added or imported is a record.",
+            + "each entry that is listed, added, replaced, removed or imported is a record.",
         examples: [
-            "smallweb trust show geminiprotocol.net": "What is known of one host",
+            "smallweb trust show geminiprotocol.net": "The keys of one host",
             "smallweb trust check geminiprotocol.net": "Whether its key is the known one",
             "smallweb trust list": "The keys that are pinned",
         ],
@@ -29,7 +29,7 @@ struct TrustCommand: Sendable {
             settings, _ throws(FetchError) in try TrustCommand(settings).list { _ in true }
         },
         .action(
-            "show HOST[:PORT]", "what is known of a host",
+            "show HOST[:PORT]", "the known keys of a host",
             examples: ["smallweb trust show example.org:1965": "Its key, and since when"],
             operands: [.knownHost], options: ["json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).show(words[0]) },
@@ -42,10 +42,11 @@ struct TrustCommand: Sendable {
         ) { settings, words throws(FetchError) in try TrustCommand(settings).add(words[0]) },
         .action(
             "replace HOST[:PORT] [--pin sha256:HEX]", "pin another key instead of the known ones",
-            manual: "Pins the key that --pin names instead of all that are known, without a "
-                + "connection and without a question. Without --pin it connects, shows the old "
-                + "key and the one that the server has now, and asks on a terminal; elsewhere it "
-                + "wants --force.",
+            manual: "For a host that is known, pins the key that --pin names instead of all "
+                + "others, without a connection and without a question. Without --pin it "
+                + "connects, shows the old key and the one that the server has now, and asks on a "
+                + "terminal; elsewhere it wants --force. A host that is not known is exit status "
+                + "60.",
             examples: [
                 "smallweb trust replace --force example.org": "By the key that it has now",
                 "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"":
@@ -69,10 +70,10 @@ struct TrustCommand: Sendable {
             try command.probe(command.place(words[0]), command.store(.locked))
         },
         .action(
-            "import [--from CLIENT] FILE", "add what another client knows",
-            manual: "Adds the keys of another client's store. Whose it is need not be said when "
-                + "every line can be of one client alone. Keys that are known stay, unless "
-                + "--replace is given.",
+            "import [--from CLIENT] FILE", "add the keys of another client",
+            manual: "Adds the keys of another client's store, or of another store of smallweb. "
+                + "--from can be left out when only one client writes such lines. Keys that are "
+                + "known stay, unless --replace is given.",
             examples: [
                 "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt":
                     "Those of Lagrange"
@@ -160,19 +161,17 @@ struct TrustCommand: Sendable {
         for pin in pins { try writeRecord { $0.members(of: pin) } }
     }
 
-    private func known(_ place: String) throws(FetchError) -> [KnownHosts.Pin] {
-        let pins = try store().pins(of: place)
-        guard !pins.isEmpty else {
-            throw FetchError(
-                .untrusted, .input, "no key of \(place) is known",
-                hint: "'smallweb trust list' shows those that are")
-        }
-        return pins
+    private func unknown(
+        _ place: String, hint: String = "'smallweb trust list' shows those that are"
+    ) -> FetchError {
+        FetchError(.untrusted, .input, "no key of \(place) is known", hint: hint)
     }
 
     private func show(_ host: String) throws(FetchError) {
         let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
-        let pins = try known(place(host))
+        let place = try place(host)
+        let pins = try store().pins(of: place)
+        guard !pins.isEmpty else { throw unknown(place) }
         try settings.write(pins) {
             $0.members(of: $1)
         } text: { pin in
@@ -200,6 +199,9 @@ struct TrustCommand: Sendable {
     /// With `--pin` offline; without it the key that the server has now.
     private func add(_ host: String) throws(FetchError) {
         let place = try place(host)
+        guard !place.hasSuffix(":0") else {
+            throw usageError("\(place) is not HOST:PORT: a port is a number from 1 to 65535")
+        }
         guard let pin = try newPin(place, via: "added") else {
             _ = try probe(place, store(.tofu))
             return
@@ -214,7 +216,12 @@ struct TrustCommand: Sendable {
 
     private func replace(_ host: String) throws(FetchError) {
         let place = try place(host)
-        guard let pin = try newPin(place, via: "replaced") else {
+        let pin = try newPin(place, via: "replaced")
+        guard try store().knows(place) else {
+            let option = pin.map { " --pin \($0.digest)" } ?? ""
+            throw unknown(place, hint: "to pin the first one: smallweb trust add \(place)\(option)")
+        }
+        guard let pin else {
             return try replaceByPresent(place)
         }
         try change { hosts throws(FetchError) in
@@ -228,7 +235,7 @@ struct TrustCommand: Sendable {
         let (isForced, asker) = (settings.stores.isForced, settings.asker)
         guard isForced || asker.canAsk else {
             throw usageError(
-                "there is no terminal to ask on: confirm the server's present key with --force, "
+                "cannot ask without a terminal; use --force to accept the server's present key, "
                     + "or name the new one with --pin")
         }
         let isRefused = Locked(false)
@@ -253,8 +260,11 @@ struct TrustCommand: Sendable {
 
     private func remove(_ host: String) throws(FetchError) {
         let place = try place(host)
-        _ = try known(place)
+        let store = try store()
+        let pins = try store.pins(of: place)
+        guard try store.knows(place) else { throw unknown(place) }
         try change { hosts throws(FetchError) in _ = hosts.remove(place) }
+        try record(pins)
     }
 
     /// Connects, judges and says so; sends nothing.
@@ -271,7 +281,7 @@ struct TrustCommand: Sendable {
             throw usageError("\"\(place)\" is not HOST:PORT")
         }
         var options = Fetcher.Options(trustStore: store)
-        // What a section of the config file says about the host holds here too.
+        // A section of the config file for the host holds here too.
         let settings = try settings.configuration.applied(
             to: settings, for: uri.description)
         options.resolver.overrides = settings.connection.resolverOverrides

@@ -25,7 +25,7 @@ extension JSONWriter {
         member("outcome", (check.error?.outcome ?? .ok).rawValue)
         // Without a scheme, which only HTTP's unknowns depend on.
         members(of: check.connection, scheme: nil, ending: nil, change: check.error)
-        member("message", check.error?.message)
+        member("message", check.error?.fullMessage)
         member("hint", check.error?.advice)
     }
 
@@ -50,6 +50,11 @@ func writeRecord(_ members: (inout JSONWriter) -> Void) throws(FetchError) {
 }
 
 extension Settings {
+    /// Says on standard error what a person can do about an empty list, unless notes are unwanted.
+    func note(_ text: String) throws(FetchError) {
+        if messages.showsNotes { try StandardStream.error.write("smallweb: \(text)\n") }
+    }
+
     /// A list: each value as a record, with `--json`, or as text.
     func write<Value>(
         _ values: [Value], record: (inout JSONWriter, Value) -> Void, text: (Value) -> String

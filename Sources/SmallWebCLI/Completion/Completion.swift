@@ -28,7 +28,7 @@ struct Completion {
     private var line: WordsBefore
 
     /// `smallweb __complete WORD… CURRENT`, without the program's name. Lines of
-    /// `candidate<TAB>description`, then `:` and the flags. Always succeeds: a shell has no use for
+    /// `candidate<TAB>description`, then `:` and the flags. Always succeeds: a shell cannot show
     /// an error in the middle of a line.
     static func answer(_ words: [String]) -> Int32 {
         let completion = Completion(words)
@@ -162,7 +162,7 @@ struct Completion {
         _ text: String, _ description: String, ifItBeginsWith word: String = ""
     ) {
         guard word.isEmpty || text.hasPrefix(word) else { return }
-        // A candidate is typed into a line: whatever is no plain text does not belong there.
+        // A candidate is typed into a line: text with control characters must not get there.
         guard TerminalText.escapeLine(text) == text else { return }
         let line = description.prefix { !$0.isNewline }
         let plain = TerminalText.escapeLine(String(line.map { $0 == "\t" ? " " : $0 }))

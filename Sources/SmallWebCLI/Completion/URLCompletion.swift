@@ -71,7 +71,7 @@ struct URLCompletion {
             seen.insert(host)
             found.append(("\(scheme)://\(host)/", begins))
         }
-        // What is typed is most often the beginning.
+        // The typed text is most often the beginning.
         if found.contains(where: \.begins) { found.removeAll { !$0.begins } }
         candidates = found.map { .init(text: $0.url, description: "") }
         if !candidates.isEmpty { flags = [.nospace, .replace] }

@@ -23,7 +23,7 @@ enum PluginArchive {
     /// Unpacks a tar archive for as long as `body` runs.
     ///
     /// - Parameter body: Gets the folder in it that has a manifest.
-    /// - Throws: `plugin` for what is no such archive; `read`, `write`; what `body` throws.
+    /// - Throws: `plugin` for any other file; `read`, `write`; what `body` throws.
     static func unpacked(
         _ file: String, _ body: (_ folder: String) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -49,7 +49,7 @@ enum PluginArchive {
         do throws(FetchError) {
             try body(folder)
         } catch {
-            // What is said of the folder is meant of the file, which its user knows.
+            // The user knows the file, so messages name it instead of the folder.
             throw FetchError(
                 error.outcome, error.phase,
                 error.message.replacing(text: resolvingLinks(folder), with: file),

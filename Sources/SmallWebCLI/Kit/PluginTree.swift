@@ -2,10 +2,10 @@
 internal import Glibc
 internal import SmallWeb
 
-/// Folders of plugins as files: made, copied, removed. What is made can be written by its owner
+/// Folders of plugins as files: made, copied, removed. Copies can be written by their owner
 /// alone, whatever the umask.
 enum PluginTree {
-    /// More than that is no plugin.
+    /// A folder with more is refused.
     static let entriesMax = 1000
     static let bytesMax = 64 << 20
 

@@ -10,7 +10,7 @@ struct Configuration: Sendable {
         case scheme(String)
         case host(HostPattern)
 
-        /// What is more particular comes later and wins.
+        /// The more particular setting comes later and wins.
         var rank: Int {
             switch self {
             case .all: 0
@@ -62,7 +62,7 @@ struct Configuration: Sendable {
         entries.contains { $0.scope != .all && names.contains($0.option.long) }
     }
 
-    /// Without the options that a command has no use for: what it does is not for a file to change.
+    /// Without options that choose what a command does: a file must not change that.
     func limited(to command: Command) -> Configuration {
         var configuration = self
         configuration.entries.removeAll { !command.takes($0.option) }
@@ -90,7 +90,7 @@ struct Configuration: Sendable {
         configuration.isRead = true
         configuration.known = settings.connection
         guard settings.invocation.readsConfiguration else { return configuration }
-        // Empty is none.
+        // An empty variable counts as unset.
         let variable = getenv("SMALLWEB_CONFIG").map { String(systemName: $0) }
         if let path = settings.invocation.configFile ?? variable {
             if path.isEmpty { return configuration }

@@ -13,7 +13,6 @@ enum ForeignOptions {
         ("T", "'smallweb put URL FILE' uploads (curl); --max-time SEC limits the time (wget)"),
         ("upload-file", "'smallweb put URL FILE' uploads"),
         ("compressed", "compressed bodies are asked for and unpacked without an option"),
-        ("c", "-C - continues a file that is there"),
         (
             "p page-requisites r recursive mirror",
             "'smallweb links URL | cut -f1 | smallweb get "

@@ -125,7 +125,7 @@ package struct Option: Sendable, Adjustable {
         /// Before the first section: it holds for a whole run, or belongs to a command without
         /// URLs.
         case run
-        /// In sections, too: it is read anew for each URL.
+        /// In sections, too: it is read again for each URL.
         case url
     }
 

@@ -35,7 +35,7 @@ extension Option {
         Option(
             "stream", .json, "bodies in chunk records, as they arrive",
             manual: "Writes a body as chunk records while it arrives, before the URL's own record. "
-                + "What has been written is not tried again.",
+                + "After its first chunk a URL is not tried again.",
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.records.options.streamsBodies = isOn }),
         Option(
@@ -82,24 +82,24 @@ extension Option {
             }),
         Option(
             "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
-            manual: "How many URLs are fetched at a time.",
+            manual: "How many URLs are fetched at a time, 1 or more.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
-            .value("N", OptionValue.count) { $0.run.policy.jobs = max(1, $1) }),
+            .value("N", OptionValue.positive) { $0.run.policy.jobs = $1 }),
         Option(
             "per-host", .bulk, "with -j, at most N of them from one host (2)",
             manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
-            .value("N", OptionValue.count) { $0.run.policy.jobsPerHost = max(1, $1) }),
+            .value("N", OptionValue.positive) { $0.run.policy.jobsPerHost = $1 }),
         Option(
             "loops", .bulk, "with -j, fetch in N threads (one per core)",
             manual: "In how many threads URLs are fetched, besides the one that reads the list and "
-                + "writes what came of it. Each host has its place in one of them. Without the "
+                + "writes the results. Each host is fetched in one of them. Without the "
                 + "option the main thread fetches the first host of a list, and the others get a "
                 + "thread per core. With 1 the main thread does everything, as it does for a "
                 + "single URL. Results, their order, limits and statuses are the same with any "
                 + "number.",
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
-            .value("N", OptionValue.count) { $0.run.policy.loops = max(1, $1) }),
+            .value("N", OptionValue.positive) { $0.run.policy.loops = $1 }),
         Option(
             "rate", .bulk, "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
@@ -144,7 +144,7 @@ extension Option {
             example: "smallweb get -Z -O --ledger done.jsonl - < urls.txt",
             .value("FILE") { settings, value in settings.run.ledger = value }),
         Option(
-            "only", .bulk, "with --ledger, only what ended like this",
+            "only", .bulk, "with --ledger, only URLs that ended so",
             manual:
                 "Fetches only URLs whose last record in the ledger has one of these outcomes, the "
                 + "words of 'smallweb help exit-status', separated by commas.",
@@ -166,12 +166,13 @@ extension Option {
         Option(
             "deadline", .bulk, "start no request later than this: 90, 15m, 2h",
             manual: "The time since the start after which no request starts; requests under way "
-                + "go on. What is left gets records with the outcome interrupted, and a ledger "
-                + "does not count it as done. The exit status is 130, or 0 with --exit-status run.",
+                + "go on. The other URLs get records with the outcome interrupted, and a ledger "
+                + "does not count them as done. The exit status is 130, or 0 with --exit-status "
+                + "run.",
             example: "smallweb get --json --deadline 15m --exit-status run - < urls.txt",
             .value("TIME", OptionValue.duration) { $0.run.policy.deadlineSeconds = $1 }),
         Option(
-            "exit-status", .bulk, "what it says: first (failure), or run",
+            "exit-status", .bulk, "of the first failed URL (first), or of the run",
             manual:
                 "first: the exit status is that of the first URL that failed. run: it is 0 when "
                 + "every request got its record, bad lines included: failures are in the records. "

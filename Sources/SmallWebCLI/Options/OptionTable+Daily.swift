@@ -2,7 +2,7 @@
 internal import SmallWeb
 
 extension Option {
-    /// Whether it is of use without a network, too.
+    /// Whether it has a meaning without a network, too.
     package var isForAll: Bool { group == .messages && !Self.ofConversations.contains(long) }
 
     private static let ofConversations: Set<String> = [
@@ -33,7 +33,7 @@ extension Option {
             example: "smallweb get -# -O gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.messages.progress = isOn ? .bar : .none }),
         Option(
-            "history", .messages, "record what is fetched, for completion",
+            "history", .messages, "record fetched URLs, for completion",
             manual: "Records successful fetches for completion, without query strings. By default "
                 + "that is done when standard output or standard error is a terminal.",
             example: "smallweb get --no-history gemini://example.org/secret",
@@ -41,7 +41,7 @@ extension Option {
         config,
         Option(
             "no-config", .messages, "read no config file",
-            manual: "Reads no config file, so that a script does the same for everybody.",
+            manual: "Reads no config file, so that a script does the same for every user.",
             example: "smallweb get --no-config gemini://example.org/",
             .flag { settings, isOn in settings.invocation.readsConfiguration = !isOn }),
         Option(

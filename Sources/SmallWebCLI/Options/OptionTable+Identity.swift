@@ -25,7 +25,7 @@ extension Option {
             "identity", .store, "show this identity if the server asks",
             manual:
                 "Shows the identity NAME to the host of the URL, and no other, if it asks for a "
-                + "client certificate, whatever the identity is bound to.",
+                + "client certificate, even if the identity is bound to other URLs.",
             example: "smallweb get --identity alice gemini://example.org/app/",
             .value("NAME") { settings, value in settings.connection.identityName = value }
         ).with(\.values, .identities),

@@ -6,7 +6,7 @@ extension Option {
     static let proxies: [Option] = [
         Option(
             "proxy", short: "x", .connection, "go through the proxy at URL",
-            manual: "Goes through a proxy, whatever the scheme: socks5h:// and socks4a:// let the "
+            manual: "Goes through a proxy, for every scheme: socks5h:// and socks4a:// let the "
                 + "proxy look the name up, socks5:// and socks4:// look it up here, http:// and "
                 + "https:// are asked for a tunnel with CONNECT, and for http URLs themselves. "
                 + "tor:// is socks5h://127.0.0.1:9050 with --isolate. The port is 1080 unless it "
@@ -66,7 +66,7 @@ extension Option {
             example: "smallweb get --unix-socket /run/app.sock http://localhost/status",
             .value("PATH") { settings, value in settings.connection.http.unixSocket = value }),
         Option(
-            "fallback-curl", .connection, "let libcurl fetch what no plugin handles",
+            "fallback-curl", .connection, "let libcurl fetch schemes without a plugin",
             manual: "Hands schemes that no plugin handles to libcurl, as far as it supports them: "
                 + "ftp, sftp, dict and more. 'smallweb schemes --fallback-curl' lists them.",
             example: "smallweb get --fallback-curl dict://dict.org/d:gopher",

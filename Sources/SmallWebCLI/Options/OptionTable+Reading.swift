@@ -13,7 +13,7 @@ extension Option {
     /// How pages are shown, and what is read of them.
     static let reading: [Option] = [
         Option(
-            "head", short: "I", .output, "ask for no body, and say what came before it",
+            "head", short: "I", .output, "print status and certificate, not the body",
             manual: "The same as smallweb head: status, type, redirects, certificate and trust of "
                 + "each URL, and for HTTP, where it sends HEAD, the reply header.",
             example: "smallweb get -I https://example.org/",

@@ -6,21 +6,23 @@ extension Option {
     /// Whom to believe, and who we are.
     static let trust: [Option] = [
         Option(
-            "trust", .connection, "judge keys by tofu, ca, both, locked or ask",
-            manual: "How the key behind a TLS connection is judged, before anything is sent. tofu "
-                + "pins it at the first visit and insists on it afterwards. ca wants the word of a "
-                + "certificate authority, the right name and the right dates, and stores nothing. "
-                + "both wants both. locked accepts only keys that the store has, and stores "
-                + "nothing. ask is tofu, but asks you about every new key. The default is tofu, "
-                + "ca where a plugin's manifest says so, and ca for HTTP, which knows no other.",
+            "trust", .connection, "check keys by tofu, ca, both, locked or ask",
+            manual: "How a server's key is checked over TLS, before a request is sent. tofu "
+                + "pins it at the first visit and insists on it afterwards. ca wants the signature "
+                + "of a certificate authority, the right name and the right dates, and stores "
+                + "nothing. both wants both. locked accepts only keys that the store has, and "
+                + "stores nothing. ask is tofu, but asks you about every new key. Without TLS "
+                + "there is no key to check: ca, both and locked are refused there (exit status "
+                + "2), and ignored with a note if they come from a config file. The default is "
+                + "tofu, ca where a plugin's manifest says so, and for HTTP, which has no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY", OptionValue.trust) { $0.connection.trust = $1 }
         ).with(\.values, .oneOf { TrustStore.Policy.names }),
         Option(
             "pin", .connection, "the server's key must be sha256:HEX",
-            manual: "The SHA-256 of the public key (SPKI) that the server must have, whatever else "
-                + "speaks for or against it. Outside HTTP the SHA-256 of the whole certificate "
-                + "does as well. Nothing is stored.",
+            manual: "The SHA-256 of the public key (SPKI) that the server must have. It "
+                + "overrides every other check. Outside HTTP it can be the SHA-256 of the whole "
+                + "certificate. Nothing is stored.",
             example: "smallweb get --pin \"sha256:$(cat key.sha256)\" https://example.org/",
             .value("sha256:HEX", OptionValue.sha256) { $0.connection.pin = $1 }),
         Option(
@@ -35,33 +37,34 @@ extension Option {
             }),
         Option(
             "within", .store, "expiring: in this time (14d)",
-            manual: "What 'smallweb trust expiring' counts as soon: a number with s, m, h, d or w.",
+            manual: "How soon 'smallweb trust expiring' looks for: a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
             .value("TIME", OptionValue.duration) { $0.stores.within = $1 }),
         Option(
             "from", .store, "import: the client that it comes from",
-            manual: "Whose store 'smallweb trust import' reads: \(TrustFormat.names). It need "
-                + "not be said when the store tells it. Whose "
-                + "client certificates 'smallweb identity import' reads: "
+            manual: "The client whose store 'smallweb trust import' reads: "
+                + "\(TrustFormat.names). It can be left out when the store tells it. smallweb "
+                + "is another store of this program. For "
+                + "'smallweb identity import' the client whose certificates it reads: "
                 + "\(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
             .value("CLIENT") { settings, value in settings.stores.importClient = value }
         ).with(\.values, .oneOf { TrustFormat.allCases.map(\.rawValue) }),
         Option(
             "to", .store, "export: the client to write for",
-            manual: "For whom 'smallweb trust export' writes: \(TrustFormat.names).",
+            manual: "The client for which 'smallweb trust export' writes: \(TrustFormat.names).",
             example: "smallweb trust export --to lagrange",
             .choice("CLIENT") { $0.stores.exportFormat = $1 }),
         Option(
-            "replace", .store, "import: overwrite what is known",
+            "replace", .store, "import: overwrite known keys",
             manual: "Lets an import replace keys that are known. Without it they stay.",
             example: "smallweb trust import --replace --from gmni known_hosts",
             .flag { settings, isOn in settings.stores.replacesPins = isOn }),
         Option(
-            "force", .store, "do what cannot be undone without asking",
-            manual: "Does what cannot be undone without a question: identity remove, which deletes "
-                + "a private key, trust replace without --pin, plugin remove, and plugin add where "
-                + "one of that name is there.",
+            "force", .store, "do not ask before deleting or replacing",
+            manual: "Does without a question what cannot be undone: identity remove, which deletes "
+                + "a private key, trust replace without --pin, plugin remove, and plugin add when "
+                + "a plugin of that name exists.",
             example: "smallweb identity remove --force alice",
             .flag { settings, isOn in settings.stores.isForced = isOn }),
     ]

@@ -81,6 +81,13 @@ extension Option {
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(
+            "allow-empty", .output, "a reply without a byte is a success",
+            manual: "Counts a reply without a single byte as success where it is a failure (exit "
+                + "status 52) otherwise: in Finger, in Nex, and in gopher's texts, menus and "
+                + "searches without their last line. Other replies may be empty anyway.",
+            example: "smallweb get --allow-empty gopher://example.org/0/empty.txt",
+            .flag { settings, isOn in settings.fetch.allowsEmptyReply = isOn }),
+        Option(
             "show-headers", short: "i", .output,
             "print the reply header first",
             manual: "Prints the reply header, as received, before the body.",
@@ -93,10 +100,10 @@ extension Option {
             example: "smallweb get -D head.txt gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.output.headerFile = value }),
         Option(
-            "continue-at", short: "C", .output, "resume: at OFFSET, or - for what the file has",
+            "continue-at", short: "C", .output, "resume at OFFSET, or - at the file's end",
             manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
-                + "--output file, to which the rest is added. A server that cannot resume is an "
-                + "error, never a new start.",
+                + "--output file, to which the rest is added. If the server or the scheme cannot "
+                + "resume, that is an error, and the file stays as it was.",
             example: "smallweb get -C - -o disk.img https://example.org/disk.img",
             .value("OFFSET") { settings, value throws(FetchError) in
                 settings.fetch.resume =
@@ -104,17 +111,18 @@ extension Option {
                     ? .fromFile : .from(try OptionValue.size(value, "--continue-at"))
             }),
         Option(
-            "continue", .output, "the same as -C -",
-            manual: "Goes on with what a file has, or what an interrupted fetch has left of it in "
-                + "FILE.part, as --continue-at - does.",
-            example: "smallweb get --continue -O https://example.org/disk.img",
+            "continue", short: "c", .output, "the same as -C -",
+            manual: "Continues a file, or FILE.part, which an interrupted fetch has left, as "
+                + "--continue-at - does.",
+            example: "smallweb get -c -O https://example.org/disk.img",
             .flag { settings, isOn in settings.fetch.resume = isOn ? .fromFile : .fromStart }),
         Option(
             "write-out", short: "w", .output, "print FORMAT after each URL",
-            manual: "Prints FORMAT to standard output when a URL is done, whatever came of it. "
+            manual: "Prints FORMAT to standard output when a URL is done, also when it failed. "
                 + "%{NAME} is a field of its JSON record, such as %{status} or %{tls.version}, or "
-                + "what curl calls it: %{http_code}, %{exitcode}, %{size_download}, "
-                + "%{time_total}, %{url_effective} and more. %{json} is the whole record, "
+                + "curl's name for one: %{http_code}, %{exitcode}, %{size_download}, "
+                + "%{time_total}, %{url_effective} and more. %{errormsg} is why it failed, also "
+                + "when the server refused. %{json} is the whole record, "
                 + "%{stderr} sends what follows to standard error; \\n, \\t and %% are a line "
                 + "end, a tab and a per cent sign. @FILE reads the format from a file.",
             example: "smallweb get -O -w '%{exitcode} %{url}\\n' gemini://geminiprotocol.net/",
@@ -123,7 +131,7 @@ extension Option {
                 settings.output.format = value
             }),
         Option(
-            "raw", .output, "the wire's bytes, without un-stuffing text",
+            "raw", .output, "bytes as received; keep gopher's doubled dots",
             manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "
                 + "dots and its final dot.",
             example: "smallweb get --raw gopher://gopher.floodgap.com/0/gopher/welcome",
@@ -261,8 +269,8 @@ extension Option {
             .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
         Option(
             "verbose", short: "v", .messages, "show the conversation on stderr",
-            manual: "Shows on standard error what happens: * marks the connection, > what is "
-                + "sent, < what is received.",
+            manual: "Shows the conversation on standard error: * marks the connection and "
+                + "repeated attempts, > bytes that are sent, < bytes that are received.",
             example: "smallweb get -v gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.messages.isVerbose = isOn }),
         Option(

@@ -11,6 +11,13 @@ enum OptionValue {
         return value
     }
 
+    /// 1 or more.
+    static func positive(_ text: String, _ option: String) throws(FetchError) -> Int {
+        let value = try count(text, option)
+        guard value > 0 else { throw usageError("\(option) wants 1 or more, not \"\(text)\"") }
+        return value
+    }
+
     /// 0 or more, fractions allowed.
     static func seconds(_ text: String, _ option: String) throws(FetchError) -> Double {
         guard let value = Double(text), value >= 0, value <= 1e9 else {

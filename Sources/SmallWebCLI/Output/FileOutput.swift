@@ -63,7 +63,7 @@ final class FileOutput {
         if clash == .append && !exists { try PartFile.check(Self.partName(target)) }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
         do throws(SystemError) {
-            // What cannot be looked at may be there.
+            // A name that cannot be looked up may exist.
             if !exists && number != ENOENT { throw SystemError(number: number) }
             if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {

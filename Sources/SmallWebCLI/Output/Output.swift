@@ -55,7 +55,7 @@ struct OutputSettings: Sendable {
     var hyperlinks = Settings.When.auto
     /// `open`: pages are laid out for reading, in a pager.
     var isReading = false
-    /// For `open`: the page that is being opened.
+    /// Of `open`: the page that is being opened, or what is known of a file that is saved.
     var page: OpenedPage?
 
     /// The name of a file, which belongs into the directory if there is one.

@@ -2,8 +2,8 @@
 internal import Glibc
 internal import SmallWeb
 
-/// `NAME.part`, which an earlier fetch has left and `-C -` goes on with: whoever may write to the
-/// directory can have put something else there.
+/// `NAME.part`, which an earlier fetch has left and `-C -` goes on with: others who may write
+/// to the directory can have put something else there.
 enum PartFile {
     /// - Returns: How many bytes it has; 0 when there is none.
     /// - Throws: `write` for what no fetch of this user can have left.

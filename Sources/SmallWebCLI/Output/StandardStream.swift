@@ -17,7 +17,7 @@ struct StandardStream {
     /// A reader that went away ends the process quietly, as SIGPIPE does.
     ///
     /// - Parameters:
-    ///   - isWhole: Whether half of it is of no use: the first signal and the deadline stop it only
+    ///   - isWhole: Whether half of it is useless: the first signal and the deadline stop it only
     ///     when the reader takes nothing for a while more.
     ///   - patience: How long the reader may take.
     /// - Throws: `write`, `timeout`, and `interrupted` when a signal asks to stop while the reader

@@ -10,7 +10,8 @@ struct FetchReport {
 
     func failure(_ error: FetchError) {
         guard error.outcome != .interrupted else { return }
-        say(error.message, error.fingerprints, hint: error.adviceForPerson, error.phase)
+        say(
+            error.outcome, error.message, error.details, hint: messages.advice(error), error.phase)
     }
 
     /// - Parameter hint: Instead of the one that the ending has.
@@ -19,17 +20,17 @@ struct FetchReport {
         let usual =
             ending.outcome == .needsInput
             ? "give it with -d TEXT, or keep it secret with -d @FILE" : ending.remedy?.hint
-        say(message, hint: hint ?? usual)
+        say(ending.outcome, message, hint: hint ?? usual)
     }
 
+    /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
     func say(
-        _ message: String, _ details: [String] = [], hint: String?,
+        _ outcome: Outcome, _ message: String, _ details: [String] = [], hint: String?,
         _ phase: FetchError.Phase = .header
     ) {
-        // A file that cannot be written has nothing to do with the place that a redirect has led
-        // to; of anything else the URL alone does not tell where it went wrong.
+        // A file that cannot be written has nothing to do with that place.
         let target = phase == .output ? nil : log?.redirects.last?.to
         let place = target.map { "redirected to \($0.display): " } ?? ""
-        messages.error(url, place + message, details: details, hint: hint)
+        messages.error(url, outcome, place + message, details: details, hint: hint)
     }
 }

@@ -105,6 +105,7 @@ final class Order {
             let policy = try OptionValue.trust(text, name)
             change { settings in
                 settings.connection.trust = policy
+                settings.invocation.given.append("trust")
                 settings.connection.skipsTrust = false
             }
         case .pin(let text):

@@ -13,6 +13,8 @@ struct RequestPlan {
     let problem: FetchError?
     /// `host:port`; `nil` where there is nothing to wait for.
     let place: String?
+    /// What of the config file it passes over.
+    let notes: [Note]
     private(set) var destination: BodySink.Destination
 
     init(_ order: Order, _ context: RunContext) {
@@ -22,16 +24,19 @@ struct RequestPlan {
         var request: Request?
         var problem = order.problem
         var place: String?
+        var notes: [Note] = []
         if problem == nil {
             do throws(FetchError) {
                 (settings, fetcher) = try context.settings(for: order)
-                request = try fetcher.request(order.url ?? "")
-                place = try request?.endpoint.place
+                let made = try fetcher.request(order.url ?? "")
+                (settings, notes) = settings.limited(to: made)
+                request = made
+                place = try made.endpoint.place
             } catch {
                 problem = error
             }
         }
-        (self.settings, self.fetcher) = (settings, fetcher)
+        (self.settings, self.fetcher, self.notes) = (settings, fetcher, notes)
         (self.request, self.problem, self.place) = (request, problem, place)
         destination = BodySink.Destination(order, settings)
     }
@@ -41,7 +46,7 @@ struct RequestPlan {
     /// - Parameter sendsInput: Whether the data of the settings answers a prompt.
     mutating func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
         guard var request else { throw problem ?? .cancelled }
-        try refuseForeignOptions(of: request.scheme)
+        try refuseForeignOptions(of: request)
         if settings.connection.identityName != nil || settings.connection.certificateFile != nil,
             request.scheme.identityScheme == nil
         {
@@ -65,14 +70,21 @@ struct RequestPlan {
             case .line: request.input = InputSource.withoutLineEnd(input)
             case .body: request.input = input
             case nil:
-                throw usageError("the scheme \(request.scheme.name) has no use for --data")
+                throw usageError("\(request.scheme.name) requests cannot carry --data")
             }
         }
         return request
     }
 
-    /// Options that were given for this URL and that its protocol does not know.
-    private func refuseForeignOptions(of scheme: Scheme) throws(FetchError) {
+    /// Options that were given for this URL and that its protocol does not know, or cannot keep.
+    private func refuseForeignOptions(of request: Request) throws(FetchError) {
+        let scheme = request.scheme
+        if let (name, reason) = settings.unfit(for: request).first {
+            throw usageError(
+                "--\(name) cannot be used with \(reason)",
+                hint: name == "trust" || name == "pin"
+                    ? scheme.secureForm.map { "\($0):// is the same over TLS" } : nil)
+        }
         var name: String?
         if !settings.fetch.options.isEmpty {
             let known = (fetcher.registry[scheme.name]?.handler.options ?? []).filter {
@@ -81,22 +93,16 @@ struct RequestPlan {
             let foreign = settings.fetch.options.keys.subtracting(known.map(\.key))
             name = settings.given.first { foreign.contains($0) }
         }
-        if settings.fetch.resume != .fromStart && !scheme.canResume {
-            name = settings.given.contains("continue") ? "continue" : "continue-at"
-        }
-        // A key that must be the server's must not be passed over.
-        if settings.given.contains("pin"), (try? request?.endpoint.security) != .tls {
-            name = "pin"
-        }
         if !scheme.dialsForItself && settings.connection.http.isSpecial {
             name = settings.given.first { option in Option.engine.contains { $0.long == option } }
         }
         guard let name else { return }
-        throw usageError("the scheme \(scheme.name) has no use for --\(name)")
+        throw usageError("\(scheme.name) requests do not take --\(name)")
     }
 
     mutating func configure(_ request: inout Request) throws(FetchError) {
         request.wantsRawBody = settings.fetch.wantsRawBody
+        request.allowsEmptyReply = settings.fetch.allowsEmptyReply
         request.options = settings.fetch.options
         request.referencePatterns = settings.fetch.referencePatterns
         request.upload = settings.fetch.upload

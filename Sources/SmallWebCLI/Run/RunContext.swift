@@ -69,7 +69,7 @@ final class RunContext: @unchecked Sendable {
         if policy.jobs > 1 { Self.keepFreedMemory() }
     }
 
-    /// What one page has freed, the next one takes: to give it back to the system and get it again
+    /// Each page takes the memory of the last: to give it back to the system and get it again
     /// costs more than a page's memory is worth.
     private static func keepFreedMemory() {
         let bytes: Int32 = 4 << 20

@@ -29,6 +29,9 @@ extension URLOutput {
             outputs.append(
                 RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
         case nil where isPage:
+            if let page = output.page, page.isInSession {
+                outputs.append(OpenedPage.Keeper(page, log))
+            }
             outputs.append(page(to: sink.target, log, registry, style))
         default: outputs.append(BodyOutput(sink: sink, log: log))
         }

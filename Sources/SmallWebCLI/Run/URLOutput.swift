@@ -52,6 +52,10 @@ final class URLOutput: Output {
         (log, recorder, path, leftover, exchange) = (nil, nil, nil, nil, nil)
         openTarget()
         openRecord(job)
+        for note in plan.notes {
+            log?.note(.note(note))
+            if job.attempts == 1 { context.messages.note(url, note) }
+        }
         let request = try plan.makeRequest()
         return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
     }
@@ -112,7 +116,7 @@ final class URLOutput: Output {
         if context.progress != .none || context.meter != nil {
             let drawn = ProgressMeter(
                 order: order, messages: messages, drawsTransfer: !goesToTerminal,
-                run: context.meter)
+                offset: request.resumeOffset ?? 0, run: context.meter)
             watchers.append(drawn)
             meter = drawn
         }
@@ -158,6 +162,7 @@ final class URLOutput: Output {
         exchange?.meter?.stop()
         try exchange?.delivery.finish(ending)
         path = exchange?.sink.path
+        settings.output.page?.path = path
         close(keepsPart: ending.outcome == .truncated)
     }
 
@@ -198,9 +203,15 @@ final class URLOutput: Output {
 
     var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) && order.upload == nil }
 
-    func repeats(after attempts: Int) throws(FetchError) {
+    func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {
+        let tenths = Int((retry.waitSeconds * 10).rounded(.up))
+        let next =
+            "attempt \(retry.attempts) of \(retry.attemptsMax) failed, "
+            + "trying again in \(tenths / 10).\(tenths % 10) s"
+        let reason = result.error?.message ?? result.ending?.message
+        context.messages.trace("*", next + (reason.map { ": " + $0 } ?? ""))
         guard settings.records.options.includesEvents else { return }
-        try recorder?.records.write(Note("retry", "attempt \(attempts) failed, trying again"))
+        try recorder?.records.write(Note("retry", next))
     }
 
     /// Says what went wrong, if anything did, and writes the terminal record.
@@ -209,18 +220,20 @@ final class URLOutput: Output {
         // Nothing has been written for an order that was never tried.
         if job.attempts == 0 { openTarget() }
         if recorder == nil { openRecord(job) }
-        outcome = report(result)
+        var message: String?
+        (outcome, message) = report(result)
         if let leftover {
-            context.messages.hint("\(leftover) has what came: -C - goes on from there")
+            context.messages.hint("\(leftover) has the part that came: -C - continues it")
         }
         guard let recorder else { return outcome }
         let (line, problem) = try await recorder.finish(result, outcome, path: path)
-        if let problem { outcome = report(.failed(problem)) }
+        if let problem { (outcome, message) = report(.failed(problem)) }
         try recorder.records.target?.writeRecord(line)
-        for (text, toError) in try context.settings.output.writeOut?.pieces(of: line) ?? [] {
+        let format = context.settings.output.writeOut
+        for (text, toError) in try format?.pieces(of: line, error: message) ?? [] {
             if toError { try StandardStream.error.write(text) } else { try target.write(text) }
         }
-        // What was given up is not done: the ledger keeps what it knows.
+        // A request that was given up is not done: the ledger keeps its record.
         if context.ledger != nil && outcome != .interrupted {
             let spool = Spool(memoryMax: Self.heldBytesMax)
             try spool.append(line[...])
@@ -238,8 +251,8 @@ final class URLOutput: Output {
         // What standard output did not get is not done.
         guard !context.isClosed else { return }
         if case .held(let spool) = target {
-            if context.settings.output.isReading {
-                if context.settings.output.page?.isShown ?? true { try await Pager.show(spool) }
+            if let page = settings.output.page {
+                page.text = spool
             } else {
                 // Records come in whole lines; half of one must not stay behind at a signal.
                 let patience = patience

@@ -7,6 +7,8 @@ internal import SmallWebRecords
 final class URLSettings: Sendable {
     /// The long names of the options that were given.
     let given: [String]
+    /// `FILE:LINE` of the options that the config files have set, by long names.
+    let origins: [String: String]
     let fetch: FetchSettings
     let connection: ConnectionSettings
     let output: OutputSettings
@@ -14,10 +16,57 @@ final class URLSettings: Sendable {
 
     init(_ settings: Settings) {
         given = settings.invocation.given
+        origins = settings.origins
         fetch = settings.fetch
         connection = settings.connection
         output = settings.output
         records = settings.records
+    }
+
+    /// The same without settings that the scheme of a URL cannot follow, and their origins.
+    private init(_ settings: URLSettings, without names: [String]) {
+        var fetch = settings.fetch
+        if names.contains(where: Self.resumes.contains) { fetch.resume = .fromStart }
+        self.fetch = fetch
+        given = settings.given
+        origins = settings.origins.filter { !names.contains($0.key) }
+        connection = settings.connection
+        output = settings.output
+        records = settings.records
+    }
+
+    private static let resumes = ["continue", "continue-at"]
+
+    /// The settings that hold for a request, and a note for each one of the config file that is
+    /// ignored. On the command line and in a line of a list such a setting is an error: see
+    /// ``RequestPlan/makeRequest(sendsInput:)``.
+    func limited(to request: Request) -> (URLSettings, [Note]) {
+        let ignored = unfit(for: request).filter { !given.contains($0.name) }
+        guard !ignored.isEmpty else { return (self, []) }
+        let notes = ignored.map { name, reason in
+            var note = Note(
+                "setting-ignored", "\(origins[name] ?? ""): \(name) is ignored for \(reason)")
+            note.place = request.uri.hostAndPort
+            return note
+        }
+        return (URLSettings(self, without: ignored.map(\.name)), notes)
+    }
+
+    /// The options that promise what the request's scheme cannot do: each with the scheme and why.
+    func unfit(for request: Request) -> [(name: String, reason: String)] {
+        // A key that must be known, or vouched for, must not be passed over.
+        let policy = connection.trust.flatMap(TrustStore.Policy.init)
+        let demands =
+            (policy?.isDemanding ?? false ? ["trust"] : [])
+            + (connection.pin == nil ? [] : ["pin"])
+        let resumes = fetch.resume == .fromStart ? [] : Self.resumes
+        // Most runs.
+        if demands.isEmpty && resumes.isEmpty { return [] }
+        let (scheme, hasTLS) = (request.scheme, (try? request.endpoint.security) == .tls)
+        let unfit =
+            (scheme.canResume ? [] : resumes.map { ($0, "\(scheme.name), which cannot resume") })
+            + (hasTLS ? [] : demands.map { ($0, "\(scheme.name), which has no TLS") })
+        return unfit.filter { name, _ in given.contains(name) || origins[name] != nil }
     }
 }
 
@@ -72,6 +121,8 @@ struct FetchSettings: Sendable {
     var failsWithoutMatch = false
 
     var wantsRawBody = false
+    /// Whether a reply without a byte is a success, also where the protocol calls it a failure.
+    var allowsEmptyReply = false
     /// `-I`, `head`: the reply without its body.
     var wantsHeadAlone = false
     /// `-C`: nothing, what is there already, or an offset.

@@ -56,18 +56,20 @@ final class FeedRun: SubscriptionRun {
         case .document:
             leftOut += 1
             messages.error(
-                name, "left out: it is a feed already", hint: "fetch it with smallweb get")
+                name, .permanentFailure, "left out: it is a feed already",
+                hint: "fetch it with smallweb get")
             return
         case .other, .unchanged:
             leftOut += 1
             let type = log.head?.mediaType?.essence ?? "a page without a type"
-            messages.error(name, "left out: \(type) cannot become a feed", hint: nil)
+            messages.error(
+                name, .permanentFailure, "left out: \(type) cannot become a feed", hint: nil)
             return
         case .page, .versions: break
         }
         if !reader.page.hasHeading {
             messages.error(
-                name, "no heading \"\(rules.heading ?? "")\"",
+                name, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
                 hint: "it must be the whole text of a heading line of gemtext")
         }
         var entries = FeedEntries(countMax: rules.entriesMax)
@@ -84,8 +86,8 @@ final class FeedRun: SubscriptionRun {
         let found = entries.newest()
         if found.isEmpty && reader.page.hasHeading {
             messages.error(
-                name, "no entries: it has no link or heading with a date",
-                hint: "--new makes an entry of every link, by first sight")
+                name, .permanentFailure,
+                "no link or heading has a date; --new makes an entry of every link", hint: nil)
         }
         let url = FeedText.url(log.uri.withoutFragment.withoutPassword.description)
         let id = FeedText.url(key)

@@ -195,6 +195,7 @@ final class SubscriptionOutput: Output {
             early = (.gone(isFirst: false), .ok)
         } else if let opening = run.state.opening(of: plan.place, now: run.now) {
             FetchReport(messages: run.messages, url: order.url, log: nil).say(
+                .temporaryFailure,
                 "not asked before \(UTCDate.second(opening)): its host wants to be left alone, "
                     + "or has failed", hint: nil)
             early = (.failed, .temporaryFailure)

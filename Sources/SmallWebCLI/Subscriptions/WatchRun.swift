@@ -53,7 +53,7 @@ final class WatchRun: SubscriptionRun {
             }
             if !reader.hasHeading {
                 messages.error(
-                    visit.order.url, "no heading \"\(rules.heading ?? "")\"",
+                    visit.order.url, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
                     hint: "it must be the whole text of a heading line of gemtext")
             }
         case .unchanged:

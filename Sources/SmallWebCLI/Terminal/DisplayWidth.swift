@@ -29,7 +29,7 @@ public enum DisplayWidth {
         text.unicodeScalars.reduce(0) { $0 + of($1) }
     }
 
-    /// Those that are no emoji, and places where Unicode has room for more of these.
+    /// Those that are not emoji, and places where Unicode has room for more of these.
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x3247, 0x3250...0x4DBF,
         0x4E00...0xA4C6, 0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAD9, 0xFE10...0xFE19,

@@ -26,7 +26,7 @@ package enum Environment {
     /// Wider than any terminal; the sums of widths stay far from overflow.
     private static let columnsMax = 10_000
 
-    /// Width of the terminal behind `descriptor`. What is none may be told by COLUMNS; 80 when
+    /// Width of the terminal behind `descriptor`. Without a terminal COLUMNS may give it; 80 when
     /// it is not known.
     static func columns(_ descriptor: Int32) -> Int {
         if descriptor == 1, let forcedColumns { return forcedColumns }

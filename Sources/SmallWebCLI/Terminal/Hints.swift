@@ -13,6 +13,7 @@ extension FetchError.Remedy {
             "fetch it again later, or allow longer waits with --retry-max-time"
         case .raise: "allow more time with \(timeOption ?? "")"
         case .useKnownScheme: "'smallweb schemes' lists those that work"
+        case .useOtherScheme(let uri): "to look into the repository: \(uri.display)"
         case .allowScheme: "allow it with --proto"
         case .allowRedirectScheme:
             "fetch the target yourself, or allow its scheme with --proto-redir"
@@ -41,6 +42,7 @@ extension FetchError.Remedy {
             "name its authority with SSL_CERT_FILE; --insecure is for the target alone"
         case .useAnyFamily: "leave out -4 or -6"
         case .inputOnly(let what, let example): "only \(what) takes --data: \(example)"
+        case .allowEmptyReply: "if nothing is what there is, accept it with --allow-empty"
         case .upload: "smallweb put URL FILE"
         case .listReferences: "'smallweb refs' lists what there is"
         case .startOver: "download it again, without -C"
@@ -83,9 +85,12 @@ extension FetchError {
         return "if the change is genuine: smallweb trust replace \(place)"
     }
 
+    /// What stands below the message, a line for each.
+    var details: [String] { (detail.map { ["  " + $0] } ?? []) + fingerprints }
+
     /// The keys that were known and that are there now, a line for each, as a person compares
     /// them.
-    var fingerprints: [String] {
+    private var fingerprints: [String] {
         guard outcome == .trustChanged || outcome == .untrusted else { return [] }
         let isChange = expected?.contains(":") ?? false
         let isPinned = remedy == .correctPin

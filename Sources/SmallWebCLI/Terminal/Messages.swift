@@ -25,7 +25,6 @@ struct MessageSettings: Sendable {
 final class Messages: Sendable {
     private struct State {
         var transient = ""
-        var transientColumns = 0
         /// What has been said of servers.
         var told: Set<Note> = []
     }
@@ -54,28 +53,37 @@ final class Messages: Sendable {
         }
     }
 
-    /// The most of a transient line. The terminal writes ^C behind it, which must not begin
-    /// another one.
-    var transientColumnsMax: Int { max(1, Environment.columns(2) - 3) }
+    /// The most of a transient line: a character in the last column can begin another one.
+    var transientColumnsMax: Int { max(1, Environment.columns(2) - 1) }
 
-    /// `smallweb: URL: message`, details on lines of their own, and for a person the hint.
-    func error(_ url: String?, _ message: String, details: [String] = [], hint: String?) {
+    /// `smallweb: URL: message`, details on lines of their own, and the hint: for a person, and
+    /// where the log of a script needs the command that helps.
+    func error(
+        _ url: String?, _ outcome: Outcome, _ message: String, details: [String] = [],
+        hint: String?
+    ) {
         guard settings.showsErrors else { return }
         let place = url.map { "\(URI.display($0)): " } ?? ""
         line("smallweb: " + place + message, color: "31")
         for detail in details { line(detail) }
-        if let hint, isTerminal { line("hint: " + hint) }
+        let isNeeded = [.untrusted, .trustChanged, .needsIdentity].contains(outcome)
+        if let hint, isTerminal || isNeeded { line("hint: " + hint) }
     }
 
     func error(_ url: String?, _ error: FetchError) {
-        self.error(url, error.message, details: error.fingerprints, hint: error.adviceForPerson)
+        self.error(
+            url, error.outcome, error.message, details: error.details, hint: advice(error))
+    }
+
+    func advice(_ error: FetchError) -> String? {
+        isTerminal ? error.adviceForPerson : error.advice
     }
 
     func hint(_ text: String) {
         if isTerminal && settings.showsNotes { line("hint: " + text) }
     }
 
-    /// A remark, for a person or in the trace: a script has no use for it.
+    /// A remark, for a person or in the trace: a script does not need it.
     func note(_ url: String, _ note: Note) {
         guard settings.showsNotes, isTerminal || settings.isVerbose else { return }
         if note.place != nil, !state.withLock({ $0.told.insert(note).inserted }) { return }
@@ -93,16 +101,17 @@ final class Messages: Sendable {
     }
 
     /// Replaces the transient line; an empty one erases it.
+    ///
+    /// The cursor stays at its beginning: there the terminal shows what is typed, ^C included.
+    /// Behind the line it would wrap into another one and leave the first on the screen. Most
+    /// terminals that become narrower wrap the line, too; the cursor stays in its first part.
     func showTransient(_ text: String) { state.withLock { showTransient(text, &$0) } }
 
     private func showTransient(_ text: String, _ state: inout State) {
         guard text != state.transient else { return }
-        // Most terminals that become narrower break the line, and we are in the last part of it.
-        let above = max(0, state.transientColumns - 1) / Environment.columns(2)
-        let erasure = above > 0 ? "\r\u{1B}[\(above)A\u{1B}[J" : "\r\u{1B}[K"
         let line = TerminalText.escapeLine(text).prefix(transientColumnsMax)
-        print(erasure + line)
-        (state.transient, state.transientColumns) = (text, line.count)
+        print("\r\u{1B}[J" + line + (line.isEmpty ? "" : "\r"))
+        state.transient = text
     }
 
     /// What a question is about, on lines before it.
@@ -123,6 +132,12 @@ final class Messages: Sendable {
     }
 
     func endPromptLine() { print("\n") }
+
+    /// What a person types, as far as the terminal does not show it itself; it is safe to show.
+    func echo(_ text: String) { if !text.isEmpty { print(text) } }
+
+    /// What a person has asked for, a line each.
+    func answer(_ lines: [String]) { for text in lines { line(text) } }
 
     private func line(_ text: String, color: String? = nil) {
         let safe = TerminalText.escapeLine(text)

@@ -26,7 +26,7 @@ struct PageStyle {
 
     /// `text` as a link that can be clicked on (OSC 8), if the terminal shall get such.
     func hyperlink(_ text: String, to url: String) -> String {
-        // Whatever is no plain URL could end the sequence and begin another.
+        // Anything but a plain URL could end the sequence and begin another.
         guard usesHyperlinks, 1...Self.linkBytesMax ~= url.utf8.count,
             url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else { return text }

@@ -61,16 +61,20 @@ struct PageView {
                 let label = number(url, question: asks ? link.label : nil)
             else { return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text)) }
             let name = (text.isEmpty ? target : text) + (asks ? " (input)" : "")
-            let style = style
-            // Before the call, which would hold on to a copy of all targets.
-            var left = urlBytesLeft
-            defer { urlBytesLeft = left }
-            return wrapped(name, first: label + " ") { line in
-                // The terminal gets the URL again with every line of a long text.
-                guard left >= url.utf8.count else { return style.accent(line) }
-                left -= url.utf8.count
-                return style.hyperlink(style.accent(line), to: url)
-            }
+            return lines(ofLink: name, label, to: url)
+        }
+    }
+
+    private mutating func lines(ofLink name: String, _ label: String, to url: String) -> String {
+        let style = style
+        // Before the call, which would hold on to a copy of all targets.
+        var left = urlBytesLeft
+        defer { urlBytesLeft = left }
+        return wrapped(name, first: label + " ") { line in
+            // The terminal gets the URL again with every line of a long text.
+            guard left >= url.utf8.count else { return style.accent(line) }
+            left -= url.utf8.count
+            return style.hyperlink(style.accent(line), to: url)
         }
     }
 
@@ -103,6 +107,17 @@ struct PageView {
             }
         return "\(gutter) \(type)" + style.hyperlink(style.accent(text), to: url) + style.dim(mark)
             + "\n"
+    }
+
+    /// A line of a listing that is a text with links in it, laid out as such.
+    mutating func lines(of item: Item) -> String {
+        linesCount += 1
+        let link = Link(item, line: linesCount)
+        let text = Self.plain(Array(item.text.utf8))
+        if let url = link.uri?.description, let label = number(url) {
+            return lines(ofLink: text, label, to: url)
+        }
+        return wrapped(link.isLink ? "=> " + text : text)
     }
 
     // MARK: The end

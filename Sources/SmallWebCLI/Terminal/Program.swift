@@ -3,37 +3,66 @@ internal import CSmallWebPOSIX
 @preconcurrency internal import Glibc
 internal import SmallWeb
 
-/// Another program, found by PATH, with our terminal.
+/// Another program, found by PATH, with our terminal. Until it ends, keys such as Ctrl-C are meant
+/// for it alone.
 struct Program {
     private let process: pid_t
     /// Its standard input; -1 when that is ours.
     private let input: Int32
 
-    /// Starts it.
+    /// Runs it to its end.
     ///
     /// - Parameters:
-    ///   - takesInput: Whether it is fed; another one says nothing on standard error.
+    ///   - text: What it reads on standard input, which is ours otherwise. If it ends early, the
+    ///     rest is not wanted.
+    ///   - isSilent: Whether it says nothing on standard error.
     ///   - defaults: Variables that it gets unless they are set.
-    /// - Returns: `nil` when it cannot be started.
-    init?(_ words: [String], takesInput: Bool = false, defaults: [String: String] = [:]) {
+    /// - Returns: Its exit status; `nil` when it cannot be started.
+    static func run(
+        _ words: [String], reading text: Spool? = nil, isSilent: Bool = false,
+        defaults: [String: String] = [:]
+    ) -> Int32? {
+        // Without them it works as it does without us.
+        for (name, value) in defaults { _ = setenv(name, value, 0) }
+        let signals = IgnoredSignals()
+        defer { signals.restore() }
+        guard
+            let program = Program(
+                words, takesInput: text != nil, isSilent: isSilent, signals.forChildren)
+        else { return nil }
+        if let text { program.feed(text) }
+        return program.wait()
+    }
+
+    private init?(
+        _ words: [String], takesInput: Bool, isSilent: Bool, _ defaultSignals: sigset_t
+    ) {
         var actions = posix_spawn_file_actions_t()
         guard posix_spawn_file_actions_init(&actions) == 0 else { return nil }
         // It frees memory.
         defer { _ = posix_spawn_file_actions_destroy(&actions) }
+        var attributes = posix_spawnattr_t()
+        guard posix_spawnattr_init(&attributes) == 0 else { return nil }
+        // As above.
+        defer { _ = posix_spawnattr_destroy(&attributes) }
         var ends: [Int32] = [-1, -1]
         if takesInput { guard swposix_pipe(&ends) == 0 else { return nil } }
-        var status: Int32 = 0
-        if takesInput { status = posix_spawn_file_actions_adddup2(&actions, ends[0], 0) }
-        if !takesInput {
+        var defaultSignals = defaultSignals
+        var status = posix_spawnattr_setsigdefault(&attributes, &defaultSignals)
+        if status == 0 {
+            status = posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        }
+        if status == 0 && takesInput {
+            status = posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
+        }
+        if status == 0 && isSilent {
             status = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         }
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
-        // Without them it works as it does without us.
-        for (name, value) in defaults { _ = setenv(name, value, 0) }
         var process: pid_t = 0
         if status == 0 {
-            status = posix_spawnp(&process, words[0], &actions, nil, &arguments, environ)
+            status = posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ)
         }
         if takesInput { close(ends[0]) }
         guard status == 0 else {
@@ -44,42 +73,58 @@ struct Program {
         input = ends[1]
     }
 
-    /// Gives it `text` to read and waits for its end. If it ends early, the rest is not wanted, and
-    /// keys such as Ctrl-C are meant for the program, which shares our terminal.
-    ///
-    /// - Returns: Its exit status.
-    func feed(_ text: Spool) async -> Int32 {
-        let ignored = [SIGINT, SIGQUIT, SIGPIPE]
-        let saved = ignored.map { number in
-            var ignoring = sigaction()
-            ignoring.__sigaction_handler.sa_handler = SIG_IGN
-            var before = sigaction()
-            // It fails for numbers that are no signals.
-            _ = sigaction(number, &ignoring, &before)
-            return before
-        }
-        defer {
-            for (number, before) in zip(ignored, saved) {
-                var before = before
-                // As above.
-                _ = sigaction(number, &before, nil)
-            }
-        }
+    private func feed(_ text: Spool) {
         do throws(FetchError) {
-            try await text.drain { bytes throws(FetchError) in
+            try text.read { bytes throws(FetchError) in
                 do throws(SystemError) { try writeAll(bytes, to: input) } catch { throw .cancelled }
             }
         } catch {
             // It has closed its input.
         }
         close(input)
-        return wait()
     }
 
-    /// - Returns: Its exit status.
-    func wait() -> Int32 {
+    private func wait() -> Int32 {
         var status: Int32 = 0
         while waitpid(process, &status, 0) == -1 && errno == EINTR {}
         return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F
+    }
+}
+
+/// The signals of a terminal's keys and of a closed pipe, ignored while another program runs.
+private struct IgnoredSignals {
+    private static let numbers = [SIGINT, SIGQUIT, SIGPIPE]
+    private let saved: [sigaction]
+    /// Those that a program is to have with their default actions: what was ignored before stays
+    /// so for it.
+    let forChildren: sigset_t
+
+    init() {
+        var signals = sigset_t()
+        // They fail for numbers that are not signals.
+        _ = sigemptyset(&signals)
+        var saved: [sigaction] = []
+        for number in Self.numbers {
+            var ignoring = sigaction()
+            ignoring.__sigaction_handler.sa_handler = SIG_IGN
+            var before = sigaction()
+            // As above.
+            _ = sigaction(number, &ignoring, &before)
+            let handler = before.__sigaction_handler.sa_handler
+            let wasIgnored =
+                unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+            if !wasIgnored { _ = sigaddset(&signals, number) }
+            saved.append(before)
+        }
+        self.saved = saved
+        forChildren = signals
+    }
+
+    func restore() {
+        for (number, before) in zip(Self.numbers, saved) {
+            var before = before
+            // As above.
+            _ = sigaction(number, &before, nil)
+        }
     }
 }

@@ -16,12 +16,17 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
     private let started = Instant.now
     private var address: String?
     private var isConnected = false
+    /// Bytes of the file that are there already.
+    private let offset: Int
     /// Of the body, or of the upload until the reply begins.
     private var transfer = Transfer()
     private var task: Task<Void, Never>?
 
-    /// - Parameter run: The meter of all URLs, which draws instead.
-    init(order: Order, messages: Messages, drawsTransfer: Bool, run: RunMeter?) {
+    /// - Parameters:
+    ///   - offset: Where in its file the body begins.
+    ///   - run: The meter of all URLs, which draws instead.
+    init(order: Order, messages: Messages, drawsTransfer: Bool, offset: Int, run: RunMeter?) {
+        self.offset = offset
         self.run = run
         self.order = order
         self.messages = messages
@@ -83,7 +88,8 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
     private func draw() {
         guard transfer.bytes > 0 else { return messages.showTransient(waitingLine) }
         if drawsTransfer && Instant.now.seconds(since: started) >= 1 {
-            messages.showTransient(transfer.line(columns: messages.transientColumnsMax))
+            messages.showTransient(
+                transfer.line(columns: messages.transientColumnsMax, offset: offset))
         }
     }
 
@@ -131,11 +137,15 @@ struct Transfer {
 
     /// ` 45% [=====>      ] 1.5 MiB of 3.3 MiB, 500.0 KiB/s, 0:07 left`, or without a total what
     /// has come.
-    func line(columns: Int) -> String {
+    ///
+    /// - Parameter offset: Bytes that were there before: the line is about the whole.
+    func line(columns: Int, offset: Int = 0) -> String {
         let speed = Self.size(Int(rate ?? 0)) + "/s"
-        guard let total, total > 0, bytes <= total else {
+        guard var total, total > 0, bytes <= total else {
             return "\(Self.size(bytes)) \(isUpload ? "sent" : "received"), \(speed)"
         }
+        total += offset
+        let bytes = bytes + offset
         let percent = "\(bytes * 100 / total)%"
         var left = "-:--"
         if let rate, rate > 0 { left = Self.time(Double(total - bytes) / rate) }

@@ -22,7 +22,7 @@ struct Asker: Sendable {
 
     /// Whether a key is trusted that would otherwise be refused by `error`.
     func confirms(_ error: FetchError) -> Bool {
-        messages.ask(error.message, details: error.fingerprints)
+        messages.ask(error.message, details: error.details)
         return confirms("trust it?")
     }
 }
@@ -34,7 +34,7 @@ extension Settings {
     func confirms(_ question: String) throws(FetchError) -> Bool {
         if stores.isForced { return true }
         guard asker.canAsk else {
-            throw usageError("\(question) There is no terminal to ask on: confirm it with --force")
+            throw usageError("\(question) Cannot ask without a terminal; use --force to confirm")
         }
         return asker.confirms(question)
     }
@@ -94,7 +94,7 @@ enum Prompt {
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while line.count < 65_536 {
-            guard Glibc.read(0, &byte, 1) == 1 else {
+            guard swposix_wait_readable(0) == 0, Glibc.read(0, &byte, 1) == 1 else {
                 // What is said next begins a line of its own.
                 if !canHide { messages.endPromptLine() }
                 return nil

@@ -7,8 +7,10 @@ internal import SmallWebFormats
 final class TerminalBody: EventOutput {
     private enum Form {
         case gemtext(GemtextReader)
-        /// Its lines come as items, and its bytes are of no use.
+        /// Its lines come as items, and its bytes are ignored.
         case menu
+        /// The same of a text with links in it. A line without an end comes as bytes alone.
+        case listing
         case text
         /// Text of which long lines are wrapped.
         case reading
@@ -27,7 +29,7 @@ final class TerminalBody: EventOutput {
     private let page: OpenedPage?
     private var charset: CharsetConverter?
     private var filter = TerminalText.Filter()
-    /// Of a text that is wrapped: the line that is not at its end.
+    /// Of a text that is wrapped and of a listing: the line that is not at its end.
     private var pending: [UInt8] = []
 
     /// So much of a line without an end is laid out at a time.
@@ -56,7 +58,7 @@ final class TerminalBody: EventOutput {
         }
     }
 
-    /// - Throws: `write` for a body that is no text.
+    /// - Throws: `write` for a body that is not text.
     private func begin(_ head: Head) throws(FetchError) {
         let type = head.mediaType
         if let type, !type.isText {
@@ -65,14 +67,8 @@ final class TerminalBody: EventOutput {
                 form = .bytes
                 return
             }
-            throw FetchError(
-                .write, .output,
-                Environment.isTerminal(1)
-                    ? "not writing \(type.essence) to a terminal"
-                    : "\(type.essence) cannot be shown as text",
-                hint: style.isForReading
-                    ? "save it: smallweb get -O URL, or -o FILE"
-                    : "save it with -O or -o FILE, or insist with -o -")
+            page?.isRefused = true
+            throw refusal(of: type)
         }
         form =
             switch type?.essence {
@@ -83,6 +79,22 @@ final class TerminalBody: EventOutput {
             }
         view = PageView(style: style, base: log.uri, registry: registry)
         charset = type?.charset.flatMap(CharsetConverter.init(from:))
+        if page?.isInSession ?? false {
+            try target.write(style.dim(TerminalText.escapeLine(log.uri.display)) + "\n")
+        }
+    }
+
+    private func refusal(of type: MediaType) -> FetchError {
+        guard style.isForReading || !Environment.isTerminal(1) else {
+            return FetchError(
+                .write, .output, "not writing \(type.essence) to a terminal",
+                hint: "save it with -O or -o FILE, or insist with -o -")
+        }
+        // In a session the next question says what can be done.
+        return FetchError(
+            .write, .output, "\(type.essence) cannot be shown as text",
+            hint: page?.isInSession ?? false
+                ? nil : "save it: smallweb get -O URL, or -o FILE")
     }
 
     private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
@@ -97,9 +109,15 @@ final class TerminalBody: EventOutput {
             let lines = reader.add(text)
             form = .gemtext(reader)
             var shown = ""
-            for line in lines { shown += view.lines(of: line) }
+            for line in lines {
+                shown += view.lines(of: line)
+                if case .heading = line.kind, page?.title == "" {
+                    page?.title = String(PageView.plain(line.text).prefix(200))
+                }
+            }
             if !shown.isEmpty { try target.write(shown) }
         case .menu, nil: break
+        case .listing: keepLastLine(text)
         case .text: try target.write(filter.filter(text)[...])
         case .bytes: try target.write(text)
         case .reading: try wrap(filter.filter(text))
@@ -107,24 +125,42 @@ final class TerminalBody: EventOutput {
     }
 
     private func write(_ item: Item) throws(FetchError) {
-        // A listing that is text as well, such as a directory of a Git repository.
         if case .reading = form {
-            form = .menu
-            try target.write(view.beginTable())
+            // What came of this line as bytes comes now as an item.
+            (filter, pending) = (TerminalText.Filter(), [])
+            // A directory of a Git repository has types, and is a table.
+            form = item.type == nil ? .listing : .menu
+            if item.type != nil { try target.write(view.beginTable()) }
         }
-        guard case .menu = form else { return }
-        try target.write(view.line(of: item))
+        switch form {
+        case .menu: try target.write(view.line(of: item))
+        case .listing: try target.write(view.lines(of: item))
+        default: break
+        }
+    }
+
+    private func keepLastLine(_ text: ArraySlice<UInt8>) {
+        if let end = text.lastIndex(of: ASCII.lineFeed) {
+            pending = Array(text[(end + 1)...].prefix(Self.lineBytesMax))
+        } else {
+            pending += text.prefix(Self.lineBytesMax - pending.count)
+        }
     }
 
     /// Delivers what was held back, and a line end if the text has none.
     func finish(_ ending: Ending) throws(FetchError) {
-        defer { page?.targets.withLock { $0 = view.targets } }
+        defer { page?.targets = view.targets }
         if let charset { try show(charset.finish()[...]) }
         switch form {
         case .gemtext(var reader):
             if let line = reader.finish() { try target.write(view.lines(of: line)) }
             try target.write(view.references())
         case .menu: try target.write(view.references())
+        case .listing:
+            let last = pending
+            pending = []
+            if !last.isEmpty { try wrap(TerminalText.escape(last) + [ASCII.lineFeed]) }
+            try target.write(view.references())
         case .text:
             var rest = filter.filter([], isLast: true)
             if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }

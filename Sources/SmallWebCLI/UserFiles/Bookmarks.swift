@@ -98,7 +98,7 @@ enum Bookmarks {
 
 extension Command {
     static let bookmarks = Command(
-        "bookmarks [ACTION] …", "URLs that completion offers first",
+        "bookmarks [ACTION] …", "keep URLs that completion offers first",
         manual: "Lists and changes the bookmarks: lines of a plain file that can be edited by "
             + "hand.",
         examples: [
@@ -113,7 +113,11 @@ extension Command {
                     + "reads such lines.",
                 options: ["json"]
             ) { settings, _ throws(FetchError) in
-                try settings.write(Bookmarks.all()) { writer, bookmark in
+                let bookmarks = try Bookmarks.all()
+                if bookmarks.isEmpty && !settings.records.areWanted {
+                    try settings.note("no bookmarks yet: 'smallweb bookmarks add URL' adds one")
+                }
+                try settings.write(bookmarks) { writer, bookmark in
                     writer.begin("bookmark")
                     writer.member("url", bookmark.url)
                     writer.member("title", bookmark.title)
@@ -124,8 +128,8 @@ extension Command {
             .action(
                 "import FILE|-", "add the links of FILE",
                 manual: "Adds the links of gemtext, as other clients write their bookmarks, and "
-                    + "lines of URL, tab and title. What is bookmarked gets the title that is "
-                    + "read.",
+                    + "lines of URL, tab and title. URLs that are bookmarked already get the new "
+                    + "title.",
                 examples: [
                     "smallweb bookmarks import bookmarks.gmi": "Take over those of another client"
                 ],

@@ -10,7 +10,7 @@ enum History {
     /// Lines are counted only in a file of at least this size.
     private static let roughSizeMax = 160 << 10
 
-    /// Records the URLs among `operands`. What cannot be recorded is not worth a message.
+    /// Records the URLs among `operands`. A visit that cannot be recorded is not worth a message.
     static func record(_ operands: [String], _ settings: Settings) {
         guard isOn(settings.messages), let file = UserFiles.history,
             let registry = try? settings.registry()
@@ -32,7 +32,7 @@ enum History {
             ?? (Environment.isTerminal(1) || Environment.isTerminal(2))
     }
 
-    /// The part of a URL that may be remembered, or `nil` when it is none.
+    /// The part of a URL that may be remembered, or `nil` when it is not a URL.
     static func entry(_ text: String, _ registry: Registry) -> String? {
         guard var uri = try? URI(parsing: text), uri.host != nil,
             let scheme = registry[uri.scheme]?.scheme
@@ -92,7 +92,7 @@ enum History {
 
 extension Command {
     static let history = Command(
-        "history [ACTION]", "what was fetched, for completion",
+        "history [ACTION]", "list or clear the URLs that were fetched",
         manual: "Lists or forgets the URLs that were fetched. Only "
             + "successful runs with a terminal on standard output or standard error are recorded, "
             + "without query strings and passwords, the last 2000 of them. --no-history, the "

@@ -56,7 +56,7 @@ extension ConnectionSettings {
             } else {
                 throw FetchError(
                     .identityUnusable, .input,
-                    "the key is encrypted, and there is no terminal to ask on",
+                    "the key is encrypted, and its password cannot be asked for without a terminal",
                     hint: "put its password into a file, for --key-password-file")
             }
         }
@@ -64,7 +64,7 @@ extension ConnectionSettings {
             certificate: certificate, key: key, password: password, now: UTCDate.now)
     }
 
-    /// A key in the clear that others can read is no secret, and its owner seldom knows.
+    /// A key in the clear that others can read is not secret, and its owner seldom knows.
     private static func warn(of path: String, _ key: [UInt8], _ asker: Asker) {
         var facts = stat()
         guard !ClientIdentity.isEncrypted(key), stat(path, &facts) == 0,

@@ -25,8 +25,8 @@ extension IdentityFormat {
         case .amfora:
             return identities(inText: try Self.text(of: path), directory: "").map { found in
                 ForeignIdentity(
-                    name: found.name, certificate: Self.home(found.certificate),
-                    key: found.key.map(Self.home), scopes: found.scopes)
+                    name: found.name, certificate: UserFiles.withHome(found.certificate),
+                    key: found.key.map(UserFiles.withHome), scopes: found.scopes)
             }
         case .av98:
             guard let files else {
@@ -50,11 +50,6 @@ extension IdentityFormat {
                 name: name, certificate: "\(directory)/\(file)", key: "\(directory)/\(name).key",
                 scopes: scopes(name))
         }
-    }
-
-    private static func home(_ path: String) -> String {
-        guard path.hasPrefix("~/"), let home = Environment.variable("HOME") else { return path }
-        return home + path.dropFirst()
     }
 
     private static func text(of path: String) throws(FetchError) -> String {

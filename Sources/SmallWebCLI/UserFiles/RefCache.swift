@@ -26,7 +26,7 @@ final class RefCache: EventOutput {
         listing += bytes.prefix(Self.bytesMax - listing.count)
     }
 
-    /// What cannot be remembered is not worth a message.
+    /// A list that cannot be remembered is not worth a message.
     func finish(_ ending: Ending) {
         guard ending.outcome == .ok, let directory = Self.directory,
             let end = listing.lastIndex(of: ASCII.lineFeed)
@@ -35,7 +35,7 @@ final class RefCache: EventOutput {
         for line in listing[..<end].split(separator: ASCII.lineFeed) {
             let name = line.drop { $0 != ASCII.tab }.dropFirst()
             for place in ["refs/heads/", "refs/tags/"] where name.starts(with: place.utf8) {
-                // What an annotated tag points to is no name of its own.
+                // The object behind an annotated tag is not a name of its own.
                 guard !name.reversed().starts(with: "}{^".utf8) else { continue }
                 // A shell shows its candidates as they are.
                 let text = String(decoding: name, as: UTF8.self)

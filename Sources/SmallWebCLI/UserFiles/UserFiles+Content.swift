@@ -3,6 +3,12 @@ internal import Glibc
 internal import SmallWeb
 
 extension UserFiles {
+    /// A path that a person has written, with the home directory in the place of `~`.
+    static func withHome(_ path: String) -> String {
+        guard path.hasPrefix("~/"), let home = Environment.variable("HOME") else { return path }
+        return home + path.dropFirst()
+    }
+
     /// All of it, for those who must not do without: a pipe is waited for.
     ///
     /// - Parameter what: `the history`, for the message.

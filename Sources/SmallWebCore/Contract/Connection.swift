@@ -91,7 +91,7 @@ extension Connection {
         }
 
         /// Everything that is wrong with the certificate at that moment, in Unix seconds, as far as
-        /// it was checked. What it means is the trust policy's business.
+        /// it was checked. The trust policy decides what follows from it.
         package func problems(at now: Int) -> [Connection.Problem] {
             var problems: [Connection.Problem] = []
             if let end = certificate.notAfter, end < now { problems.append(.expired) }

@@ -12,6 +12,7 @@ public struct FetchError: Error, Sendable, Hashable {
         let outcome: Outcome
         let phase: Phase
         var message: String
+        var detail: String?
         var errnoName: String?
         var hint: String?
         var remedy: FetchError.Remedy?
@@ -56,6 +57,13 @@ public struct FetchError: Error, Sendable, Hashable {
         get { box.facts.message }
         set { facts.message = newValue }
     }
+    /// What else a person should know of it, as one line of its own.
+    public var detail: String? {
+        get { box.facts.detail }
+        set { facts.detail = newValue }
+    }
+    /// ``message`` and ``detail`` on one line.
+    public var fullMessage: String { detail.map { "\(message): \($0)" } ?? message }
     /// A name such as `ECONNREFUSED`, when a system call failed.
     public var errnoName: String? {
         get { box.facts.errnoName }
@@ -86,7 +94,7 @@ public struct FetchError: Error, Sendable, Hashable {
         get { box.facts.url }
         set { facts.url = newValue }
     }
-    /// Whether nothing was tried, for want of time.
+    /// Whether nothing was tried, because the deadline had passed.
     package private(set) var isPostponed: Bool {
         get { box.facts.isPostponed }
         set { facts.isPostponed = newValue }
@@ -153,7 +161,7 @@ extension FetchError: CustomStringConvertible {
     /// characters as visible escapes.
     public var description: String {
         let place = url.map { URI.display($0) + ": " } ?? ""
-        return TerminalText.escapeLine(place + message)
+        return TerminalText.escapeLine(place + fullMessage)
     }
 }
 

@@ -15,7 +15,7 @@ extension Head {
         /// No fields.
         public init() {}
 
-        /// Takes the next line. What is not a field is kept in ``bytes`` alone.
+        /// Takes the next line. A line that is not a field is kept in ``bytes`` alone.
         package mutating func add(line: [UInt8], isField: Bool) {
             let start = bytes.count
             bytes += line

@@ -14,6 +14,8 @@ extension FetchError {
         case useKnownScheme
         /// The scheme is known, but not among those that may be fetched.
         case allowScheme
+        /// The path makes sense with another scheme: the URL that has it.
+        indirect case useOtherScheme(URI)
         case allowRedirectScheme
         /// One that HTTP's engine can follow.
         case useOtherPolicy
@@ -41,6 +43,8 @@ extension FetchError {
         case useAnyFamily
         /// Input is for other URLs, like the example.
         indirect case inputOnly(for: String, example: String)
+        /// Where nothing is an answer, too.
+        case allowEmptyReply
         case upload
         case listReferences
         /// The rest of a body cannot be had.

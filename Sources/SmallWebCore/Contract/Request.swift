@@ -8,6 +8,7 @@ public struct Request: Sendable {
         var input: [UInt8]?
         var wantsRawBody = false
         var wantsHeadAlone = false
+        var allowsEmptyReply = false
         var options = Request.Options()
         var resumeOffset: Int?
         var upload: Request.Upload?
@@ -31,7 +32,7 @@ public struct Request: Sendable {
         get { parts.value.input }
         set { parts.value.input = newValue }
     }
-    /// Whether the body shall be the wire's bytes, without un-stuffing or a terminator removed.
+    /// Whether the body has the bytes as received: doubled dots and the terminator stay.
     public var wantsRawBody: Bool {
         get { parts.value.wantsRawBody }
         set { parts.value.wantsRawBody = newValue }
@@ -41,6 +42,12 @@ public struct Request: Sendable {
     public var wantsHeadAlone: Bool {
         get { parts.value.wantsHeadAlone }
         set { parts.value.wantsHeadAlone = newValue }
+    }
+    /// Whether a reply without a single byte is a success, also where the protocol has no other
+    /// sign that there is one.
+    public var allowsEmptyReply: Bool {
+        get { parts.value.allowsEmptyReply }
+        set { parts.value.allowsEmptyReply = newValue }
     }
     /// The values of the options that the plugin declares; others mean nothing to it.
     public var options: Request.Options {
@@ -185,10 +192,10 @@ public struct Limits: Sendable, Hashable {
     public var totalSeconds: Double
     /// Longest line of a menu or listing.
     public var lineBytesMax = 65_536
-    /// What may be held back in memory before it goes to a temporary file.
+    /// Bytes that may be held back in memory before they go to a temporary file.
     public var heldBytesMax = 1 << 20
 
-    /// What holds where nothing is said.
+    /// The default limits.
     public static let standard = Limits()
 
     /// - Parameters:

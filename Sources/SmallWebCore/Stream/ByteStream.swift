@@ -168,6 +168,27 @@ public final class ByteStream {
         }
     }
 
+    /// Waits for the first byte of a reply that must have one, which is read afterwards as if this
+    /// had not been: for protocols in which the body is all there is.
+    ///
+    /// - Throws: ``endedTooSoon`` when there is none, unless the request allows that; what
+    ///   ``readSome(upTo:)`` throws.
+    public func awaitReply(to request: Request) async throws(FetchError) {
+        if !unread.isEmpty { return }
+        if try await fill() { return }
+        try acceptEmptyReply(to: request)
+    }
+
+    /// The peer has ended without a byte.
+    ///
+    /// - Throws: ``endedTooSoon``, unless the request allows an empty reply.
+    public func acceptEmptyReply(to request: Request) throws(FetchError) {
+        guard !request.allowsEmptyReply || ending == .reset else { return }
+        var error = endedTooSoon
+        if error.outcome == .emptyReply { error.remedy = .allowEmptyReply }
+        throw error
+    }
+
     /// The error for a peer that ended before the reply that its protocol requires.
     public var endedTooSoon: FetchError {
         if bytesReceived == 0 {

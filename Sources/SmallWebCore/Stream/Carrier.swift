@@ -17,7 +17,7 @@ package protocol Carrier: AnyObject {
     /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError)
 
-    /// What there is to wait for; `nil` at the end of its turn, which this begins anew.
+    /// What there is to wait for; `nil` at the end of its turn; this begins the next one.
     func interests(_ readiness: Readiness) -> [Interest]?
 
     /// Nothing more is sent, which the other side is told where that is possible.

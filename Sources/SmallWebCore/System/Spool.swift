@@ -25,39 +25,45 @@ package final class Spool {
         }
     }
 
+    /// Lends everything in order, in pieces, and keeps it.
+    ///
+    /// - Throws: `write` when the temporary file cannot be read; what `body` throws.
+    package func read(
+        _ body: (ArraySlice<UInt8>) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        var offset = 0
+        while let piece = try filePiece(at: &offset) { try body(piece) }
+        if !memory.isEmpty { try body(memory[...]) }
+    }
+
     /// Gives everything back in order, in pieces, once. The spool is empty afterwards.
     package func drain(_ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void)
         async throws(FetchError)
     {
         defer {
+            if let file { close(file) }
+            file = nil
             memory = []
             count = 0
         }
-        if let file {
-            defer {
-                close(file)
-                self.file = nil
-            }
-            var left = count - memory.count
-            try attempt("cannot read") { () throws(SystemError) in
-                _ = try systemCall { lseek(file, 0, SEEK_SET) }
-            }
-            while true {
-                let piece = try attempt("cannot read") { () throws(SystemError) in
-                    var bytes = [UInt8](repeating: 0, count: 65_536)
-                    let count = try systemCall { read(file, &bytes, bytes.count) }
-                    return bytes[..<count]
-                }
-                if piece.isEmpty { break }
-                left -= piece.count
-                try await body(piece)
-            }
-            // Whoever gets it would take it for the whole.
-            try attempt("cannot read") { () throws(SystemError) in
-                guard left == 0 else { throw SystemError(number: EIO) }
-            }
-        }
+        var offset = 0
+        while let piece = try filePiece(at: &offset) { try await body(piece) }
         if !memory.isEmpty { try await body(memory[...]) }
+    }
+
+    /// The next of what is in the file; `nil` at its end.
+    private func filePiece(at offset: inout Int) throws(FetchError) -> ArraySlice<UInt8>? {
+        guard let file, offset < count - memory.count else { return nil }
+        let start = offset
+        let piece = try attempt("cannot read") { () throws(SystemError) in
+            var bytes = [UInt8](repeating: 0, count: 65_536)
+            let count = try systemCall { pread(file, &bytes, bytes.count, start) }
+            // Its reader would take it for the whole.
+            guard count > 0 else { throw SystemError(number: EIO) }
+            return bytes[..<count]
+        }
+        offset += piece.count
+        return piece
     }
 
     /// Gives everything back at once. The spool is empty afterwards.

@@ -110,7 +110,7 @@ enum JSONText {
             guard byte & 0xC0 == 0x80 else { return nil }
             value = value << 6 | UInt32(byte & 0x3F)
         }
-        // Overlong forms; surrogates and what is beyond Unicode are no scalars.
+        // Overlong forms; surrogates and numbers beyond Unicode are not scalars.
         guard value >= [0x80, 0x800, 0x10000][length - 2], let scalar = Unicode.Scalar(value)
         else { return nil }
         return (scalar, length)

@@ -225,7 +225,7 @@ private struct JSONParser {
             isString = byte == UInt8(ascii: "\"")
             return !isSpace(byte)
         }
-        // JSON's own marks are no dangerous characters, so only those in strings are touched.
+        // JSON's own marks are not dangerous characters, so only those in strings are touched.
         guard compact.contains(where: { $0 >= 0x7F }) else { return compact }
         return String(decoding: compact, as: UTF8.self).unicodeScalars.reduce(into: []) {
             if TerminalText.isDangerous($1) {

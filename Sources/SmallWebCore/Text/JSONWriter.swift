@@ -227,7 +227,7 @@ extension Inlined {
             needsComma = depth > 0
         }
 
-        /// Writes a string, unless it cannot be one: then what has been written is of no use.
+        /// Writes a string, unless it cannot be one: then the text so far must be thrown away.
         @discardableResult
         private mutating func quoted(
             _ text: UnsafeBufferPointer<UInt8>, allowsNUL: Bool = true

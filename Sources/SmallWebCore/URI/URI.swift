@@ -144,7 +144,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         if let uri = try? URI(parsing: text) {
             return uri.userinfo?.contains(":") ?? false ? uri.display : text
         }
-        // What is wrong with it may be the password: it ends at the last @ that can end it.
+        // The invalid part may be the password: it ends at the last @ that can end it.
         guard let colon = bytes.firstIndex(of: ASCII.colon),
             bytes[colon...].starts(with: "://".utf8)
         else { return text }

@@ -112,7 +112,7 @@ package struct CurlClient: HTTPClient {
             }
         }
         if let error = transfer.error() {
-            // What came before the end stays: the body is cut off, not absent.
+            // Bytes before the end stay: the body is cut off, not absent.
             guard isAnnounced, error.outcome == .truncated else { throw error }
             return .truncated
         }
@@ -276,7 +276,7 @@ package struct CurlClient: HTTPClient {
     private func forwardingProxy(_ request: HTTPRequest) -> Proxy? {
         guard case .proxy(let proxy) = route, !proxy.isSOCKS, request.uri.scheme == "http",
             request.endpoint.security == .none,
-            // What goes elsewhere than its URL says needs a tunnel, as with curl.
+            // A request to another host than its URL's needs a tunnel, as with curl.
             settings.target(of: request.endpoint) == request.endpoint
         else { return nil }
         return proxy

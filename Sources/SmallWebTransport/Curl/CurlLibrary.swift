@@ -76,7 +76,7 @@ struct CurlCircumstances {
             (.protocolError, hasReply ? .body : .header)
         // No address of the family asked for, so none was tried.
         case CURLE_COULDNT_CONNECT where errorNumber == 0: (.resolve, .resolve)
-        // A reply that is no HTTP/1 or later.
+        // A reply that is not HTTP/1 or later.
         case CURLE_UNSUPPORTED_PROTOCOL where hasPeer: (.protocolError, .header)
         // What a paused transfer has unpacked.
         case CURLE_OUT_OF_MEMORY where isPaused: (.tooLarge, .body)

@@ -67,8 +67,8 @@ final class CurlMulti: @unchecked Sendable {
         else { throw Self.shortage }
     }
 
-    /// Ends a transfer, finished or not or never added, and takes its handle back: the transfer is
-    /// of no use afterwards.
+    /// Ends a transfer, finished or not or never added, and takes its handle back: the transfer
+    /// cannot be used afterwards.
     func remove(_ transfer: CurlTransfer) {
         handlesInUse -= 1
         transfer.tunnel?.leave()

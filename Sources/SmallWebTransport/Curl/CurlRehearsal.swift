@@ -5,7 +5,7 @@ package import SmallWebHTTP
 
 extension CurlClient {
     /// The bytes of a request, without a server: libcurl talks to a socket of our own that is not
-    /// read. What goes over TLS is given as it would be in HTTP/1.1, without the TLS.
+    /// read. A request over TLS is given as it would be in HTTP/1.1, without the TLS.
     ///
     /// - Throws: `bad-url`; `not-built-in` for a scheme that libcurl does not speak as HTTP.
     package func rehearse(_ request: HTTPRequest) async throws(FetchError) -> [UInt8] {

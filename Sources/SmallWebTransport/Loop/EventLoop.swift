@@ -98,7 +98,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
                 break
             }
             poll()
-            // What other threads have found counts before a deadline does, like what is ready.
+            // Results of other threads count before a deadline does, like readiness.
             isStopping = takeInbox()
             fireTimers()
         }
@@ -141,7 +141,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         send { $0.actions.append(action) }
     }
 
-    /// What is not the first in the inbox has no need to wake: the thread comes to take all. Nor
+    /// Only the first in the inbox has to wake it: the thread comes to take all. Nor
     /// has what the thread itself sends: it looks into the inbox before it waits.
     private func send(_ change: (inout Inbox) -> Void) {
         let isFirst = inbox.withLock { inbox in
@@ -187,10 +187,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         noteTurn()
         let capacity = max(64, slots.count)
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { events in
+            // Newer headers of the GNU C library want a place, older ones take none as well.
+            guard let place = events.baseAddress else { return }
             let milliseconds = pollMilliseconds
             let began = ProcessClock.monotonic
-            var count = epoll_wait(
-                epoll.borrowed, events.baseAddress, Int32(capacity), milliseconds)
+            var count = epoll_wait(epoll.borrowed, place, Int32(capacity), milliseconds)
             if milliseconds > 0 {
                 let isContinued = swposix_continuations() != continuations
                 noteWait(
@@ -199,7 +200,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             continuations = swposix_continuations()
             // EINTR: by a signal, or by the end of a stop.
             if count < 0 {
-                count = epoll_wait(epoll.borrowed, events.baseAddress, Int32(capacity), 0)
+                count = epoll_wait(epoll.borrowed, place, Int32(capacity), 0)
             }
             turnBegan = ProcessClock.monotonic
             for event in events.prefix(Int(max(count, 0))) { dispatch(event) }

@@ -319,7 +319,7 @@ private final class ProgramTurns {
             all.append(channel.interests(.readable))
         }
         if toUpload != nil, let upload { all.append(upload.interests()) }
-        // The end of a turn is no edge to wait for, and neither is what the program reads.
+        // The end of a turn is not an edge to wait for, and neither is what the program reads.
         let isTurnOver = all.contains { $0 == nil }
         let moment = isHeldBack ? min(moment, .after(seconds: Self.paceSeconds)) : moment
         let result = await loop.wait(

@@ -129,7 +129,7 @@ final class ProgramPipe {
         return ioctl(number, question, &count) == 0 && count > 0
     }
 
-    /// What there is to wait for; `nil` at the end of a turn, which this begins anew.
+    /// What there is to wait for; `nil` at the end of a turn; this begins the next one.
     func interests() -> [Interest]? {
         defer { turnBytes = 0 }
         if isClosed { return [] }

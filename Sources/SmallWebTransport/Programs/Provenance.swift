@@ -265,7 +265,7 @@ package struct Provenance {
         }
         let kind = facts.st_mode & S_IFMT
         let isSticky = kind == S_IFDIR && facts.st_mode & S_ISVTX != 0
-        // What a device gives does not depend on who may write it.
+        // The bytes of a device do not depend on who may write to it.
         if kind != S_IFLNK && kind != S_IFCHR && !isSticky && facts.st_mode & 0o022 != 0 {
             throw Self.writable(path)
         }

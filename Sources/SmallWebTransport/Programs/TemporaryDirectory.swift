@@ -117,7 +117,7 @@ package final class TemporaryDirectory {
     /// Removes everything in a directory, however deep, without following a link. Directories below
     /// are not descended into but moved up: their depth then needs neither stack nor descriptors.
     private static func empty(_ top: Int32) {
-        // What cannot be changed is not removed, and stays to be seen.
+        // A directory that cannot be changed is not removed, and stays to be seen.
         _ = fchmod(top, 0o700)
         var moved = 0
         var isChanged = true
@@ -159,7 +159,7 @@ package final class TemporaryDirectory {
             number = openat(above, name, flags)
         }
         guard number >= 0 else { return nil }
-        // To read it is not enough. What cannot be changed is not emptied.
+        // To read it is not enough. A directory that cannot be changed is not emptied.
         _ = fchmod(number, 0o700)
         return Descriptor(owning: number)
     }

@@ -119,7 +119,7 @@ final class CommandCarrier: Carrier {
         if let ending { return .ended(ending) }
         var read = try socket.receive(into: buffer)
         if case .wouldBlock = read, reaped() {
-            // What it wrote before it ended counts; that others hold its output open does not.
+            // Bytes that it wrote before it ended count; that others hold its output open does not.
             read = try socket.receive(into: buffer)
             if case .wouldBlock = read { read = .ended(.endOfFile) }
         }

@@ -45,7 +45,7 @@ struct NoProxyList: Sendable, Hashable {
         }
     }
 
-    /// Four or sixteen; `nil` for what is no IP literal.
+    /// Four or sixteen; `nil` for a host that is not an IP literal.
     private static func bytes(of literal: String) -> [UInt8]? {
         var literal = literal[...]
         if literal.hasPrefix("["), literal.hasSuffix("]") {

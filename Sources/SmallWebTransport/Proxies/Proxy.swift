@@ -73,7 +73,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
             let place = text.dropFirst("tor://".count)
             text = "socks5h://" + (place.isEmpty ? "127.0.0.1" : place)
         }
-        // What is wrong with it may be quoted, and it may hold a password.
+        // The error may quote a part of it, and that may hold a password.
         guard URI.scheme(of: text) != nil else {
             throw .usage("the proxy's URL: no scheme before ://")
         }
@@ -124,7 +124,7 @@ package enum Route: Sendable, Hashable {
         switch self {
         case .direct: nil
         case .proxy(let proxy): proxy.description
-        // What the command says may be secret.
+        // The command may hold a secret.
         case .command: "command"
         }
     }

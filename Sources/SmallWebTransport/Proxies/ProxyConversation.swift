@@ -142,7 +142,7 @@ struct SOCKS5Conversation: ProxyConversation {
         guard reply[1] == 0 else {
             throw .proxy("the proxy could not connect: " + Self.words(reply[1]))
         }
-        // The address from which the proxy connects: of no use, but to be read.
+        // The address from which the proxy connects: it is read and ignored.
         state = reply[3] == 3 ? .length : .rest
         switch reply[3] {
         case 1: return .receive(4 + 2)
@@ -239,7 +239,7 @@ struct ConnectConversation: ProxyConversation {
             return .send(request)
         }
         header += received
-        // What is no HTTP may never have an end.
+        // A reply that is not HTTP may never end.
         guard zip(header, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }), !received.contains(0) else {
             throw .proxy("the proxy does not speak HTTP")
         }

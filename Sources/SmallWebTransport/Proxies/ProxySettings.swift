@@ -91,7 +91,7 @@ public struct ProxySettings: Sendable {
             if proxy.isolation == .required && !proxy.isSOCKS {
                 throw .proxy("isolation is asked for, and \(proxy) has no way to keep hosts apart")
             }
-            // What is hidden by its name alone is often a person's own.
+            // A host that is hidden by its name is often a person's own.
             if isolates == nil, proxy.kind == .socks5h, proxy.credentials == nil,
                 proxy.isolation == .none,
                 HiddenNetwork(host: endpoint.host) == .tor
@@ -135,7 +135,7 @@ public struct ProxySettings: Sendable {
     /// The variable that names a proxy for `scheme`, and its value.
     private func ofEnvironment(_ scheme: String) -> (name: String, value: String)? {
         guard !environment.isEmpty else { return nil }
-        // What is in front says what is fetched; the rest is what the network sees.
+        // The part in front names the protocol; the rest is the scheme on the network.
         let carrier = scheme.split(separator: "+").last.map(String.init) ?? scheme
         var names = ["\(carrier)_proxy"]
         // A CGI server sets HTTP_PROXY from the client's Proxy field: it is not trusted.

@@ -73,7 +73,7 @@ struct Relay {
             if hasMoved { continue }
             let obstacles = [up.obstacle, down.obstacle].compactMap { $0 }
             let interests = obstacles.map { $0.carrier.interests($0.readiness) }
-            // The end of a turn is no edge to wait for.
+            // The end of a turn is not an edge to wait for.
             let isTurnOver = interests.contains { $0 == nil }
             let result = await loop.wait(
                 for: isTurnOver ? [] : interests.flatMap { $0 ?? [] },

@@ -88,7 +88,7 @@ package struct Connector {
         return connection
     }
 
-    /// As certificates and SNI have it: a name that is rooted by a dot is no other name.
+    /// As certificates and SNI have it: a name that is rooted by a dot is the same name.
     private var name: String {
         endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
     }

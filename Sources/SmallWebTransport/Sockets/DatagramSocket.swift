@@ -25,7 +25,7 @@ package final class DatagramSocket: Carrier {
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
         try address.connect(descriptor.borrowed)
-        // What came between the two calls, when the socket had a port and no peer, is a stranger's.
+        // Datagrams between the two calls, when the socket had a port and no peer, are strangers'.
         var byte: UInt8 = 0
         while recv(descriptor.borrowed, &byte, 1, 0) >= 0 {}
         try loop.attach(descriptor.borrowed)
@@ -97,7 +97,7 @@ package final class DatagramSocket: Carrier {
         try await loop.wait(interests(readiness), for: readiness, by: deadline)
     }
 
-    /// What there is to wait for; `nil` at the end of its turn, which this begins anew.
+    /// What there is to wait for; `nil` at the end of its turn; this begins the next one.
     package func interests(_ readiness: Readiness) -> [Interest]? {
         defer { turnBytes = 0 }
         return turnBytes < Self.turnBytesMax

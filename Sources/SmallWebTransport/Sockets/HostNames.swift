@@ -97,7 +97,7 @@ package final class HostNames: Sendable {
         do throws(FetchError) {
             try Thread.detach { self.work() }
         } catch {
-            // What is in the queue is for the other threads, if there are some.
+            // Names in the queue are for the other threads, if there are some.
             let left = state.withLock { $0.endThread() }
             for name in left { finish(name, Answer(result: .failure(error))) }
         }

@@ -8,7 +8,7 @@ final class TLSSession: Carrier {
     private let ssl: OpaquePointer
     private let bioState = SocketBIOState()
     private let serverName: String?
-    /// What a proxy says at its end is nothing about the target that it carries.
+    /// The end of a proxy's connection proves nothing about the target that it carries.
     private let isOfProxy: Bool
     /// After a fatal error OpenSSL forbids further calls, close_notify included.
     private var isBroken = false

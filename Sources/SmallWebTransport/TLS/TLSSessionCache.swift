@@ -15,7 +15,7 @@ package final class TLSSessionCache: @unchecked Sendable {
         let endpoint: Endpoint
         /// SHA-256 of the certificate shown, or to be shown if the server asks; `nil` for none.
         let identity: [UInt8]?
-        /// A session tells the server who comes again: it is no bridge between two ways.
+        /// A session tells the server who comes again, so it is not used for two ways.
         let route: Route
     }
 

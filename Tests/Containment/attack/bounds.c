@@ -26,9 +26,9 @@ enum {
     INODE = 1024,
     FORKS = 200,
     CHAINS = 20,
-    LINKS = 300,
+    LINKS = 600,
     LINK_MICROSECONDS = 20000,
-    SECONDS = 6,
+    SECONDS = 12,
 };
 
 static char piece[MIB];

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWeb
+
+/// The keys of a person at the terminal, one by one. Outside of a question the terminal gives
+/// lines, as it always does.
+struct Keyboard {
+    let messages: Messages
+
+    private enum Event {
+        case typed(String)
+        /// Ctrl-D, or there is no terminal any more.
+        case end
+        case signal(Int32)
+        /// Ctrl-Z.
+        case stop
+    }
+
+    private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP]
+    private static let suspend: UInt8 = 0x1A
+
+    /// Asks, and ends with a signal that comes meanwhile.
+    ///
+    /// - Returns: What was typed; `nil` at the end of input.
+    func ask(_ question: String, openers: String?) -> String? {
+        var input = TypedInput(openers: openers)
+        while true {
+            switch readInOwnMode(question, &input) {
+            case .typed(let text): return text
+            case .end:
+                messages.endPromptLine()
+                return nil
+            case .signal(let number):
+                messages.endPromptLine()
+                swposix_die_of(number)
+            case .stop:
+                messages.endPromptLine()
+                // All that the terminal has in the foreground, as its own Ctrl-Z does. It goes on
+                // here, with the question again.
+                kill(0, SIGTSTP)
+            }
+        }
+    }
+
+    /// The terminal has its former mode again when this returns.
+    private func readInOwnMode(_ question: String, _ input: inout TypedInput) -> Event {
+        var saved = termios()
+        let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard number >= 0 else { return .end }
+        let event = Descriptor(owning: number)
+        guard tcgetattr(0, &saved) == 0 else { return .end }
+        // A signal that cannot be caught keeps its action.
+        for signal in Self.signals { _ = swposix_signal_to_event(signal, event.borrowed) }
+        defer {
+            for signal in Self.signals { swposix_forget_signal(signal) }
+            swposix_forget_event()
+        }
+        // Before the question, so that a quick answer is neither shown twice nor lost.
+        guard Self.giveKeys(saved) else { return .end }
+        defer {
+            // There is nothing else that would give it its mode back.
+            _ = tcsetattr(0, TCSADRAIN, &saved)
+        }
+        messages.prompt(question + " ")
+        messages.echo(input.line)
+        while true {
+            switch nextByte(event.borrowed) {
+            case .byte(Self.suspend): return .stop
+            case .byte(let byte):
+                switch input.take(byte) {
+                case .more(let echo): messages.echo(echo)
+                case .typed(let text, let echo):
+                    messages.echo(echo)
+                    return .typed(text)
+                case .end: return .end
+                }
+            case .end: return .end
+            case .signal(let number): return .signal(number)
+            case .interruption:
+                // Stopped and continued: the shell may have changed the mode.
+                guard Self.giveKeys(saved) else { return .end }
+            }
+        }
+    }
+
+    /// Keys as they come, which we show ourselves; Ctrl-C is a signal as before, and Ctrl-Z a key.
+    private static func giveKeys(_ saved: termios) -> Bool {
+        var mode = saved
+        mode.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        withUnsafeMutableBytes(of: &mode.c_cc) { characters in
+            characters[Int(VMIN)] = 1
+            characters[Int(VTIME)] = 0
+            characters[Int(VSUSP)] = 0
+        }
+        return tcsetattr(0, TCSADRAIN, &mode) == 0
+    }
+
+    private enum Input {
+        case byte(UInt8), end, signal(Int32), interruption
+    }
+
+    /// Waits for a key or a signal, whichever is first.
+    private func nextByte(_ event: Int32) -> Input {
+        var ready = [
+            pollfd(fd: 0, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: event, events: Int16(POLLIN), revents: 0),
+        ]
+        let count = poll(&ready, 2, -1)
+        let signal = swposix_pending_signal()
+        if signal != 0 { return .signal(signal) }
+        guard count > 0 else { return .interruption }
+        var byte: UInt8 = 0
+        switch Glibc.read(0, &byte, 1) {
+        case 1: return .byte(byte)
+        case -1 where errno == EINTR || errno == EAGAIN: return .interruption
+        default: return .end
+        }
+    }
+}

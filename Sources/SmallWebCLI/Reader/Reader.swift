@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebRecords
+
+/// Pages one after the other: each is fetched and shown, and then a person says what comes next.
+struct Reader {
+    private(set) var settings: Settings
+    let messages: Messages
+    let keyboard: Keyboard
+    /// Whether there is a person at a terminal who is asked.
+    let isInSession: Bool
+    /// The page that was shown last, and how it is asked for again.
+    private(set) var page: (opened: OpenedPage, target: PageView.Target)?
+    /// Where `b` leads, the nearest last.
+    private var before: [PageView.Target] = []
+    /// The pages of this session, each once.
+    private var visits: [PageView.Target] = []
+    /// What the next page that is shown gets: it is for one page alone.
+    private var input: InputSource.Origin?
+    /// Of what was asked for last.
+    var status: Int32 = 0
+    var isDone = false
+
+    /// What becomes of the page that is there when another one is shown.
+    enum Move {
+        case forward, back, reload
+    }
+
+    init(_ settings: Settings) {
+        self.settings = settings
+        self.settings.output.isReading = true
+        input = settings.fetch.input
+        self.settings.fetch.input = nil
+        messages = Messages(settings.messages)
+        keyboard = Keyboard(messages: messages)
+        isInSession = settings.asker.canAsk && Environment.isTerminal(1)
+    }
+
+    /// - Parameter link: Which link of the page is opened instead.
+    /// - Returns: The exit status of what was asked for last.
+    mutating func run(_ url: String, link: Int?) throws(FetchError) -> Int32 {
+        var first = PageView.Target(url: url)
+        if let link {
+            let opened = try fetch(url)
+            guard status == 0 else { return status }
+            guard let target = opened.targets.dropFirst(link - 1).first else {
+                throw usageError("\(URI.display(url)) has \(Self.count(opened.targets))")
+            }
+            first = target
+        }
+        try visit(first, .forward, isOperand: link == nil)
+        while isInSession, !isDone, page != nil { chooseNext() }
+        return status
+    }
+
+    private static func count(_ targets: [PageView.Target]) -> String {
+        "\(targets.count) link\(targets.count == 1 ? "" : "s")"
+    }
+
+    // MARK: Pages
+
+    /// Shows the page, or says why it cannot be shown: then the one before it stays.
+    ///
+    /// - Parameter isOperand: Whether the history gets it as that of other commands.
+    mutating func visit(
+        _ target: PageView.Target, _ move: Move, isOperand: Bool = false
+    ) throws(FetchError) {
+        guard readInput(for: target) else {
+            if page == nil { throw Self.unanswered(target) }
+            return
+        }
+        let answer = input
+        input = nil
+        let opened = try fetch(target.url, input: answer)
+        if status == 0 && !isOperand { History.record([target.url], settings) }
+        guard isInSession else {
+            if let text = opened.text { try Pager.show(text) }
+            return
+        }
+        guard opened.isReadable else { return try offerHelp(target, opened, move) }
+        if let text = opened.text { try Pager.show(text) }
+        var place = target
+        // What a redirect has led to is the page, and asks for nothing.
+        if let uri = opened.uri, uri.withoutFragment != opened.origin?.withoutFragment {
+            place = PageView.Target(url: uri.description)
+        }
+        switch move {
+        case .forward: if let page { before.append(page.target) }
+        case .back: before.removeLast()
+        case .reload: break
+        }
+        if !visits.contains(where: { $0.url == place.url }) { visits.append(place) }
+        page = (opened, place)
+    }
+
+    private mutating func fetch(
+        _ url: String, input: InputSource.Origin? = nil
+    ) throws(FetchError) -> OpenedPage {
+        let opened = OpenedPage(isInSession: isInSession)
+        var settings = settings
+        settings.output.page = opened
+        settings.fetch.input = input
+        status = try GetCommand(settings, [url]).run()
+        return opened
+    }
+
+    /// Saves what cannot be shown, under a name that is free.
+    mutating func fetch(_ url: String, to path: String) throws(FetchError) {
+        let saved = OpenedPage(isInSession: false)
+        var settings = settings
+        settings.output.isReading = false
+        settings.output.page = saved
+        // A dash would be standard output.
+        settings.output.files = [path == "-" ? "./-" : path]
+        settings.output.existing = .kept
+        status = try GetCommand(settings, [url]).run()
+        if let path = saved.path { messages.answer(["saved as \(path)"]) }
+    }
+
+    /// Asks for what the page at `target` gets, where that wants to be asked for.
+    ///
+    /// - Returns: Whether there is nothing to ask for, or an answer, which may be there already.
+    private mutating func readInput(for target: PageView.Target) -> Bool {
+        guard let question = target.question, input == nil else { return true }
+        guard settings.asker.canAsk else { return false }
+        let place = (try? URI(parsing: target.url))?.hostAndPort ?? target.url
+        let answer = keyboard.ask(
+            "\(place): \(question.isEmpty ? "input" : question)", openers: nil)
+        input = answer.map { .bytes(Array($0.utf8)) }
+        return input != nil
+    }
+
+    private static func unanswered(_ target: PageView.Target) -> FetchError {
+        let question = target.question.flatMap { $0.isEmpty ? nil : ": " + $0 } ?? ""
+        return FetchError(
+            .needsInput, .input, "\(target.url) asks for input\(question)",
+            hint: "give it with -d TEXT, or keep it secret with -d @FILE")
+    }
+
+    // MARK: The prompt
+
+    private mutating func chooseNext() {
+        guard let page else { return }
+        let links = page.opened.targets.count
+        let question =
+            (links == 0 ? "" : "link 1-\(links), ") + (before.isEmpty ? "" : "b back, ")
+            + "? keys, q quit:"
+        guard let typed = keyboard.ask(question, openers: ReaderCommand.openers) else {
+            isDone = true
+            return
+        }
+        attempt { reader throws(FetchError) in
+            try reader.perform(ReaderCommand(parsing: typed), page.opened)
+        }
+    }
+
+    /// What fails leaves the page.
+    mutating func attempt(_ action: (inout Reader) throws(FetchError) -> Void) {
+        do throws(FetchError) {
+            try action(&self)
+        } catch {
+            if error.outcome != .interrupted { messages.error(nil, error) }
+        }
+    }
+
+    private mutating func perform(
+        _ command: ReaderCommand, _ opened: OpenedPage
+    ) throws(FetchError) {
+        switch command {
+        case .nothing: break
+        case .invalid(let problem):
+            messages.error(nil, .usage, problem + ": ? lists the keys", hint: nil)
+        case .quit: isDone = true
+        case .keys:
+            let rows = ReaderCommand.table.map { ("\($0.key)\($0.rest)", $0.meaning) }
+            for (keys, meaning) in [("N", "opens link N")] + rows {
+                messages.answer(["  \(Help.padded(keys, 8)) \(meaning)"])
+            }
+        case .address: messages.answer([opened.uri?.display ?? ""])
+        case .save: try save(opened)
+        case .bookmark: try bookmark(opened)
+        case .reload: if let page { try visit(page.target, .reload) }
+        case .back:
+            guard let target = before.last else {
+                throw usageError("there is no page before this one")
+            }
+            try visit(target, .back)
+        case .history: try chooseVisit()
+        case .identity:
+            guard let page, try chooseIdentity(for: opened.uri?.description ?? page.target.url)
+            else { return }
+            try visit(page.target, .reload)
+        case .go(let text): try visit(PageView.Target(url: try address(text, opened)), .forward)
+        case .follow(let number): try visit(try link(number, opened), .forward)
+        case .handOver(let number): try HandOver.open(try link(number, opened).url)
+        case .search(let words):
+            if let text = opened.text { try Pager.show(text, searching: words) }
+        }
+    }
+
+    private func link(
+        _ number: Int, _ opened: OpenedPage
+    ) throws(FetchError) -> PageView.Target {
+        let targets = opened.targets
+        if !targets.isEmpty, 1...targets.count ~= number { return targets[number - 1] }
+        throw usageError(
+            targets.isEmpty
+                ? "this page has no links"
+                : "there is no link \(number): the page has \(Self.count(targets))")
+    }
+
+    /// - Parameter text: Absolute, or relative to the page.
+    private func address(_ text: String, _ opened: OpenedPage) throws(FetchError) -> String {
+        guard let base = opened.uri else { return text }
+        let registry = try settings.registry()
+        return try base.resolving(text) { registry[$0]?.scheme.pathForm == .opaque }.description
+    }
+
+    private mutating func chooseVisit() throws(FetchError) {
+        let present = page?.target.url
+        messages.answer(
+            visits.enumerated().map { index, visit in
+                "[\(index + 1)] \(URI.display(visit.url))"
+                    + (visit.url == present ? " (this page)" : "")
+            })
+        let question = "page 1-\(visits.count), b back to the page:"
+        while let answer = keyboard.ask(question, openers: ReaderCommand.digits), answer != "b" {
+            if let number = ReaderCommand.number(answer[...]), 1...visits.count ~= number {
+                return try visit(visits[number - 1], .forward)
+            }
+            messages.error(nil, .usage, "there is no page \(answer) in the list", hint: nil)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// What a person wants after a page. Pure: parsed from what was typed.
+enum ReaderCommand: Equatable {
+    case keys, address, save, bookmark, reload, history, back, identity, quit
+    /// The number of a link, from 1.
+    case follow(Int)
+    case go(String)
+    case handOver(Int)
+    case search(String)
+    /// Nothing was typed.
+    case nothing
+    /// What is wrong with it, for people.
+    case invalid(String)
+
+    /// A key, or a line without its end.
+    init(parsing text: String) {
+        let words = text.trimmingSpaces
+        guard let first = words.first else {
+            self = .nothing
+            return
+        }
+        let rest = words.dropFirst().trimmingSpaces
+        switch (first, rest.isEmpty) {
+        case ("?", true): self = .keys
+        case ("u", true): self = .address
+        case ("s", true): self = .save
+        case ("m", true): self = .bookmark
+        case ("r", true): self = .reload
+        case ("h", true): self = .history
+        case ("b", true): self = .back
+        case ("i", true): self = .identity
+        case ("q", true): self = .quit
+        case ("g", true): self = .invalid("g wants a URL")
+        case ("g", false):
+            // A URL whose scheme begins with g may come without the key.
+            let isURL = !words.contains(" ") && String(words).contains(text: "://")
+            self = .go(String(isURL ? words : rest))
+        case ("x", _):
+            let number = Self.number(rest)
+            self = number.map { .handOver($0) } ?? .invalid("x wants the number of a link")
+        case ("/", true): self = .invalid("/ wants words to search for")
+        case ("/", false): self = .search(String(rest))
+        default:
+            self =
+                Self.number(words).map { .follow($0) }
+                ?? .invalid("unknown key \"\(words.prefix(20))\"")
+        }
+    }
+
+    /// - Returns: `nil` for what is not a number from 1.
+    static func number(_ text: Substring) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
+        // None is so large, and it is out of range like others.
+        return ASCII.decimal(text.utf8, max: 1_000_000_000) ?? .max
+    }
+
+    /// The keys of the prompt, for it, for `?` and for the manual.
+    static let table: [(key: Character, rest: String, meaning: String)] = [
+        ("?", "", "lists the keys"),
+        ("u", "", "shows the URL of the page"),
+        ("s", "", "saves the page, and asks for the name of the file"),
+        ("m", "", "bookmarks the page"),
+        ("r", "", "loads the page again"),
+        ("g", " URL", "goes to another URL, which may be relative to that of the page"),
+        ("h", "", "lists the pages of this session, to go to one by its number"),
+        ("b", "", "goes back to the page before"),
+        ("i", "", "chooses or makes the client certificate for the page"),
+        ("x", " N", "opens link N in another program, with xdg-open"),
+        ("/", "WORDS", "searches in the page, where the pager is less"),
+        ("q", "", "ends the session"),
+    ]
+
+    /// What begins a line; all else acts at once.
+    static let openers = String(table.filter { !$0.rest.isEmpty }.map(\.key)) + digits
+    static let digits = "0123456789"
+}
+
+extension StringProtocol {
+    fileprivate var trimmingSpaces: SubSequence {
+        var rest = self[...]
+        while rest.first == " " { rest = rest.dropFirst() }
+        while rest.last == " " { rest = rest.dropLast() }
+        return rest
+    }
+}

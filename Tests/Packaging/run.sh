@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What `make dist` makes: the tarball and what is said of it, and the recipes of other packages, each
+# read by what its own system reads it with.
+# usage: run.sh SMALLWEB, which has its symbols
+# With CI=true a missing tool is a failure.
+set -u
+export LC_ALL=C.UTF-8
+root=$(realpath "$(dirname "$0")/../..")
+smallweb=$(realpath "${1:?usage: run.sh SMALLWEB}")
+recipes=$root/docs/packaging
+work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-dist.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+has() {
+    command -v "$1" >/dev/null && return
+    echo "skipped - $1 is not installed"
+    [ "${CI:-}" != true ] || failed=1
+    return 1
+}
+
+# is WHAT COMMAND…: the command succeeds, or its output says why not.
+is() {
+    local what=$1
+    shift
+    if "$@" >"$work/output" 2>&1; then echo "ok - $what"; else
+        echo "not ok - $what: $*"
+        sed 's/^/    /' "$work/output"
+        failed=1
+    fi
+}
+
+is "all files have one version" "$recipes/version.py" check
+if has shellcheck; then
+    is "shellcheck reads PKGBUILD and scripts" shellcheck "$recipes/PKGBUILD" \
+        "$recipes/install.sh" "$root/.ci/dist" "$root/.ci/dist-check" "$root/.ci/deb" \
+        "$root/.ci/source-date" "$0" "${0%/*}/roots.sh"
+fi
+if has ruby; then is "ruby reads the formula" ruby -wc "$recipes/smallweb.rb"; fi
+if has nix-instantiate; then
+    is "nix reads the expression" nix-instantiate --parse "$recipes/smallweb.nix"
+fi
+if has rpmlint; then
+    is "rpmlint has no complaint about the spec" rpmlint -c "$recipes/rpmlint.toml" --strict \
+        "$recipes/smallweb.spec"
+fi
+
+# Twice from one binary. Whether the binary can be made again is for make dist-check, which needs
+# some minutes.
+export SOURCE_DATE_EPOCH=1795000000
+is "make dist" "$root/.ci/dist" "$smallweb" "$work/one"
+(umask 077 && TZ=Asia/Tokyo LC_ALL=C "$root/.ci/dist" "$smallweb" "$work/two") 2>/dev/null
+is "umask, time zone and locale make no difference" cmp "$work/one/SHA256SUMS" "$work/two/SHA256SUMS"
+is "SHA256SUMS is right" env -C "$work/one" sha256sum -c SHA256SUMS
+listed=$(cut -c67- "$work/one/SHA256SUMS" | sort)
+is "SHA256SUMS has all files" test "$listed" = "$(find "$work/one" -type f -printf '%f\n' \
+    | grep -vx SHA256SUMS | sort)"
+
+version=$("$recipes/version.py" show)
+name=smallweb-$version-linux-x86_64
+tarball=$work/one/$name.tar.gz
+tar -xzf "$tarball" -C "$work"
+make -s -C "$root" install-files install-docs BIN="$smallweb" DESTDIR="$work/stage" PREFIX=
+is "the tarball has what make install installs" diff -r "$work/stage" "$work/$name" \
+    --exclude LICENSE --exclude README.md --exclude install.sh
+is "its README.md is that of the sources" cmp "$root/README.md" "$work/$name/README.md"
+is "its LICENSE is that of the sources" cmp "$root/LICENSE" "$work/$name/LICENSE"
+is "its files belong to root" test -z "$(tar --numeric-owner -tvzf "$tarball" | grep -v ' 0/0 ')"
+
+place="$work/some where"
+is "install.sh" "$work/$name/install.sh" "$place"
+is "install.sh installs all" diff -r "$work/stage" "$place"
+is "what is installed runs" test "$("$place/bin/smallweb" --version)" = "$("$smallweb" --version)"
+touch "$place/bin/other" "$place/share/smallweb/other"
+is "install.sh --uninstall" "$work/$name/install.sh" --uninstall "$place"
+is "other files are left alone" test "$(find "$place" -type f | wc -l)" -eq 2
+
+# Which glibc it needs: the check has to be able to fail.
+if has clang; then
+    cat >"$work/newer.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) { return printf("smallweb " VERSION "\n") < (int)(arc4random() % 2); }
+C
+    clang "-DVERSION=\"$version\"" -o "$work/newer" "$work/newer.c"
+    "$root/.ci/dist" "$work/newer" "$work/three" 2>"$work/log"
+    is "a binary that needs a newer glibc is refused" grep -q 'needs glibc 2.36' "$work/log"
+fi
+
+sbom=$work/one/$name.spdx.json
+if has jq; then
+    is "the list of parts names them all" test "$(jq -r '.packages[].name' "$sbom" | sort | xargs)" \
+        = 'curl glibc libgcc libidn2 libstdc++ openssl smallweb swift-runtime zlib'
+    is "each part has a licence" jq -e 'all(.packages[]; .licenseDeclared | length > 2)' "$sbom"
+    # shellcheck disable=SC2016 # variables of jq
+    is "each part is related" jq -e '
+        [.packages[].SPDXID] as $ids | all(.relationships[]; .relatedSpdxElement as $id
+            | $ids | index($id)) and (.relationships | length) == ($ids | length)' "$sbom"
+    is "it is about this tarball" test "$(jq -r '.packages[0].checksums[0].checksumValue' "$sbom")" \
+        = "$(sha256sum <"$tarball" | cut -d' ' -f1)"
+fi
+for recipe in PKGBUILD smallweb.nix smallweb.rb; do
+    is "$recipe has the sum of the tarball" grep -qF "$(sha256sum <"$tarball" | cut -d' ' -f1)" \
+        "$work/one/$recipe"
+done
+
+if has rpmbuild; then
+    is "rpmbuild" rpmbuild -bb --define "_topdir $work/rpm" --define "_sourcedir $work/one" \
+        "$work/one/smallweb.spec"
+    rpm=$(find "$work/rpm/RPMS" -name '*.rpm')
+    is "the RPM has the files of the tarball" test "$(rpm -qlp "$rpm" | wc -l)" -gt 80
+    requires=$(rpm -qp --requires "$rpm")
+    for library in 'libc.so.6(GLIBC_2.34)(64bit)' 'libssl.so.3()(64bit)' 'libz.so.1()(64bit)'; do
+        is "the RPM requires $library" grep -qxF "$library" <<<"$requires"
+    done
+    if has rpmlint; then
+        is "rpmlint has no complaint about the RPM" rpmlint -c "$recipes/rpmlint.toml" --strict \
+            "$rpm"
+    fi
+fi
+exit "$failed"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2034 # variables are used by what reads this
+# Lines of what was checked, as Tests/parts.sh counts them, for scripts to read with `.`.
+
+failed=0
+
+# What helps to understand a failure, if a script has more to say.
+details() { :; }
+
+passes() { echo "ok - $*"; }
+fails() {
+    echo "not ok - $*"
+    details | sed 's/^/    /'
+    failed=1
+}
+
+# eventually COMMAND…: asks until it succeeds, for two minutes at most.
+eventually() {
+    local end=$((SECONDS + 120))
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.02
+    done
+}
+
+# must NAME COMMAND…: the check NAME holds if the command succeeds.
+must() {
+    if "${@:2}"; then passes "$1"; else fails "$1"; fi
+}
+must_not() {
+    if "${@:2}"; then fails "$1"; else passes "$1"; fi
+}
+
+# same NAME WANTED SEEN: two texts are the same.
+same() {
+    if [ "$2" = "$3" ]; then passes "$1"; else
+        fails "$1"
+        printf '    wanted: %s\n    seen:   %s\n' "$2" "$3" | cut -c1-400
+    fi
+}
+
+# has PROGRAM WHAT: whether the program is there; if not, WHAT is skipped, but not in CI.
+has() {
+    command -v "$1" >/dev/null && return
+    lacks "$2" "$1 is not installed"
+}
+
+# lacks WHAT REASON: WHAT is skipped, but not in CI.
+lacks() {
+    if [ "${CI:-}" = true ]; then fails "$1: $2"; else echo "skipped - $1: $2"; fi
+    return 1
+}
