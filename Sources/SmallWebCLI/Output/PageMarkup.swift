@@ -40,7 +40,7 @@ final class PageMarkup: EventOutput {
         }
     }
 
-    /// - Throws: `write` for a body that is no text.
+    /// - Throws: `write` for a body that is not text.
     private func begin(_ head: Head) throws(FetchError) {
         let type = head.mediaType
         if let type, !type.isText {

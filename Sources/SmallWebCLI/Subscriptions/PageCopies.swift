@@ -16,13 +16,13 @@ struct PageCopies {
     /// - Parameter state: The path of the state.
     init(of state: String) { directory = state + ".copies" }
 
-    /// - Returns: `nil` when there is none.
+    /// - Returns: `nil` when no copy is kept.
     func read(_ kind: Kind, of url: String) throws(FetchError) -> [UInt8]? {
         UserFiles.read(try path(kind, url), limit: 2 * WatchedPage.keptMax)
     }
 
     /// - Parameter bytes: `nil` to keep none.
-    /// - Throws: `write` when it cannot be kept; then there is none.
+    /// - Throws: `write` when it cannot be kept; the old copy is removed then.
     func replace(_ kind: Kind, of url: String, by bytes: [UInt8]?) throws(FetchError) {
         let path = try path(kind, url)
         guard let bytes else {

@@ -56,7 +56,7 @@ final class WatchedPage: PageReader {
     private(set) var sha256 = ""
     /// Of what is compared, where that is not the body.
     private(set) var comparedDigest: String?
-    /// The text that is compared; `nil` for what is none, or too long.
+    /// The text that is compared; `nil` where the body is not text, or is too long.
     private(set) var text: [UInt8]?
     /// In order; `nil` for too many.
     private(set) var linkList: [String]?

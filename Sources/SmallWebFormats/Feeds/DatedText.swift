@@ -8,7 +8,7 @@ package struct DatedText: Sendable, Hashable {
     package let rest: [UInt8]
 
     /// The label of a link, by the companion specification "Subscribing to Gemini pages": it begins
-    /// with `YYYY-MM-DD`, followed by its end or by something that is no part of a word.
+    /// with `YYYY-MM-DD`, followed by its end or by something other than a letter or digit.
     package init?(label: ArraySlice<UInt8>) {
         guard let (day, end) = Self.isoDay(label, at: label.startIndex),
             !Self.continuesWord(label[end...])
