@@ -81,7 +81,12 @@ package struct ExtendedExpression: Sendable {
                 first = try add(.split(next, next))
                 steps[first] = .split(try emit(part, before: first), next)
             }
-            for _ in 0..<least { first = try emit(part, before: first) }
+            for _ in 0..<least {
+                let after = first
+                first = try emit(part, before: after)
+                // Of what takes no step more would take none, but time.
+                if first == after { break }
+            }
             return first
         }
     }

@@ -348,7 +348,7 @@ except FileNotFoundError:
 check('SIGTERM ends a command that hangs', status == -signal.SIGTERM and not left, (status, left))
 
 pages['/a'] = gemtext(('a' * 60_000 + '\n') * 20, 'text/plain')
-for pattern in '(a+)+$b', '(a|a)*b', '(a|b)*a(a|b){200}c', '(.*)*x', '((a{10}){10})*b':
+for pattern in '(a+)+$b', '(a|a)*b', '(a|b)*a(a|b){200}c', '(.*)*x', '((a{10}){10})*b', '^a+*+++++++', '(){255}{255}{255}{255}b':
     begin = run('watch', '--state', 'regex', '--ignore', pattern, place + '/a')
     check('--ignore %s takes %.2f s over 1.2 MB' % (pattern, begin.processor),
           begin.status in (0, 1) and begin.processor < 20 and begin.memory < 64 * MEGABYTE, seen(begin))

@@ -126,7 +126,10 @@ internal import Testing
     }
 
     /// Each takes minutes elsewhere, in a matcher that goes back or one that makes all states.
-    @Test(arguments: ["(a+)+$", "(a|b)*a(a|b){200}c", "(a*)*c", "(a|aa)+$", "(.*)*x"])
+    @Test(arguments: [
+        "(a+)+$", "(a|b)*a(a|b){200}c", "(a*)*c", "(a|aa)+$", "(.*)*x", "^a+*+++++++c",
+        "(((((((((a+)+)+)+)+)+)+)+)+)+c", "(){255}{255}{255}{255}c",
+    ])
     func isDoneInTime(_ pattern: String) throws {
         let expression = try ExtendedExpression(pattern)
         var generator = SeededGenerator(seed: 3)

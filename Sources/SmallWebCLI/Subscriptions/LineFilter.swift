@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWeb
 internal import SmallWebFormats
 
@@ -7,7 +6,7 @@ internal import SmallWebFormats
 struct LineFilter {
     private let expressions: [ExtendedExpression]
 
-    /// - Throws: `usage` for an expression that regcomp(3) refuses, and for one that could take
+    /// - Throws: `usage` for what is not an extended expression, and for one that could take
     ///   exponential time or memory.
     init(_ patterns: [String]) throws(FetchError) {
         expressions = try patterns.map { pattern throws(FetchError) in try Self.parse(pattern) }
@@ -27,21 +26,10 @@ struct LineFilter {
                 "--ignore: \"\(pattern.prefix(80))\" \(why)", hint: "regex(7) describes them")
         }
         guard !pattern.isEmpty else { throw refuse("is empty, and would match every line") }
-        let expression: ExtendedExpression
         do throws(ExtendedExpression.Problem) {
-            expression = try ExtendedExpression(pattern)
+            return try ExtendedExpression(pattern)
         } catch {
             throw refuse(error.message)
         }
-        // The system's own judgement.
-        var compiled = regex_t()
-        let status = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB)
-        guard status == 0 else {
-            var text = [CChar](repeating: 0, count: 200)
-            regerror(status, &compiled, &text, text.count)
-            throw refuse("cannot be used: \(String(buffer: text))")
-        }
-        regfree(&compiled)
-        return expression
     }
 }
