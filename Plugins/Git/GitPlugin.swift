@@ -42,6 +42,7 @@ public struct GitPlugin: ProtocolHandler {
     private static func shared(_ scheme: inout Scheme) {
         scheme.pathForm = .opaque
         scheme.hasReferences = true
+        scheme.messageSubtype = "x-git"
         scheme.factNames = ["git", "http"]
     }
 

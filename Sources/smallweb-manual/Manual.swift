@@ -13,6 +13,7 @@ enum Manual {
         let documents = [
             ("json", 5, "records and requests as JSON lines", "json.md"),
             ("plugin", 7, "protocols that a program speaks", "plugins.md"),
+            ("warc", 5, "archives of what went over the wire", "warc.md"),
             ("wire", 5, "fixtures of plugins", "wire.md"),
         ]
         return [("smallweb.1", try overview(docs)), ("smallweb-config.5", config)]

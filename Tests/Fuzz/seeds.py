@@ -29,6 +29,9 @@ Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityF
 Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
 Sources/SmallWeb/Trust/TrustFormat.swift
+Sources/SmallWebArchive/Format/BlockDigest.swift Sources/SmallWebArchive/Format/GzipMembers.swift
+Sources/SmallWebArchive/Format/RecordDecoder.swift Sources/SmallWebArchive/Format/RecordHeader.swift
+Sources/SmallWebArchive/Replay/ChunkedBody.swift Sources/SmallWebArchive/Replay/RecordedFacts.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
 Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOut.swift
 Sources/SmallWebCLI/Reader/HandOver.swift Sources/SmallWebCLI/Reader/ReaderCommand.swift

@@ -441,7 +441,7 @@ git_fails() {
     status_is "$2"
     err_says "$3"
     out_is_empty
-    err_is_one_line
+    if [ "$2" -eq 60 ]; then err_is_one_line_and_a_hint; else err_is_one_line; fi
     has_no_controls "$err"
 }
 

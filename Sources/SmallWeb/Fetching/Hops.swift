@@ -9,6 +9,7 @@ struct Hops {
     private let emit: Emit
     private let deadline: Instant
     private var request: Request
+    private let attempt: Int
     /// What was asked for.
     private let origin: URI
     /// What has been asked for so far; empty before the first redirect.
@@ -30,8 +31,14 @@ struct Hops {
 
     /// On the loop of the fetcher, as all of a fetch: `emit` may use what is not `Sendable`.
     ///
-    /// - Parameter log: Knows of each event before `emit` gets it, and of a failed fetch too.
-    init(_ fetcher: Fetcher, _ request: Request, _ log: FetchLog, emit: @escaping Emit) {
+    /// - Parameters:
+    ///   - log: Knows of each event before `emit` gets it, and of a failed fetch too.
+    ///   - attempt: Which one it is of the request, from 1.
+    init(
+        _ fetcher: Fetcher, _ request: Request, _ log: FetchLog, attempt: Int = 1,
+        emit: @escaping Emit
+    ) {
+        self.attempt = attempt
         self.fetcher = fetcher
         self.log = log
         self.emit = { event async throws(FetchError) in
@@ -170,13 +177,18 @@ struct Hops {
         do throws(FetchError) {
             completeness = try await entry.handler.fetch(asked, dialer: dialer, emit: take)
         } catch {
+            hop.close()
+            try hop.tap?.end(isEnough ? .headAlone : .failed(timed(error)))
             guard isEnough else { throw error }
         }
         hop.close()
+        if !isEnough { try hop.tap?.end(.replied(completeness)) }
         log.timings.end()
         let ending = Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
-        if ending.outcome == .permanentFailure { ending.remedy = otherScheme() }
+        if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
+            ending.remedy = otherScheme()
+        }
         return ending
     }
 
@@ -205,6 +217,7 @@ struct Hops {
             try await emit(.sent(handler.redacted(bytes), method: method))
         }
         hop.sessions = fetcher.sessions
+        hop.attempt = attempt
         hop.identity = try fetcher.options.identities.identity(
             for: request.uri, origin: origin, in: fetcher.registry)
         return hop
@@ -255,6 +268,7 @@ struct Hops {
                 from: request, status: status, isSameOrigin: isSameOrigin(next))
             next.options = carried.options
             next.input = carried.input
+            next.isInputSecret = request.isInputSecret && carried.input != nil
             return (next, Self.note(carried.leftOut, next.uri))
         } catch {
             if error.outcome == .redirectRefused { throw error }

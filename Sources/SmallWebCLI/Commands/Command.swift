@@ -106,8 +106,8 @@ package struct Command: Sendable, Adjustable {
     /// Each is made when it is asked for: their texts are most of what a start would cost.
     private static let makers: [@Sendable () -> Command] = [
         { get }, { head }, { links }, { open }, { put }, { refs }, { feed }, { watch }, { explain },
-        { shard },
-        { ledger }, { trust }, { identity }, { schemes }, { plugin }, { history }, { bookmarks },
+        { shard }, { ledger }, { warc }, { trust }, { identity }, { schemes }, { plugin },
+        { history }, { bookmarks },
         { config }, { completions }, { help },
     ]
 
@@ -311,6 +311,7 @@ package enum Tool {
         var settings = Settings()
         do throws(FetchError) {
             settings = try ArgumentParser.parse(arguments)
+            settings.invocation.words = arguments
             return try dispatch(settings)
         } catch {
             Messages(settings.messages).error(nil, error)

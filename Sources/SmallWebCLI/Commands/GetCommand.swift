@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebArchive
 internal import SmallWebRecords
 
 /// `smallweb get URL…`: bodies to standard output, back to back in the order of the URLs, or to
@@ -52,6 +53,7 @@ struct GetCommand: Sendable {
                 throw usageError("--write-out: \(error.message)", hint: error.hint)
             }
         }
+        try settings.openArchives()
         return (settings, try settings.fetcher(EventLoop()))
     }
 
@@ -103,6 +105,17 @@ struct GetCommand: Sendable {
             throw usageError("--key needs --cert", hint: "name the certificate as well")
         }
         try checkFiles()
+        if settings.archive.keepsSecrets && settings.archive.file == nil {
+            throw usageError("--warc-secrets needs a --warc")
+        }
+        guard settings.archive.file == nil || settings.archive.replayed.isEmpty else {
+            throw usageError(
+                "--warc and --replay do not go together: a replay has nothing new to record")
+        }
+        let replayOption = settings.invocation.given.first { $0.hasPrefix("replay-") }
+        if let replayOption, settings.archive.replayed.isEmpty {
+            throw usageError("--\(replayOption) needs a --replay")
+        }
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
             throw usageError("--only needs a --ledger")
         }
@@ -115,7 +128,8 @@ struct GetCommand: Sendable {
             output.usesRemoteName || records.options.body == .file || output.headerFile != nil
             || settings.configuration.hasSections
         return writesFiles || !output.files.isEmpty || records.areWanted
-            || settings.run.ledger != nil || mayRunPrograms(settings)
+            || settings.run.ledger != nil || settings.archive.file != nil
+            || mayRunPrograms(settings)
             || Self.hasList(operands) || Environment.isTerminal(2)
     }
 
@@ -153,6 +167,11 @@ struct GetCommand: Sendable {
             context.meter?.stop()
             status = try context.conclude(engine)
             try headers?.commit()
+            if settings.archive.writer?.isFull ?? false {
+                context.messages.warning(
+                    "the archive has more replies than are remembered: the same reply may be in it "
+                        + "twice")
+            }
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }
             if status == 0 { status = error.outcome.exitStatus }
@@ -182,6 +201,8 @@ extension GetCommand {
         let output = settings.output
         var files: [(option: String, path: String)] = []
         if let ledger = settings.run.ledger { files.append(("--ledger", ledger)) }
+        if let archive = settings.archive.file { files.append(("--warc", archive)) }
+        for archive in Set(settings.archive.replayed) { files.append(("--replay", archive)) }
         if let path = output.headerFile, path != "-", path != "%" {
             files.append(("--dump-header", path))
         }

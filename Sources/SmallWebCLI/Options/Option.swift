@@ -26,6 +26,7 @@ package struct Option: Sendable, Adjustable {
         static let refs = Group(title: "References (refs)")
         static let uploads = Group(title: "Uploads (put)")
         static let limits = Group(title: "Limits")
+        static let archive = Group(title: "Recording and replay")
         static let connection = Group(title: "Connection and trust")
         static let store = Group(title: "Keys, identities, plugins (trust, identity, plugin)")
         static let messages = Group(title: "Messages")
@@ -34,7 +35,9 @@ package struct Option: Sendable, Adjustable {
         private static let beforeProtocols = [
             output, json, requests, bulk, links, feeds, refs, uploads,
         ]
-        private static let afterProtocols = [limits, connection, store, messages, config]
+        private static let afterProtocols = [
+            limits, archive, connection, store, messages, config,
+        ]
 
         /// In the order of texts: those that only plugins name stand in the middle.
         package static let all =
@@ -130,7 +133,9 @@ package struct Option: Sendable, Adjustable {
     }
 
     package var scope: Scope {
-        if group == .feeds || Self.ofCommandLine.contains(long) { return .commandLine }
+        if Self.ofCommandLine.contains(long) || group == .feeds || group == .archive {
+            return .commandLine
+        }
         let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)
         return isOfRuns || Self.ofStores.contains(long) ? .run : .url
     }

@@ -14,7 +14,7 @@ extension Option {
         Option(
             "fields", .json, "only these fields of a record: a,b,c",
             manual: "Leaves out the other fields of terminal records. type, v, n, id and tag are "
-                + "always there.",
+                + "always there, and with --ledger outcome and time.",
             example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
             .value("LIST") { settings, value throws(FetchError) in
                 settings.records.options.fields = try RecordFields.parse(value, .builtIn)

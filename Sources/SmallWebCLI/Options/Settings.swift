@@ -13,6 +13,7 @@ struct Settings: Sendable {
     var records = RecordSettings()
     var run = RunSettings()
     var feeds = FeedSettings()
+    var archive = ArchiveSettings()
     var messages = MessageSettings()
     var stores = StoreSettings()
     /// What the config files say; ``Invocation/given`` says what they must leave alone.
@@ -99,6 +100,8 @@ struct Settings: Sendable {
 
 /// The words of the command line, and the options that say what becomes of the others.
 struct Invocation: Sendable {
+    /// All words, as they were given.
+    var words: [String] = []
     var operands: [String] = []
     /// The long names of the options on the command line.
     var given: [String] = []

@@ -72,6 +72,7 @@ struct RequestPlan {
             case nil:
                 throw usageError("\(request.scheme.name) requests cannot carry --data")
             }
+            request.isInputSecret = settings.fetch.isInputSecret
         }
         return request
     }

@@ -5,28 +5,31 @@ internal import SmallWeb
 extension URLOutput {
     /// - Returns: What the run makes of `result`, and why it is a failure.
     func report(_ result: Attempt) -> (Outcome, message: String?) {
-        let report = FetchReport(messages: context.messages, url: order.url, log: log)
         switch result {
-        case .ended(let ending): return self.report(ending, report)
+        case .ended(let ending): return report(ending)
         case .failed(let error):
-            report.failure(error)
+            told.failure(error)
             return (error.outcome, error.fullMessage)
         }
     }
 
-    private func report(
-        _ ending: Ending, _ report: FetchReport
-    ) -> (Outcome, message: String?) {
+    /// Made when there is something to say: most fetches end well.
+    private var told: FetchReport {
+        FetchReport(messages: context.messages, url: order.url, log: log)
+    }
+
+    private func report(_ ending: Ending) -> (Outcome, message: String?) {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.fetch.refusal == .accept { return (.ok, nil) }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
             let message = "no reference matches"
-            report.say(.permanentFailure, message, hint: "without a pattern all are listed")
+            told.say(.permanentFailure, message, hint: "without a pattern all are listed")
             return (.permanentFailure, message)
         }
+        guard ending.message != nil else { return (ending.outcome, nil) }
         let isUnwritten =
             ending.outcome == .truncated && plan.destination.isFile && leftover == nil
-        report.refusal(
+        told.refusal(
             ending,
             hint: isUnwritten
                 ? "the file was not written; to keep the part that came, redirect standard output"

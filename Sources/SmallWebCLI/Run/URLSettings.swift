@@ -104,6 +104,8 @@ struct FetchSettings: Sendable {
     var schemes: String?
 
     var input: InputSource.Origin?
+    /// Whether it came from a file, and must not be kept.
+    var isInputSecret = false
     var promptsAllowed = true
     /// What the plugins declare.
     var options = Request.Options()
@@ -163,7 +165,10 @@ struct FetchSettings: Sendable {
     ///
     /// - Throws: `read`, `usage` for a line that makes no sense.
     mutating func readFiles() throws(FetchError) {
-        if let input { self.input = .bytes(try input.read()) }
+        if let input {
+            isInputSecret = input.isSecret
+            self.input = .bytes(try input.read())
+        }
         try readLists()
     }
 
