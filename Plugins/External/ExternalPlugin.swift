@@ -31,7 +31,8 @@ public struct ExternalPlugin: ProtocolHandler {
         program.upload = request.upload
         program.limits = manifest.limits
 
-        var talk = ProgramTalk(request.uri, manifest.name, facts.mediaType)
+        var talk = ProgramTalk(
+            request.uri, manifest.name, facts.mediaType, wasAsked: request.validator != nil)
         // What only the last word of the program decides.
         let ending: ProgramEnding
         do throws(FetchError) {
@@ -105,6 +106,7 @@ public struct ExternalPlugin: ProtocolHandler {
         }
         if request.wantsHeadAlone { variables["HEAD_ONLY"] = "1" }
         if request.wantsItems { variables["ITEMS"] = "1" }
+        variables["VALIDATOR"] = request.validator?.text
         for option in manifest.options {
             let name = "OPT_" + option.key.uppercased().replacing(text: "-", with: "_")
             switch request.options[option.key] {
@@ -130,6 +132,7 @@ struct ProgramTalk {
     /// The last part that it has said, after all earlier ones.
     private(set) var failure: FetchError?
     private let mediaType: String?
+    private let wasAsked: Bool
     private(set) var hasHead = false
     private var promisedBytes: Int?
     private var bodyBytes = 0
@@ -141,8 +144,10 @@ struct ProgramTalk {
     static let diagnosticsMax = 65_536
     private static let lastLineMax = 500
 
-    init(_ base: URI, _ name: String, _ mediaType: String?) {
+    /// - Parameter wasAsked: Whether the program was told what is known of the resource.
+    init(_ base: URI, _ name: String, _ mediaType: String?, wasAsked: Bool = false) {
         reader = ProgramEventReader(base: base, name: name)
+        self.wasAsked = wasAsked
         self.mediaType = mediaType
     }
 
@@ -168,8 +173,11 @@ struct ProgramTalk {
             guard !hasHead else {
                 throw .plugin("the program gave its head after the body had begun")
             }
+            guard !head.isUnchanged || wasAsked else {
+                throw .plugin("the program says \"unchanged\", but it was given no validator")
+            }
             hasHead = true
-            promisedBytes = head.bodyBytes
+            promisedBytes = head.isUnchanged ? 0 : head.bodyBytes
             return .head(head)
         case .item(let item): return .item(item)
         case .note(let note): return .note(note)

@@ -7,10 +7,14 @@ internal import SmallWebCore
 /// each part of the path, the file. From any other server the whole version comes in one pack.
 struct ContentReader {
     private let repository: Repository
+    /// The id of what there was at an earlier visit.
+    private let known: String?
     private var address: GitAddress { repository.address }
     private var format: ObjectFormat { repository.format }
 
-    init(_ repository: Repository) { self.repository = repository }
+    init(_ repository: Repository, known: String? = nil) {
+        (self.repository, self.known) = (repository, known)
+    }
 
     /// What a path leads to.
     struct Place {
@@ -30,6 +34,7 @@ struct ContentReader {
     func read(_ path: [[UInt8]], _ emit: Emit) async throws(FetchError) {
         let start = try await repository.resolve(address.version)
         let place = try await find(path, in: start) { _ in }
+        if try await isUnchanged(place.entry.id, emit) { return }
         guard let object = place.object else {
             if place.entry.kind == .symbolicLink {
                 try await emit(
@@ -38,8 +43,10 @@ struct ContentReader {
             return try await deliverFile(place.entry.id, of: start, name: path.last ?? [], emit)
         }
         switch object.type {
-        case .tree: try await deliverDirectory(object.content[...], at: path, emit)
-        default: try await deliver(object.content[...], of: object.content.count, name: nil, emit)
+        case .tree: try await deliverDirectory(object, at: path, emit)
+        default:
+            try await deliver(
+                object.content[...], of: object.content.count, name: nil, id: object.id, emit)
         }
     }
 
@@ -52,7 +59,8 @@ struct ContentReader {
         if let largest = repository.limits.bodyBytesMax, object.content.count > largest {
             throw .tooLarge(largest)
         }
-        try await deliver(object.content[...], of: object.content.count, name: nil, emit)
+        try await deliver(
+            object.content[...], of: object.content.count, name: nil, id: object.id, emit)
     }
 
     /// - Parameters:
@@ -140,10 +148,21 @@ struct ContentReader {
 
     // MARK: Delivery
 
+    /// Whether what is there is what was there: then there is nothing to deliver.
+    private func isUnchanged(_ id: ObjectID, _ emit: Emit) async throws(FetchError) -> Bool {
+        guard known == id.description else { return false }
+        var head = Head(.success)
+        head.isUnchanged = true
+        head.validator = known
+        head.facts = repository.server.facts
+        try await emit(.head(head))
+        return true
+    }
+
     private func deliverFile(
         _ id: ObjectID, of start: ObjectID, name: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
-        let file = FileDelivery(self, name: name, largest: repository.limits.bodyBytesMax)
+        let file = FileDelivery(self, id, name: name, largest: repository.limits.bodyBytesMax)
         guard repository.canFilter else {
             let pack = try await repository.wholeVersion(of: start)
             guard let number = pack.find(id) else {
@@ -177,7 +196,7 @@ struct ContentReader {
     }
 
     fileprivate func deliver(
-        _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, _ emit: Emit
+        _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, id: ObjectID, _ emit: Emit
     ) async throws(FetchError) {
         // Git's own rule tells text from binary: a NUL near the beginning.
         let isBinary = content.prefix(Self.beginningBytes).contains(ASCII.nul)
@@ -190,17 +209,20 @@ struct ContentReader {
         head.suggestedName = name.map { String(decoding: $0, as: UTF8.self) }
         head.facts = repository.server.facts
         head.bodyBytes = bodyBytes
+        head.validator = id.description
         try await emit(.head(head))
         if !content.isEmpty { try await emit(.body(content)) }
     }
 
     private func deliverDirectory(
-        _ tree: ArraySlice<UInt8>, at path: [[UInt8]], _ emit: Emit
+        _ tree: PackObject, at path: [[UInt8]], _ emit: Emit
     ) async throws(FetchError) {
         let name = String(decoding: path.last ?? [], as: UTF8.self)
-        try await emit(.head(repository.server.listHead(name: name)))
+        var head = repository.server.listHead(name: name)
+        head.validator = tree.id.description
+        try await emit(.head(head))
         var lines: [UInt8] = []
-        for entry in try Tree.parse(tree, format) {
+        for entry in try Tree.parse(tree.content[...], format) {
             lines += entry.listing
             let isTree = entry.kind == .directory
             try await emit(
@@ -222,13 +244,14 @@ struct ContentReader {
 /// A file that arrives in pieces, the first of which are held until they tell its type.
 private final class FileDelivery {
     private let reader: ContentReader
+    private let id: ObjectID
     private let name: [UInt8]
     private let largest: Int?
     private var beginning: [UInt8]? = []
     private var bodyBytes = 0
 
-    init(_ reader: ContentReader, name: [UInt8], largest: Int?) {
-        (self.reader, self.name, self.largest) = (reader, name, largest)
+    init(_ reader: ContentReader, _ id: ObjectID, name: [UInt8], largest: Int?) {
+        (self.reader, self.id, self.name, self.largest) = (reader, id, name, largest)
     }
 
     /// - Throws: `too-large` beyond the limit.
@@ -246,7 +269,7 @@ private final class FileDelivery {
     /// Gives out what is held.
     func end(_ emit: Emit) async throws(FetchError) {
         guard let bytes = beginning.take() else { return }
-        try await reader.deliver(bytes[...], of: bodyBytes, name: name, emit)
+        try await reader.deliver(bytes[...], of: bodyBytes, name: name, id: id, emit)
     }
 }
 

@@ -101,6 +101,9 @@ struct GitAddress: Hashable, Sendable {
     /// Where one commit of the repository is shown in full.
     func url(ofCommit id: ObjectID) -> String { "\(base)?log=\(id)&n=1&format=full" }
 
+    /// The URL of all that a version has.
+    func url(ofVersion name: String) -> String { Self.url(base, [], name) }
+
     /// The same in a repository that has moved to an http(s) URL.
     func url(at repository: URI) -> String {
         Self.url("git+\(repository)", path, nil) + (query.map { "?\($0)" } ?? "")

@@ -115,19 +115,22 @@ public struct GitPlugin: ProtocolHandler {
             try await DifferenceReader(repository, question, request).read(emit)
         case .object(let name): try await ContentReader(repository).readObject(name, emit)
         case .content, .references:
-            try await ContentReader(repository).read(address.path ?? [], emit)
+            try await ContentReader(repository, known: request.validator?.text)
+                .read(address.path ?? [], emit)
         }
         return .complete
     }
 
     private func give(
-        _ refs: [Ref], _ lines: [UInt8], _ emit: Emit
+        _ refs: [Ref], of address: GitAddress, _ lines: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
         for ref in refs {
             if ref.name == "HEAD", let branch = ref.symref {
                 try await emit(.facts(["git": .object(["head": .text(branch)])]))
             }
-            try await emit(.item(ref.item))
+            var item = ref.item
+            item.url = address.url(ofVersion: ref.name)
+            try await emit(.item(item))
         }
         try await emit(.body(lines[...]))
     }
@@ -150,7 +153,7 @@ public struct GitPlugin: ProtocolHandler {
             overhead = self.overhead
             // Their dates are asked for when all of them are known.
             guard !showsDates else { return dated += refs }
-            try await give(refs, lines, emit)
+            try await give(refs, of: address, lines, emit)
         }
         func begin() async throws(FetchError) {
             guard !address.isOfContents && list == nil else { return }

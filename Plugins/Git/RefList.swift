@@ -14,6 +14,7 @@ struct Ref: Sendable, Hashable {
 
     var item: Item {
         var item = Item(kind: .reference, text: name)
+        item.version = oid
         item.facts = [
             "oid": .text(oid), "symref": Facts.Value(symref), "peeled": Facts.Value(peeled),
         ]

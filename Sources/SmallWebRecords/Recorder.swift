@@ -12,6 +12,8 @@ package struct RecordScope {
     /// Whether the bodies of refusals are delivered.
     package var keepsRefusals = false
     package var listing: Listing?
+    /// Whether a page's links become records, whatever else is asked for.
+    package var withLinks = false
     /// Puts a body that is too large for its record into a file, and says which.
     package var overflow: ((Spool, FetchLog?) async throws(FetchError) -> String)?
 
@@ -78,7 +80,8 @@ package final class Recorder {
         records = RecordStream(subject: subject, target: target)
         body = RecordedBody(records, options, scope)
         refs = scope.listing == .refs ? RefRecords(records) : nil
-        links = scope.listing == .links ? LinkRecords(records) : nil
+        links =
+            scope.listing == .links || scope.withLinks ? LinkRecords(records) : nil
         items = scope.listing == .records ? ItemRecords(records) : nil
     }
 

@@ -340,8 +340,19 @@ enum Manual {
     }
 
     /// The same as lines: each sentence begins a new one, and none is longer than 78 columns.
+    /// Paragraphs are apart by an empty line; one that is indented is a line to be typed.
     private static func filled(_ text: String) -> String {
-        wrapped(escaped(text).split(separator: " ").map(String.init))
+        var (lines, isAfterText) = ([String](), false)
+        for paragraph in text.split(separator: "\n\n").map(String.init) {
+            let isLiteral = paragraph.hasPrefix("    ")
+            if isAfterText && !isLiteral { lines.append(".Pp") }
+            lines.append(
+                isLiteral
+                    ? ".Dl " + escaped(paragraph.trimmed)
+                    : wrapped(escaped(paragraph).split(separator: " ").map(String.init)))
+            isAfterText = true
+        }
+        return lines.joined(separator: "\n")
     }
 
     /// Of words that are escaped already.

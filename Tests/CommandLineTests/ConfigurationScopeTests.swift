@@ -58,6 +58,7 @@ struct ConfigurationScopeTests {
         ("body", "base64", "get --json --fields body gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("inline-max", "1", "get --json --fields body gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("stream", "true", "get --json --fields body gopher://127.0.0.1:GOPHER/0/about.txt"),
+        ("with-links", "true", "get --json --fields links gopher://127.0.0.1:GOPHER/"),
         ("events", "true", "get --json --fields body http://127.0.0.1:HTTP/moved"),
         ("no-clobber", "true", "get -o file gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("skip-existing", "true", "get -v -o file gopher://127.0.0.1:GOPHER/0/about.txt"),

@@ -45,9 +45,11 @@ private let target: @Sendable ([UInt8]) -> Void = {
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "arguments": arguments, "base64": base64, "bindings": bindings, "bookmarks": bookmarks,
     "certificate": certificate, "charset": charset, "configuration": configuration,
-    "content-reader": contentReader, "delta": delta, "exchange": exchange, "finger": finger,
-    "chunked-body": chunkedBody, "gemini-header": geminiHeader, "gemini-request": geminiRequest,
-    "gemtext": gemtext, "gzip-members": gzipMembers, "warc": warc,
+    "content-reader": contentReader, "delta": delta, "difference": difference,
+    "exchange": exchange, "expression": expression, "feed-dates": feedDates,
+    "feed-formats": feedFormats, "finger": finger, "chunked-body": chunkedBody,
+    "gemini-header": geminiHeader, "gemini-request": geminiRequest, "gemtext": gemtext,
+    "gzip-members": gzipMembers, "warc": warc,
     "git-address": gitAddress, "git-attributes": gitAttributes, "git-commit": gitCommit,
     "git-conversation": gitConversation, "git-fetch": gitFetch,
     "git-patch": gitPatch, "git-question": gitQuestion,
@@ -55,13 +57,14 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "history": history,
     "http-date": httpDate, "http-reply": httpReply, "json": json, "known-hosts": knownHosts,
     "ledger": ledger, "line-framer": lineFramer, "links": links, "list": list,
-    "manifest": manifest, "media-type": mediaType, "order": order, "pack": pack,
+    "manifest": manifest, "markup": markup, "media-type": mediaType, "order": order, "pack": pack,
     "pack-deltas": packDeltas, "pkt-line": pktLine, "program-events": programEvents,
     "proxy": proxy, "proxy-settings": proxySettings, "ref-pattern": refPattern,
     "reference": reference, "shard": shard, "spartan-header": spartanHeader,
     "spartan-request": spartanRequest, "store-file": storeFile,
-    "terminal-text": terminalText, "tree": tree, "trust-format": trustFormat, "typed": typed,
-    "uri": uri, "wildmatch": wildmatch, "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
+    "subscriptions": subscriptions, "terminal-text": terminalText, "tree": tree,
+    "trust-format": trustFormat, "typed": typed, "uri": uri, "wildmatch": wildmatch,
+    "wire-case": wireCase, "wrap": wrap, "write-out": writeOut,
 ]
 
 /// A promise: holds in release builds too.

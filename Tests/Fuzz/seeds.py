@@ -27,6 +27,7 @@ Plugins/Gopher/GopherItemType.swift Plugins/Gopher/GopherMenu.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift Plugins/Nex/NexPlugin.swift
 Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
+Sources/SmallWeb/Feeds/PageFeedReader.swift
 Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
 Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
@@ -39,6 +40,7 @@ Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOu
 Sources/SmallWebCLI/Reader/HandOver.swift Sources/SmallWebCLI/Reader/ReaderCommand.swift
 Sources/SmallWebCLI/Reader/TypedInput.swift
 Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
+Sources/SmallWebCLI/Subscriptions/SubscriptionState.swift
 Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
 Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaType.swift
 Sources/SmallWebHTTP/HTTPClient.swift Sources/SmallWebCore/Stream/LineFramer.swift
@@ -46,7 +48,11 @@ Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/JSONSkimmer.swi
 Sources/SmallWebCore/Text/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
-Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebLibraries/Inflater.swift
+Sources/SmallWebFormats/ExtendedExpression.swift
+Sources/SmallWebFormats/Feeds/DatedText.swift Sources/SmallWebFormats/Feeds/Feed.swift
+Sources/SmallWebFormats/Feeds/FeedSniffer.swift Sources/SmallWebFormats/Feeds/FeedWriter.swift
+Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup.swift
+Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebLibraries/Inflater.swift
 Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
 Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift
 Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift

@@ -174,8 +174,10 @@ struct Hops {
             }
         }
         var completeness = Completeness.unverified
+        var asked = request
+        if asked.validator?.uri != request.uri { asked.validator = nil }
         do throws(FetchError) {
-            completeness = try await entry.handler.fetch(request, dialer: dialer, emit: take)
+            completeness = try await entry.handler.fetch(asked, dialer: dialer, emit: take)
         } catch {
             hop.close()
             try hop.tap?.end(isEnough ? .headAlone : .failed(timed(error)))
@@ -258,6 +260,7 @@ struct Hops {
             next.wantsHeadAlone = request.wantsHeadAlone
             next.allowsEmptyReply = request.allowsEmptyReply
             next.wantsItems = request.wantsItems
+            next.validator = request.validator
             next.referencePatterns = request.referencePatterns
             if next.scheme.canResume { next.resumeOffset = request.resumeOffset }
             guard let entry = fetcher.registry[request.scheme.name] else {

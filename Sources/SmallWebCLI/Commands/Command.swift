@@ -105,9 +105,9 @@ package struct Command: Sendable, Adjustable {
 
     /// Each is made when it is asked for: their texts are most of what a start would cost.
     private static let makers: [@Sendable () -> Command] = [
-        { get }, { head }, { links }, { open }, { put }, { refs }, { explain }, { shard },
-        { ledger }, { warc }, { trust }, { identity }, { schemes }, { plugin }, { history },
-        { bookmarks },
+        { get }, { head }, { links }, { open }, { put }, { refs }, { feed }, { watch }, { explain },
+        { shard }, { ledger }, { warc }, { trust }, { identity }, { schemes }, { plugin },
+        { history }, { bookmarks },
         { config }, { completions }, { help },
     ]
 
@@ -232,8 +232,8 @@ package struct Command: Sendable, Adjustable {
         takes: {
             $0.group != .links && $0.isForFetches && !$0.isForUploads
                 && ![
-                    "head", "render", "hyperlink", "request", "continue-at", "continue",
-                    "allow-empty",
+                    "head", "render", "hyperlink", "request", "with-links", "continue-at",
+                    "continue", "allow-empty",
                 ].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in

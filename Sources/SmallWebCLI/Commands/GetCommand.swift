@@ -28,29 +28,11 @@ struct GetCommand: Sendable {
 
     /// - Returns: The exit status: the first failing URL's.
     func run() throws(FetchError) -> Int32 {
-        let isInterruptible = isInterruptible
-        // Before anything is read: whatever was named gets its record then.
-        let noted = isInterruptible ? Self.signals.filter { swposix_note_signal($0) == 1 } : []
-        defer {
-            for signal in noted { swposix_forget_signal(signal) }
-            let signal = swposix_pending_signal()
-            if signal != 0 { swposix_die_of(signal) }
-        }
-        let (settings, fetcher) = try prepare()
-        swposix_count_continuations()
-        let loop = fetcher.loop
-        return loop.runToCompletion {
-            guard isInterruptible else { return await fetchAll(settings, fetcher) }
-            let run = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
-            let watch = Task(executorPreference: loop) {
-                if await loop.firstSignal(of: Self.signals) != 0 { run.cancel() }
-            }
-            defer { watch.cancel() }
-            return await run.value
+        try SignalledRun.run(isInterruptible: isInterruptible) { () throws(FetchError) in
+            let (settings, fetcher) = try prepare()
+            return (fetcher.loop, { await fetchAll(settings, fetcher) })
         }
     }
-
-    private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
     private static func hasList(_ operands: [String]) -> Bool {
         operands.contains(where: OrderSource.isList)
@@ -78,10 +60,12 @@ struct GetCommand: Sendable {
     /// Whether an option says nothing about bodies.
     private func onlyOfRecords(_ option: String) -> Bool {
         if option == "body" { return ![.none, .file].contains(settings.records.options.body) }
-        return ["fields", "inline-max", "stream", "events", "ordered", "summary"].contains(option)
+        return ["fields", "inline-max", "stream", "with-links", "events", "ordered", "summary"]
+            .contains(option)
     }
 
-    private func check() throws(FetchError) {
+    /// - Throws: `usage` for operands that cannot be URLs or lists.
+    static func check(_ operands: [String]) throws(FetchError) {
         guard !operands.isEmpty else {
             throw usageError("no URL", hint: "name one, such as gemini://geminiprotocol.net/")
         }
@@ -89,6 +73,10 @@ struct GetCommand: Sendable {
             throw usageError("an empty word instead of a URL", hint: "look for an unset variable")
         }
         guard !operands.contains("@") else { throw usageError("@ names no file") }
+    }
+
+    private func check() throws(FetchError) {
+        try Self.check(operands)
         let ways = ["proxy", "proxy-command", "unix-socket"].filter(
             settings.invocation.given.contains)
         guard ways.count <= 1 else {

@@ -18,11 +18,9 @@ package enum Help {
             usage: smallweb COMMAND [options] [operands]
                    smallweb [options] URL…    the same as 'smallweb get'
 
-
             """
         for command in Command.all { text += row(command.synopsis, command.summary) }
         return text + """
-
             Options: smallweb COMMAND --help    In full: smallweb help COMMAND
             Topics: \(topics.map(\.name).joined(separator: ", "))
 

@@ -22,6 +22,7 @@ package struct Option: Sendable, Adjustable {
         static let requests = Group(title: "Requests")
         static let bulk = Group(title: "Many URLs")
         static let links = Group(title: "Links (links)")
+        static let feeds = Group(title: "What is new (feed, watch)")
         static let refs = Group(title: "References (refs)")
         static let uploads = Group(title: "Uploads (put)")
         static let limits = Group(title: "Limits")
@@ -31,7 +32,9 @@ package struct Option: Sendable, Adjustable {
         static let messages = Group(title: "Messages")
         static let config = Group(title: "Configuration (config)")
 
-        private static let beforeProtocols = [output, json, requests, bulk, links, refs, uploads]
+        private static let beforeProtocols = [
+            output, json, requests, bulk, links, feeds, refs, uploads,
+        ]
         private static let afterProtocols = [
             limits, archive, connection, store, messages, config,
         ]
@@ -132,7 +135,9 @@ package struct Option: Sendable, Adjustable {
     }
 
     package var scope: Scope {
-        if Self.ofCommandLine.contains(long) || group == .archive { return .commandLine }
+        if Self.ofCommandLine.contains(long) || group == .feeds || group == .archive {
+            return .commandLine
+        }
         let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)
         return isOfRuns || Self.ofStores.contains(long) ? .run : .url
     }

@@ -39,6 +39,12 @@ extension Option {
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.records.options.streamsBodies = isOn }),
         Option(
+            "with-links", .json, "records of the page's links as well",
+            manual: "Writes a link record for each link of a page before the page's own record, as "
+                + "smallweb links does, so that body and links come with one fetch.",
+            example: "smallweb get --json --with-links gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.output.withLinks = isOn }),
+        Option(
             "events", .json, "records of requests, redirects, notices too",
             manual: "Writes records of what happens on the way: request, redirect, notice.",
             example: "smallweb get --json --events gemini://geminiprotocol.net/",

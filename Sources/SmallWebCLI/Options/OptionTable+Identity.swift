@@ -2,7 +2,9 @@
 internal import SmallWeb
 
 extension Option {
-    var isForFetches: Bool { group != .config && !Self.ofStores.contains(long) }
+    var isForFetches: Bool {
+        group != .config && group != .feeds && !Self.ofStores.contains(long)
+    }
 
     /// Of whatever fetches pages, and not of `put` or `refs` alone.
     var isForPages: Bool {

@@ -9,7 +9,7 @@ extension Option {
         // A sum of arrays copies what comes first again and again.
         all.reserveCapacity(128)
         for part in [
-            output, reading, json, requests, bulk, workers, refs, ofPlugins, limits, archive,
+            output, reading, json, requests, bulk, workers, feeds, refs, ofPlugins, limits, archive,
             connection,
             proxies, programs, engine, trust, identity, messages, daily,
         ] { all += part }

@@ -12,6 +12,7 @@ struct Settings: Sendable {
     var output = OutputSettings()
     var records = RecordSettings()
     var run = RunSettings()
+    var feeds = FeedSettings()
     var archive = ArchiveSettings()
     var messages = MessageSettings()
     var stores = StoreSettings()

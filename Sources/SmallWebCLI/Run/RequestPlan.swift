@@ -109,7 +109,7 @@ struct RequestPlan {
         request.referencePatterns = settings.fetch.referencePatterns
         request.upload = settings.fetch.upload
         request.wantsItems =
-            settings.output.listing == .links
+            settings.output.listing == .links || settings.output.withLinks
             || settings.records.areWanted && settings.output.listing != nil
             || !destination.isFile && settings.output.laysPagesOut
         request.wantsHeadAlone = settings.fetch.wantsHeadAlone

@@ -104,6 +104,7 @@ extension RecordScope {
         isRest = settings.fetch.resume != .fromStart
         keepsRefusals = settings.fetch.keepsRefusals
         listing = settings.output.listing
+        withLinks = settings.output.withLinks
         guard let directory = settings.output.directory else { return }
         let createsDirectories = settings.output.createsDirectories
         overflow = { body, log throws(FetchError) in

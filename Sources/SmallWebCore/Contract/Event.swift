@@ -47,6 +47,9 @@ public struct Head: Sendable, Hashable {
         var suggestedName: String?
         var retryAfter: Duration?
         var hasNoUsualSize = false
+        var isGone = false
+        var isUnchanged = false
+        var validator: String?
         var facts = Facts()
     }
 
@@ -132,6 +135,25 @@ public struct Head: Sendable, Hashable {
     public var hasNoUsualSize: Bool {
         get { parts.value.hasNoUsualSize }
         set { parts.value.hasNoUsualSize = newValue }
+    }
+    /// For ``Head/Class/permanentFailure``: what was there is gone for good, and need not be asked
+    /// for again.
+    public var isGone: Bool {
+        get { parts.value.isGone }
+        set { parts.value.isGone = newValue }
+    }
+    /// For ``Head/Class/success``: what is there is what ``Request/validator`` says, and no body
+    /// follows.
+    public var isUnchanged: Bool {
+        get { parts.value.isUnchanged }
+        set { parts.value.isUnchanged = newValue }
+    }
+    /// What tells this state of the resource from others, in words that only the plugin
+    /// understands: it gets them back with a later request. `nil` where the protocol knows nothing
+    /// of the kind.
+    public var validator: String? {
+        get { parts.value.validator }
+        set { parts.value.validator = newValue }
     }
     /// What this protocol alone knows.
     public var facts: Facts {

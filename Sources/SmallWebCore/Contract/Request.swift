@@ -15,6 +15,7 @@ public struct Request: Sendable {
         var upload: Request.Upload?
         var referencePatterns: [String]?
         var wantsItems = true
+        var validator: Request.Validator?
         var limits: Limits
     }
 
@@ -81,6 +82,12 @@ public struct Request: Sendable {
         get { parts.value.wantsItems }
         set { parts.value.wantsItems = newValue }
     }
+    /// What is known of the resource from an earlier reply: one that is still the same says
+    /// ``Head/isUnchanged``, and has no body. A plugin that cannot tell ignores it.
+    public var validator: Request.Validator? {
+        get { parts.value.validator }
+        set { parts.value.validator = newValue }
+    }
     /// How long the fetch may take, and how large its body may be.
     public var limits: Limits {
         get { parts.value.limits }
@@ -106,6 +113,20 @@ public struct Request: Sendable {
 }
 
 extension Request {
+    /// What an earlier reply said of a resource.
+    public struct Validator: Sendable, Hashable {
+        /// The URI that gave it: no other resource is asked by it; a redirect may lead there.
+        public let uri: URI
+        /// ``Head/validator``
+        public let text: String
+
+        /// The validator of the reply to a request for `uri`.
+        public init(_ text: String, of uri: URI) {
+            self.uri = uri
+            self.text = text
+        }
+    }
+
     /// A body to be stored. It is read once: a redirect never sends it again.
     public struct Upload: Sendable {
         /// How long the body is.
