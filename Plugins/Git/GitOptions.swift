@@ -8,7 +8,7 @@ extension GitQuestion {
             Request.Option(
                 "tar", .flag,
                 .init(
-                    group, "a directory and all that is in it, as a tar archive",
+                    group, "a directory with all in it, as a tar archive",
                     manual: "Fetches a directory of a Git repository, or all of a version, as "
                         + "git-archive makes a tar archive of it: with what .gitattributes say. "
                         + "The URL gets ?tar.",
@@ -169,7 +169,7 @@ extension GitQuestion {
                 "smallweb diff https://example.org/repo.git v1.0..v2.0": "What a release changes",
                 "smallweb diff https://example.org/repo.git v1.0.. -- docs lib":
                     "The same below two directories, up to now",
-                "smallweb diff --patch https://example.org/repo.git v1.0..v1.1 -- lib > lib.patch":
+                "smallweb diff -p https://example.org/repo.git v1..v2 -- lib > lib.patch":
                     "A patch of one directory",
             ])
         verb.operandKey = "path"

@@ -300,7 +300,7 @@ different() {
 
 # patched URL REPOSITORY A..B: git apply makes B of A with it.
 patched() {
-    local from=${3%..*} to=${3#*..} index=$work/index
+    local from=${3%..*} to=${3#*..} index=$work/git.index
     check "git: diff --patch $3, $(label "${1%/*}") $2"
     sw diff --patch "$1" "$3"
     status_is 0

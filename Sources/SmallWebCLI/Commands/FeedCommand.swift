@@ -29,7 +29,8 @@ extension Command {
         ],
         takes: { option in
             option.isForSubscriptions
-                || (Option.feedOptions + Option.feedAlone).contains(option.long)
+                || option.group == .feeds
+                    && (Option.feedOptions + Option.feedAlone).contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         try SubscriptionCommand(settings, operands, .feed).run()

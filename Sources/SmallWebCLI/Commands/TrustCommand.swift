@@ -392,6 +392,10 @@ struct TrustCommand: Sendable {
         guard let (text, left) = format.text(of: pins) else {
             throw usageError("the store of \(format.rawValue) cannot be written as text")
         }
+        guard directory == nil || format.isDirectory else {
+            throw usageError(
+                "\(format.rawValue) keeps one file: send it where it belongs with >")
+        }
         for place in left {
             try StandardStream.error.writeForeign(
                 "smallweb: \(place): \(format.rawValue) wants another hash than the store has\n")
@@ -402,10 +406,6 @@ struct TrustCommand: Sendable {
                 hint: "fetch from these hosts once more, or choose another client")
         }
         if let directory {
-            guard format.isDirectory else {
-                throw usageError(
-                    "\(format.rawValue) keeps one file: send it where it belongs with >")
-            }
             try DirectoryText.write(text, to: directory)
         } else {
             try StandardStream.output.writeForeign(text)

@@ -16,7 +16,8 @@ extension Command {
             verb.synopsis, verb.summary, manual: verb.manual, examples: verb.examples,
             operands: [.url, .text],
             takes: { option in
-                own.contains(option.long)
+                // feed has an option of one of these names, too.
+                own.contains(option.long) && option.group != .feeds
                     || option.group != .links && option.isForPages
                         && !useless.contains(option.long) && !option.isPartOfURL
             }
@@ -62,7 +63,9 @@ private struct VerbCommand {
         var asked = try repository(url, settings).adding(
             queryField: verb.key, words.dropFirst().first?.systemBytes)
         // Those that are a part of any URL come with the rest of what holds for it.
-        for (option, key) in verb.optionKeys where Option.named(option[...])?.urlKey == nil {
+        for (option, key) in verb.optionKeys
+        where Option.named(option[...], where: { $0.group != .feeds })?.urlKey == nil
+        {
             for value in settings.fetch.options.fields(option) {
                 asked = asked.adding(queryField: key, value)
             }

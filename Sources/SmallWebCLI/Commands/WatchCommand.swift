@@ -41,7 +41,8 @@ extension Command {
         takes: { option in
             option.isForSubscriptions && !refused.contains(option.long)
                 || ["json", "summary"].contains(option.long)
-                || (Option.feedOptions + Option.watchAlone).contains(option.long)
+                || option.group == .feeds
+                    && (Option.feedOptions + Option.watchAlone).contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
         try SubscriptionCommand(settings, operands, .watch).run()

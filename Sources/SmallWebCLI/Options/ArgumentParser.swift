@@ -135,6 +135,8 @@ struct ArgumentParser {
     }
 
     private func option(_ name: Substring) -> Option? {
-        Option.named(name) ?? programs?.first { $0.long == name }
+        let command = settings.invocation.operands.first.flatMap(Command.named)
+        return Option.named(name) { command?.takes($0) ?? true }
+            ?? programs?.first { $0.long == name }
     }
 }

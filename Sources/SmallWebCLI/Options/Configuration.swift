@@ -199,7 +199,7 @@ struct Configuration: Sendable {
     }
 
     private mutating func option(_ name: Substring) -> Option? {
-        if let option = Option.named(name) { return option }
+        if let option = Option.named(name, where: { $0.scope != .commandLine }) { return option }
         if programs?.of != known.plugins {
             programs = (known.plugins, Option.ofPrograms(known.plugins))
         }

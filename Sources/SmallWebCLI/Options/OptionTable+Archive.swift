@@ -39,7 +39,7 @@ extension Option {
             example: "smallweb get --warc own.warc --warc-secrets gemini://example.org/",
             .flag { settings, isOn in settings.archive.keepsSecrets = isOn }),
         Option(
-            "replay", .archive, "answer from the archive FILE, without a network",
+            "replay", .archive, "answer from the archive FILE alone",
             manual: "Answers each request with what the WARC archive FILE has for it: no name is "
                 + "looked up and no connection is made. A recording must be of the same scheme, "
                 + "host, port and request; several of one request are played in their order, then "

@@ -26,8 +26,17 @@ extension Option {
     static let ofPlugins = made(from: Registry.builtIn.handlers.flatMap(\.options), besides: [])
 
     /// The option of the table that has this name.
-    static func named(_ long: Substring) -> Option? {
-        all.first { $0.long == long || $0.aliases.contains(String(long)) }
+    ///
+    /// - Parameter isWanted: Which one, where several commands have an option of this name.
+    static func named(
+        _ long: Substring, where isWanted: (Option) -> Bool = { _ in true }
+    ) -> Option? {
+        func isNamed(_ option: Option) -> Bool {
+            option.long == long || option.aliases.contains(String(long))
+        }
+        let first = all.first(where: isNamed)
+        if first.map(isWanted) ?? true { return first }
+        return all.first { isNamed($0) && isWanted($0) } ?? first
     }
 
     /// What the manifests of programs declare: of `plugins`, which options name, then of all that
