@@ -64,8 +64,7 @@ private struct VerbCommand {
             queryField: verb.key, words.dropFirst().first?.systemBytes)
         // Those that are a part of any URL come with the rest of what holds for it.
         for (option, key) in verb.optionKeys
-        where Option.named(option[...], where: { $0.group != .feeds })?.urlKey == nil
-        {
+        where Option.named(option[...], where: { $0.group != .feeds })?.urlKey == nil {
             for value in settings.fetch.options.fields(option) {
                 asked = asked.adding(queryField: key, value)
             }
