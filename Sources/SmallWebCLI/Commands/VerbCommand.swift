@@ -55,7 +55,7 @@ private struct VerbCommand {
         let takesLast = verb.operandKey != nil || last == 0
         guard words.count <= 2, takesLast, words.count == 1 || verb.takesOperand else {
             throw usageError(
-                "\(verb.name) has no use for \"\(operands.last ?? "")\"",
+                "\(verb.name) does not take \"\(operands.last ?? "")\"",
                 hint: "usage: smallweb \(verb.synopsis)")
         }
         var settings = settings
