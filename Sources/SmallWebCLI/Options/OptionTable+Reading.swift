@@ -46,7 +46,7 @@ extension Option {
         Option(
             "exit-code", .refs, "fail when nothing is listed",
             manual: "Exits with status 22 when no reference matches.",
-            example: "smallweb refs --exit-code --tags git://example.org/repo.git v2.0",
+            example: "smallweb refs --exit-code --tags git://example.org/repo.git v3.0",
             .flag { settings, isOn in settings.fetch.failsWithoutMatch = isOn })
     ]
 }
