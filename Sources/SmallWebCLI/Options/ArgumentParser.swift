@@ -135,8 +135,8 @@ struct ArgumentParser {
     }
 
     private func option(_ name: Substring) -> Option? {
-        let command = settings.invocation.operands.first.flatMap(Command.named)
-        return Option.named(name) { command?.takes($0) ?? true }
-            ?? programs?.first { $0.long == name }
+        Option.named(name) { option in
+            settings.invocation.operands.first.flatMap(Command.named)?.takes(option) ?? true
+        } ?? programs?.first { $0.long == name }
     }
 }

@@ -34,9 +34,11 @@ extension Option {
         func isNamed(_ option: Option) -> Bool {
             option.long == long || option.aliases.contains(String(long))
         }
-        let first = all.first(where: isNamed)
-        if first.map(isWanted) ?? true { return first }
-        return all.first { isNamed($0) && isWanted($0) } ?? first
+        guard let first = all.firstIndex(where: isNamed) else { return nil }
+        // Of most names there is one, and then the command need not be made to ask it.
+        let others = all[(first + 1)...].filter(isNamed)
+        guard !others.isEmpty, !isWanted(all[first]) else { return all[first] }
+        return others.first(where: isWanted) ?? all[first]
     }
 
     /// What the manifests of programs declare: of `plugins`, which options name, then of all that
