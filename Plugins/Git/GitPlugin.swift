@@ -22,7 +22,6 @@ public struct GitPlugin: ProtocolHandler {
             Self.shared(&$0)
             $0.secureForm = "git+https"
             $0.webScheme = "http"
-            $0.webPathMark = Self.pathMark
         },
         Scheme(
             "git+https", plugin: "git", port: 443, transport: .own,
@@ -32,16 +31,13 @@ public struct GitPlugin: ProtocolHandler {
             $0.trust = .ca
             $0.identityScheme = "https"
             $0.webScheme = "https"
-            $0.webPathMark = Self.pathMark
         },
     ]
-
-    /// Before a path in a repository that has the usual name.
-    private static let pathMark = ".git//"
 
     private static func shared(_ scheme: inout Scheme) {
         scheme.pathForm = .opaque
         scheme.hasReferences = true
+        scheme.pathMark = ".git//"
         scheme.messageSubtype = "x-git"
         scheme.factNames = ["git", "http"]
     }

@@ -145,6 +145,12 @@ final class Repository {
             }
         }
         let message = "no branch or tag \"\(name)\""
+        let digits = format.byteCount * 2
+        if name.count >= 7 && name.count < digits && name.allSatisfy(\.isHexDigit) {
+            return FetchError(
+                .permanentFailure, .body, message,
+                hint: "a server finds an object by all \(digits) digits of its id")
+        }
         guard let question = Nearest.question(name, among: others.names) else {
             return FetchError(.permanentFailure, .body, message, remedy: .listReferences)
         }

@@ -66,6 +66,20 @@ struct SuggestionTests {
         }
     }
 
+    /// One slash is a path of the server, and not of the repository.
+    @Test func aSlashTooFewLeadsToTheRightURL() throws {
+        let git = try LoopbackServer(handler: DemoSites.git)
+        let place = "git://127.0.0.1:\(git.port)/demo.git"
+        for (path, meant) in [("/docs/a.txt", "//docs/a.txt"), ("//none", nil)] {
+            let screen = try Screen(isTerminal: true, columns: 200)
+            #expect(try Smallweb().run(["get", place + path], on: screen) { _ in } == 22)
+            let hint = meant.map { "hint: to look into the repository: \(place)\($0)" }
+            #expect(
+                screen.shown.contains(hint ?? "hint: to look") == (meant != nil),
+                "\(screen.shown)")
+        }
+    }
+
     /// A pointer that an option of ours hides, or that leads to none.
     @Test func thePointersAreOfUse() throws {
         let long = Set(Option.all.flatMap { [$0.long] + $0.aliases })

@@ -114,6 +114,10 @@ internal import Testing
     func theHintNamesTheNearestVersion(_ wanted: Case) async throws {
         for (version, hint) in [
             ("mian", "did you mean main?"), ("V1", "did you mean v1?"), ("nothing", nil),
+            (
+                "0123abc",
+                "a server finds an object by all \(wanted.format.byteCount * 2) digits of its id"
+            ),
         ] {
             let played = try await Self.play("//a?ref=\(version)", wanted)
             #expect(played.error?.message == "no branch or tag \"\(version)\"")

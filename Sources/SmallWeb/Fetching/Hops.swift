@@ -189,24 +189,29 @@ struct Hops {
         let ending = Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
-            ending.remedy = otherScheme()
+            ending.remedy = otherURL()
         }
         return ending
     }
 
-    /// What the URL of a refusal looks like: one of another scheme.
+    /// What the URL of a refusal looks like: one of another scheme, or with a slash too few.
     @inline(never)
-    private func otherScheme() -> FetchError.Remedy? {
-        let uri = request.uri
-        let meant = fetcher.registry.schemes.first { scheme in
-            scheme.webScheme == uri.scheme
-                && scheme.webPathMark.map { uri.path.contains(text: $0) } ?? false
+    private func otherURL() -> FetchError.Remedy? {
+        var other = request.uri
+        for scheme in fetcher.registry.schemes {
+            guard let mark = scheme.pathMark else { continue }
+            let isMarked = other.path.contains(text: mark)
+            if scheme.webScheme == other.scheme && isMarked {
+                other.scheme = scheme.name
+                return .useOtherURL(other)
+            }
+            let single = String(mark.dropLast())
+            if scheme.name == other.scheme && !isMarked && other.path.contains(text: single) {
+                other.path = other.path.replacing(text: single, with: mark)
+                return .useOtherURL(other)
+            }
         }
-        return meant.map { scheme in
-            var other = uri
-            other.scheme = scheme.name
-            return .useOtherScheme(other)
-        }
+        return nil
     }
 
     @inline(never)

@@ -13,7 +13,7 @@ extension FetchError.Remedy {
             "fetch it again later, or allow longer waits with --retry-max-time"
         case .raise: "allow more time with \(timeOption ?? "")"
         case .useKnownScheme: "'smallweb schemes' lists those that work"
-        case .useOtherScheme(let uri): "to look into the repository: \(uri.display)"
+        case .useOtherURL(let uri): "to look into the repository: \(uri.display)"
         case .allowScheme: "allow it with --proto"
         case .allowRedirectScheme:
             "fetch the target yourself, or allow its scheme with --proto-redir"

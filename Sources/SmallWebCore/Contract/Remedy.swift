@@ -14,8 +14,8 @@ extension FetchError {
         case useKnownScheme
         /// The scheme is known, but not among those that may be fetched.
         case allowScheme
-        /// The path makes sense with another scheme: the URL that has it.
-        indirect case useOtherScheme(URI)
+        /// The URL that was meant, of which another scheme or path makes sense.
+        indirect case useOtherURL(URI)
         case allowRedirectScheme
         /// One that HTTP's engine can follow.
         case useOtherPolicy

@@ -96,8 +96,10 @@ public struct Scheme: Sendable, Hashable {
     /// The scheme under which people know the same place: an `https` URL for a repository that is
     /// reached over HTTPS.
     public var webScheme: String?
-    /// What in the path of a URL of ``webScheme`` shows that it was meant for this scheme.
-    public var webPathMark: String?
+    /// What stands before a path in a repository that has the usual name, with two slashes at the
+    /// end. A URL of ``webScheme`` with it was meant for this scheme, and one of this scheme with a
+    /// single slash was meant to have two.
+    public var pathMark: String?
     /// Whether a line of its gemtext that begins with `=:` is a link that asks for input.
     public var hasPromptLines = false
     /// Whether the user before the host is part of the address, and no login.
