@@ -111,6 +111,17 @@ import Testing
         #expect(result.errors == "smallweb: \(action) does not take --progress\n")
     }
 
+    @Test(arguments: [["get", "--retry"], ["head", "--retry"], ["links", "--retry"]])
+    func helpAnswersForOneOption(words: [String]) throws {
+        let text = try Smallweb().run(["help"] + words).text
+        let option = try #require(Option.named("retry"))
+        #expect(text.contains("--retry N") && text.contains(option.example), "\(text)")
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 79 }, "\(text)")
+        let action = try Smallweb().run(["help", "trust", "add", "--pin"]).text
+        #expect(action.contains("--pin") && action.contains("public key"), "\(action)")
+        #expect(try Smallweb().run(["help", "get", "-O"]).text.contains("--remote-name"))
+    }
+
     @Test func aMistypedNameHasANearestOne() throws {
         for (words, hint) in [
             (["get", "--outptu", "x"], "did you mean --output?"), (["gte"], "did you mean get?"),
@@ -118,6 +129,10 @@ import Testing
             (["help", "exit"], "did you mean exit-status?"),
             (["get", "--out", "x"], "did you mean --output?"),
             (["schemes", "--fallback-crul"], "did you mean --fallback-curl?"),
+            (["help", "get", "--retyr"], "did you mean --retry?"),
+            (["help", "get", "retyr"], "did you mean --retry?"),
+            (["help", "schemes", "--retry"], "'smallweb help schemes' lists its options"),
+            (["config", "where"], "'smallweb config --show-origin' lists the settings"),
         ] {
             let screen = try Screen(isTerminal: true)
             #expect(try Smallweb().run(words, on: screen) { _ in } == 2)

@@ -24,7 +24,8 @@ extension Command {
         {
             throw usageError(
                 "unknown option \"\(name)\"",
-                hint: Nearest.question(name, among: Option.all.map(\.long)))
+                hint: Nearest.question(name, among: Option.all.map(\.long))
+                    ?? "'smallweb config --show-origin' lists the settings, with their files")
         }
         for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
         let entries = configuration.entries.filter {

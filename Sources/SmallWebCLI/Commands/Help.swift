@@ -86,6 +86,12 @@ package enum Help {
             + "In full: man smallweb-\(command.name.prefix { $0 != " " })\n"
     }
 
+    /// What the manual has on one option.
+    static func text(of option: Option) -> String {
+        let manual = DisplayWidth.wrapped(option.manual, to: 78).joined(separator: "\n")
+        return row(syntax(option), option.summary) + "\n\(manual)\n\n    \(option.example)\n"
+    }
+
     private static func actions(of command: Command) -> String {
         command.actions.map { action in
             let usage = action.synopsis.prefix { !$0.isNewline }

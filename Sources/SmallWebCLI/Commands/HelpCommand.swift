@@ -3,13 +3,15 @@ internal import SmallWeb
 
 extension Command {
     static let help: Command = Command(
-        "help [COMMAND|TOPIC] [ACTION]", "the manual of a command, or a topic",
+        "help [COMMAND|TOPIC] [WORD…]", "the manual of a command, or a topic",
         manual: "Shows the manual page of a command, through man(1) when standard output is a "
             + "terminal and the page is installed, and otherwise a text that the program "
-            + "contains. Of an action it shows the options. "
+            + "contains. Of an action, such as trust add, it shows the options, and of an option "
+            + "what the manual says about it. "
             + "Topics are \(Help.topics.map(\.name).joined(separator: ", ")).",
         examples: [
             "smallweb help get": "The manual page of get",
+            "smallweb help get --retry": "One option of it",
             "smallweb help exit-status": "What the exit statuses mean",
         ],
         operands: [.topic], takes: { $0.isForAll }
@@ -32,12 +34,31 @@ extension Command {
                 hint: Nearest.question(name, among: names)
                     ?? "topics: " + Help.topics.map(\.name).joined(separator: ", "))
         }
-        if operands.count > 1 {
-            return Help.text(of: try command.resolved(Array(operands.dropFirst())).0)
+        let words = Array(operands.dropFirst())
+        if let word = words.first {
+            let (action, rest) =
+                word.hasPrefix("-") ? (command, words) : try command.resolved(words)
+            guard let question = rest.first else { return Help.text(of: action) }
+            return Help.text(of: try option(question, of: action))
         }
         let isShown =
             Environment.isTerminal(1)
             && Program.run(["man", prefix + command.name], isSilent: true) == 0
         return isShown ? "" : Help.text(of: command)
+    }
+
+    /// - Parameter word: With or without its hyphens.
+    private static func option(_ word: String, of command: Command) throws(FetchError) -> Option {
+        let name = word.drop { $0 == "-" }
+        let options = (command.options + Option.ofPrograms()).filter(command.takes)
+        let found = options.first {
+            $0.long == name || $0.aliases.contains(String(name))
+                || $0.short.map { "-\($0)" } == word
+        }
+        if let found { return found }
+        throw usageError(
+            "\(command.name) has no option \(word)",
+            hint: Nearest.question(String(name), among: options.map(\.long), sign: "--")
+                ?? "'smallweb help \(command.name)' lists its options")
     }
 }

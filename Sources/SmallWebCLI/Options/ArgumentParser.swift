@@ -52,6 +52,8 @@ struct ArgumentParser {
                 settings.invocation.operands += arguments
                 settings.invocation.lastOperands = arguments.count
                 arguments = []
+            } else if asksAboutOption && argument.hasPrefix("-") {
+                settings.invocation.operands.append(argument)
             } else if argument.hasPrefix("--") {
                 try parseLong(argument.dropFirst(2))
             } else if argument.hasPrefix("-") && argument != "-" {
@@ -60,6 +62,11 @@ struct ArgumentParser {
                 settings.invocation.operands.append(argument)
             }
         }
+    }
+
+    /// `help get --retry` is a question about an option, which takes no value there.
+    private var asksAboutOption: Bool {
+        settings.invocation.operands.count > 1 && settings.invocation.operands[0] == "help"
     }
 
     private mutating func parseLong(_ text: Substring) throws(FetchError) {

@@ -6,7 +6,7 @@ extension Option {
     /// Records instead of bodies.
     static let json: [Option] = [
         Option(
-            "json", .json, "write one JSON record per URL",
+            "json", .json, "write JSON records, one a line",
             manual: "Writes one line of JSON per URL to standard output, with the body in it, "
                 + "instead of the body. smallweb-json(5) describes the records.",
             example: "smallweb get --json gemini://geminiprotocol.net/ | jq .status",
