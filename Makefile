@@ -118,9 +118,9 @@ install-files:
 
 # Not part of install: packages alone have a directory for documents.
 install-docs:
-	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/smallweb README.md CHANGELOG.md docs/json.md \
-		docs/scale.md docs/plugins.md docs/proxies.md docs/wire.md docs/NEW-PROTOCOL.md \
-		docs/SECURITY.md docs/SHORTCOMINGS.md
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/smallweb README.md CHANGELOG.md docs/git.md \
+		docs/json.md docs/scale.md docs/plugins.md docs/proxies.md docs/recipes.md docs/warc.md \
+		docs/wire.md docs/NEW-PROTOCOL.md docs/SECURITY.md docs/SHORTCOMINGS.md
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \
