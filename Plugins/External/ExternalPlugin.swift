@@ -8,7 +8,14 @@ public struct ExternalPlugin: ProtocolHandler {
     private let folder: String
 
     public var schemes: [Scheme] { manifest.schemes }
-    public var options: [Request.Option] { manifest.options }
+    public var options: [Request.Option] {
+        let uploads = manifest.schemes.filter { $0.uploads != nil }.map(\.name)
+        guard !uploads.isEmpty else { return manifest.options }
+        return manifest.options
+            + [Request.Option.uploadType, Request.Option.uploadToken].map {
+                $0.limited(to: Set(uploads))
+            }
+    }
     public var programVersion: String? { manifest.version }
 
     /// - Parameter folder: Where the program is started, absolute.
@@ -31,7 +38,8 @@ public struct ExternalPlugin: ProtocolHandler {
         program.upload = request.upload
         program.limits = manifest.limits
 
-        var talk = ProgramTalk(request.uri, manifest.name, facts.mediaType)
+        var talk = ProgramTalk(
+            request.uri, manifest.name, facts.mediaType, mask: mask(of: request))
         // What only the last word of the program decides.
         let ending: ProgramEnding
         do throws(FetchError) {
@@ -98,8 +106,9 @@ public struct ExternalPlugin: ProtocolHandler {
         }
         if let upload = request.upload {
             variables["UPLOAD_SIZE"] = String(upload.byteCount)
-            variables["UPLOAD_MIME"] = upload.mediaType
-            variables["UPLOAD_TOKEN"] = request.options.secret("token").map {
+            variables["UPLOAD_MIME"] =
+                request.options.text(Request.Option.uploadType.key) ?? upload.mediaType
+            variables["UPLOAD_TOKEN"] = request.options.secret(Request.Option.uploadToken.key).map {
                 String(systemBytes: $0)
             }
         }
@@ -110,6 +119,11 @@ public struct ExternalPlugin: ProtocolHandler {
             switch request.options[option.key] {
             case .text(let text): variables[name] = text
             case .flag(let isOn): variables[name] = isOn ? "1" : nil
+            case .secret(let bytes):
+                guard !bytes.contains(0) else {
+                    throw usageError("the value of \(option.key) cannot hold a NUL")
+                }
+                variables[name] = String(systemBytes: bytes)
             default: variables[name] = manifest.defaults[option.key]
             }
         }
@@ -136,14 +150,16 @@ struct ProgramTalk {
     private var end: Completeness?
     private var diagnosticsBytes = 0
     private var lastLine: [UInt8] = []
+    private var mask: SecretMask
 
     /// How much a program may say for people.
     static let diagnosticsMax = 65_536
     private static let lastLineMax = 500
 
-    init(_ base: URI, _ name: String, _ mediaType: String?) {
-        reader = ProgramEventReader(base: base, name: name)
+    init(_ base: URI, _ name: String, _ mediaType: String?, mask: SecretMask = SecretMask()) {
+        reader = ProgramEventReader(base: base, name: name, mask: mask)
         self.mediaType = mediaType
+        self.mask = mask
     }
 
     /// Takes the next bytes of its events, to be read by ``next()``.
@@ -197,7 +213,8 @@ struct ProgramTalk {
     }
 
     /// - Returns: What is shown of it; `nil` when it has said enough.
-    mutating func take(diagnostics bytes: ArraySlice<UInt8>) -> [UInt8]? {
+    mutating func take(diagnostics said: ArraySlice<UInt8>) -> [UInt8]? {
+        let bytes = mask.add(said)
         let lines = bytes.split(
             separator: ASCII.lineFeed, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
@@ -218,6 +235,7 @@ struct ProgramTalk {
     mutating func finish(_ ending: ProgramEnding) throws(FetchError) -> Head? {
         if let failure { throw failure }
         try reader.finish()
+        lastLine += mask.finish()
         switch ending.reason {
         case .exited(0): return impliedHead()
         case .exited(let status): throw badEnd("ended with exit status \(status)")

@@ -89,11 +89,38 @@ public struct Manifest: Sendable {
             guard !options.contains(where: { $0.key == option.key }) else {
                 throw ManifestReader.problem("has the option \"\(option.key)\" twice")
             }
+            let names = Self.names(of: option)
+            if let other = options.first(where: { !names.isDisjoint(with: Self.names(of: $0)) }) {
+                throw ManifestReader.problem(
+                    "has the options \"\(other.key)\" and \"\(option.key)\", which share a name on"
+                        + " the command line")
+            }
             options.append(option)
             defaults[option.key] = value
         }
         (self.schemes, self.facts) = (schemes, facts)
         (self.options, self.defaults) = (options, defaults)
+    }
+}
+
+extension Manifest {
+    /// What an option is called on the command line, in all of its forms.
+    package static func names(of option: Request.Option) -> Set<String> {
+        let names =
+            option.kind == .secret
+            ? [option.key, option.key + "-file", "ask-" + option.key] : [option.key]
+        return Set(names.flatMap { [$0, "no-" + $0] })
+    }
+
+    /// - Parameter isTaken: Whether an option has that name already.
+    /// - Throws: `plugin`, naming the option.
+    package func refuseOptions(where isTaken: (String) -> Bool) throws(FetchError) {
+        for option in options {
+            let names = Self.names(of: option).sorted { $0.count < $1.count }
+            guard let name = names.first(where: isTaken) else { continue }
+            throw ManifestReader.problem(
+                "has the option \"\(option.key)\", but smallweb has \"\(name)\" already")
+        }
     }
 }
 
@@ -301,7 +328,7 @@ private struct ManifestReader {
         _ reader: ManifestReader, plugin: String, example url: String
     ) throws(FetchError) -> (Request.Option, value: String?) {
         var reader = reader
-        try reader.refuseOthers(than: ["name", "value", "help", "default"])
+        try reader.refuseOthers(than: ["name", "value", "help", "default", "secret"])
         let name = try reader.name("name")
         let value = try reader.text("value")
         let help = try reader.text("help") ?? ""
@@ -309,14 +336,19 @@ private struct ManifestReader {
         guard standard == nil || value != nil else {
             throw problem("has a default for \"\(name)\", which is a flag")
         }
+        let isSecret = try reader.flag("secret")
+        guard !isSecret || value != nil && standard == nil else {
+            throw problem("has the secret \"\(name)\", which needs a \"value\" and no \"default\"")
+        }
         let manual =
             help.prefix(1).uppercased() + help.dropFirst() + (help.hasSuffix(".") ? "" : ".")
+        let argument = value.map { " " + $0 } ?? ""
         let option = Request.Option(
-            name, value.map { .text($0) } ?? .flag,
+            name, isSecret ? .secret : value.map { .text($0) } ?? .flag,
             .init(
                 "Options of \(plugin)", help + (standard.map { " (\($0))" } ?? ""),
-                manual: manual,
-                example: "smallweb get --\(name)\(value.map { " " + $0 } ?? "") \(url)"))
+                manual: isSecret ? help : manual,
+                example: isSecret ? url : "smallweb get --\(name)\(argument) \(url)"))
         return (option, standard)
     }
 }

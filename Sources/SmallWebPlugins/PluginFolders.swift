@@ -59,7 +59,11 @@ package struct PluginFolder: Sendable {
             guard text.count <= Manifest.bytesMax else {
                 throw .plugin("plugin.json is too large")
             }
-            return try Manifest(parsing: text)
+            let manifest = try Manifest(parsing: text)
+            if let isTaken = PluginFolders.isTaken.withLock({ $0 }) {
+                try manifest.refuseOptions(where: isTaken)
+            }
+            return manifest
         } catch {
             throw naming(path, error)
         }
@@ -74,11 +78,21 @@ package struct PluginFolder: Sendable {
 
 /// Where plugins are found that are programs.
 package enum PluginFolders {
+    /// Whether an option of that name is there without a plugin: of a command line, if there is
+    /// one. Set once, before a manifest is read.
+    package static let isTaken = Locked<(@Sendable (String) -> Bool)?>(nil)
+
     /// In the order in which the first of a name wins; never the working directory.
     package static func all() -> [PluginFolder] {
         parents().flatMap { parent in
             ((try? directoryNames(parent)) ?? []).map { "\(parent)/\($0)" }
         }.filter { access("\($0)/plugin.json", F_OK) == 0 }.map(PluginFolder.init)
+    }
+
+    /// Those of the directory to which the user has plugins added.
+    package static var ofUserAlone: [PluginFolder] {
+        guard let parent = ofUser.map(resolvingLinks) else { return [] }
+        return all().filter { directory(of: $0.path) == parent }
     }
 
     /// The first of that name.

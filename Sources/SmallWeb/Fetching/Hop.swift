@@ -18,6 +18,9 @@ package final class Hop {
     var identity: ClientIdentity?
     package let emit: Emit
 
+    /// What is still to be shown of what was sent, once nothing more is.
+    var restOfSent: () -> [UInt8] = { [] }
+
     private(set) var traffic = Ending.Traffic()
     private var streams: [ByteStream] = []
     private var carriers: [any Carrier] = []
@@ -47,6 +50,12 @@ package final class Hop {
         }
         streams.append(stream)
         return stream
+    }
+
+    /// Shows the rest of what was sent.
+    func endSent() async throws(FetchError) {
+        let rest = restOfSent()
+        if !rest.isEmpty { try await emit(.sent(rest)) }
     }
 
     func add(_ carrier: any Carrier) { carriers.append(carrier) }

@@ -168,8 +168,10 @@ struct Hops {
         do throws(FetchError) {
             completeness = try await entry.handler.fetch(request, dialer: dialer, emit: take)
         } catch {
+            try await hop.endSent()
             guard isEnough else { throw error }
         }
+        try await hop.endSent()
         hop.close()
         log.timings.end()
         let ending = Ending(
@@ -196,12 +198,16 @@ struct Hops {
     @inline(never)
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
+        var mask = handler.mask(of: request)
         let hop = Hop(
             try fetcher(for: request), request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
-            try await emit(.sent(handler.redacted(bytes), method: method))
+            let shown = mask.add(handler.redacted(bytes))
+            // All of it may be the beginning of a secret.
+            if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown, method: method)) }
         }
+        hop.restOfSent = { mask.finish() }
         hop.sessions = fetcher.sessions
         hop.identity = try fetcher.options.identities.identity(
             for: request.uri, origin: origin, in: fetcher.registry)

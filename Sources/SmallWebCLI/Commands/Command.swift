@@ -11,6 +11,8 @@ package struct Command: Sendable, Adjustable {
     /// What stands at one place after the command's name.
     enum Operand: Sendable, Hashable {
         case url, file, directory, topic, optionName, text, bookmark
+        /// A plugin, or its folder; one of the user's own.
+        case plugin, ownPlugin
         /// The name of one of the user's, and a host of the trust store.
         case identity, knownHost
         case choice([String])
@@ -304,6 +306,7 @@ package enum Tool {
     package static func run(_ arguments: [String]) -> Int32 {
         // There is no place for a message either.
         guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
+        PluginFolders.isTaken.withLock { $0 = Option.isTaken }
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))
         }

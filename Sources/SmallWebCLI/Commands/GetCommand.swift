@@ -44,7 +44,14 @@ struct GetCommand: Sendable {
             let watch = Task(executorPreference: loop) {
                 if await loop.firstSignal(of: Self.signals) != 0 { run.cancel() }
             }
-            defer { watch.cancel() }
+            // Records that nothing reads are not worth a wait for a server.
+            let reader = Task(executorPreference: loop) {
+                if settings.records.areWanted, await loop.untilUnread(1) { run.cancel() }
+            }
+            defer {
+                watch.cancel()
+                reader.cancel()
+            }
             return await run.value
         }
     }
@@ -62,6 +69,7 @@ struct GetCommand: Sendable {
         try check()
         var settings = settings
         try settings.fetch.readFiles()
+        try settings.fetch.readSecrets(settings.asker)
         if let format = settings.output.format {
             let text = String(systemBytes: try InputSource.read(format))
             do throws(FetchError) {

@@ -32,7 +32,7 @@ struct PluginCommand {
         .action(
             "show NAME|DIR", "its facts, options and bounds",
             examples: ["smallweb plugin show ./dict": "Of a folder that is not installed"],
-            operands: [.text], options: []
+            operands: [.plugin], options: []
         ) { _, words throws(FetchError) in
             try show(words[0])
         },

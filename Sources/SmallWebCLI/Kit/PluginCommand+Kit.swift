@@ -41,7 +41,7 @@ extension PluginCommand {
         .action(
             "remove NAME", "remove one of your plugins",
             manual: "Removes the folder of one of your plugins, after a question, or with --force.",
-            operands: [.text], options: ["force"]
+            operands: [.ownPlugin], options: ["force"]
         ) { settings, words throws(FetchError) in
             try remove(words[0], settings)
         },
@@ -119,11 +119,8 @@ extension PluginCommand {
     }
 
     private static func remove(_ name: String, _ settings: Settings) throws(FetchError) {
-        let (parent, _) = try place(of: name)
         // A folder may have another name than its plugin.
-        let folders = PluginFolders.all().filter {
-            directory(of: $0.path) == resolvingLinks(parent)
-        }
+        let folders = PluginFolders.ofUserAlone
         guard let folder = folders.first(where: { $0.name == name }) else {
             throw usageError(
                 "none of your plugins is called \"\(name)\"",

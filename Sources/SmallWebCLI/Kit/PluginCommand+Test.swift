@@ -17,7 +17,7 @@ extension PluginCommand {
             "smallweb plugin test ./dict": "Test a plugin that is being written",
             "smallweb plugin test --json gemini | jq .fixture": "As records",
         ],
-        operands: [.text], options: ["json"]
+        operands: [.plugin], options: ["json"]
     ) { settings, words throws(FetchError) in
         try test(words[0], settings)
     }

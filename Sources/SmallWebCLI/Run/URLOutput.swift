@@ -196,6 +196,7 @@ final class URLOutput: Output {
         var request = try fetcher.request(ending.uri.description)
         try plan.configure(&request)
         request.input = answer
+        request.isInputSecret = head.wantsSensitiveInput
         return open(request, on: fetcher, hidesInput: head.wantsSensitiveInput)
     }
 

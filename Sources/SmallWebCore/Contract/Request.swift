@@ -6,6 +6,7 @@ public struct Request: Sendable {
         var uri: URI
         let scheme: Scheme
         var input: [UInt8]?
+        var isInputSecret = false
         var wantsRawBody = false
         var wantsHeadAlone = false
         var allowsEmptyReply = false
@@ -30,6 +31,11 @@ public struct Request: Sendable {
     public var input: [UInt8]? {
         get { parts.value.input }
         set { parts.value.input = newValue }
+    }
+    /// Whether the input was asked for as something that must not be shown.
+    public var isInputSecret: Bool {
+        get { parts.value.isInputSecret }
+        set { parts.value.isInputSecret = newValue }
     }
     /// Whether the body has the bytes as received: doubled dots and the terminator stay.
     public var wantsRawBody: Bool {
