@@ -37,7 +37,12 @@ public struct ExternalPlugin: ProtocolHandler {
             isServerFirst: facts.isServerFirst, fetchLimits: request.limits)
         program.upload = request.upload
         program.limits = manifest.limits
+        program.reads = try manifest.places()
 
+        if !manifest.reads.isEmpty {
+            let places = manifest.reads.joined(separator: ", ")
+            try await emit(.diagnostics(Array("the program may read \(places)\n".utf8)))
+        }
         var talk = ProgramTalk(
             request.uri, manifest.name, facts.mediaType, mask: mask(of: request))
         // What only the last word of the program decides.
@@ -83,8 +88,9 @@ public struct ExternalPlugin: ProtocolHandler {
         of request: Request, _ facts: Manifest.SchemeFacts
     ) throws(FetchError) -> [String: String] {
         var uri = request.uri.withoutFragment
-        let (path, userinfo) = (PercentEncoding.decode(uri.path), uri.userinfo)
-        try Self.check(path, "path")
+        let parts = uri.host == nil ? uri.verbatimParts : (place: uri.host ?? "", path: uri.path)
+        let (path, userinfo) = (PercentEncoding.decode(parts.path), uri.userinfo)
+        try Self.check(PercentEncoding.decode(uri.path), "path")
         if let query = uri.query, !facts.keepsQueryEncoded {
             try Self.check(PercentEncoding.decode(query), "query")
         }
@@ -92,8 +98,8 @@ public struct ExternalPlugin: ProtocolHandler {
         try Self.check(user ?? [], "user")
         uri.userinfo = nil
         var variables = [
-            "V": "1", "URL": uri.description, "SCHEME": uri.scheme, "HOST": uri.host ?? "",
-            "PORT": String(uri.port ?? request.scheme.defaultPort), "PATH": uri.path,
+            "V": "1", "URL": uri.description, "SCHEME": uri.scheme, "HOST": parts.place,
+            "PORT": String(uri.port ?? request.scheme.defaultPort), "PATH": parts.path,
             "SELECTOR": String(systemBytes: path),
         ]
         variables["QUERY"] = uri.query

@@ -155,7 +155,10 @@ struct ProgramEventReader {
         else { throw problem("has an unknown kind") }
         var item = Item(kind: kind, text: try text(value, "text") ?? "")
         if let reference = try text(value, "url") {
-            item.url = (try? base.resolving(reference))?.description ?? reference
+            // Where there is no host to understand, one that is written out stays as it is.
+            let isVerbatim = base.host == nil && URI.scheme(of: reference) == base.scheme
+            item.url =
+                isVerbatim ? reference : (try? base.resolving(reference))?.description ?? reference
         }
         item.facts = try facts(value)
         return item

@@ -26,15 +26,50 @@ package struct PluginFolder: Sendable {
         }
     }
 
-    /// - Throws: `plugin`, saying what to do: also for a program that others can write.
-    package func handler() throws(FetchError) -> ExternalPlugin {
+    /// - Parameter isTrusted: Whether the user has named this folder for what is done now, which is
+    ///   a consent to what the manifest asks to read.
+    /// - Throws: `plugin`, saying what to do: also for a program that others can write, and for one
+    ///   that would read what the user has not consented to.
+    package func handler(isTrusted: Bool = false) throws(FetchError) -> ExternalPlugin {
         let manifest = try manifest.get()
+        let missing = isTrusted ? [] : try unconsented(manifest.reads)
+        guard missing.isEmpty else {
+            throw Self.naming(
+                path,
+                .plugin(
+                    "asks to read \(missing.joined(separator: ", ")), to which you have not"
+                        + " consented: 'smallweb plugin add' asks for that"))
+        }
         do throws(FetchError) {
             try Provenance.check(folder: path, words: manifest.program)
         } catch {
             throw Self.naming(path, error)
         }
         return ExternalPlugin(manifest, in: path)
+    }
+
+    // MARK: Consent
+
+    /// Beside the folder: the places that the user has let its program read, one a line. Those of
+    /// the user's plugins alone have one.
+    package static func consent(of folder: String) -> String { folder + ".consent" }
+
+    private func unconsented(_ reads: [String]) throws(FetchError) -> [String] {
+        guard !reads.isEmpty else { return [] }
+        let isOwn = PluginFolders.ofUser.map(resolvingLinks) == directory(of: path)
+        let file = Self.consent(of: path)
+        guard isOwn, access(file, F_OK) == 0 else { return reads }
+        var judge = Provenance()
+        _ = try judge.follow(file)
+        do throws(SystemError) {
+            let number = try systemCall { open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+            let descriptor = Descriptor(owning: number)
+            let text = try readAll(descriptor.borrowed, limit: Manifest.bytesMax)
+            let given = Set(String(systemBytes: text).split(separator: "\n").map(String.init))
+            return reads.filter { !given.contains($0) }
+        } catch {
+            throw .plugin("\(file): \(error.sentence)")
+        }
     }
 
     /// - Parameters:

@@ -231,9 +231,17 @@ struct Hops {
             }
             // No reference may hold a space, but servers send them for names that have one.
             let encoded = reference.split(separator: " ", omittingEmptySubsequences: false)
-            var uri = try request.uri.resolving(encoded.joined(separator: "%20")) {
-                fetcher.registry[$0]?.scheme.pathForm == .opaque
-            }
+            let text = encoded.joined(separator: "%20")
+            var uri =
+                if URI.scheme(of: text) != nil,
+                    fetcher.registry[named]?.scheme.isVerbatim(text) == true
+                {
+                    try URI(verbatim: text)
+                } else {
+                    try request.uri.resolving(text) {
+                        fetcher.registry[$0]?.scheme.keepsDotSegments ?? false
+                    }
+                }
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)

@@ -333,7 +333,15 @@ package enum Tool {
         var (command, operands) = (Command.get, words.operands)
         // No command will ever contain "://".
         if !first.contains(text: "://") {
-            guard let named = Command.named(first) else {
+            let named = Command.named(first)
+            // Of schemes that need no server, as in man:ls(1).
+            if named == nil, let scheme = URI.scheme(of: first),
+                let entry = try? settings.configured().registry()[scheme],
+                entry.scheme.isVerbatim(first)
+            {
+                return try dispatch(command, operands, settings)
+            }
+            guard let named else {
                 let names = Command.all.flatMap { [$0.name] + $0.aliases }
                 throw usageError(
                     "unknown command \"\(first)\"",
@@ -343,6 +351,14 @@ package enum Tool {
             command = named
             operands.removeFirst()
         }
+        return try dispatch(command, operands, settings)
+    }
+
+    private static func dispatch(
+        _ command: Command, _ operands: [String], _ settings: Settings
+    ) throws(FetchError) -> Int32 {
+        let (words, wantsHelp) = (settings.invocation, settings.invocation.wantsHelp)
+        var (command, operands) = (command, operands)
         if !(wantsHelp && operands.isEmpty) { (command, operands) = try command.resolved(operands) }
         if wantsHelp {
             try StandardStream.output.write(Help.short(of: command))

@@ -84,11 +84,24 @@ extension PluginCommand {
         guard folder.path != resolvingLinks(path) else {
             throw usageError("\(folder.path) is where your plugins are already")
         }
-        let count = try test(folder, showsPassed: false, settings)
+        try show(folder, at: archive ?? folder.path)
+        // Before it runs for the first time, and again when it asks for more.
+        let known = PluginFolder(path)
+        let isConsented =
+            manifest.reads.isEmpty
+            || (try? known.manifest.get().reads).map(Set.init)?.isSuperset(of: manifest.reads)
+                == true
+                && (try? known.handler()) != nil
+        if !isConsented {
+            let places = manifest.reads.joined(separator: ", ")
+            guard try settings.confirms("Let the plugin \(manifest.name) read \(places)?") else {
+                throw usageError("the plugin was not added")
+            }
+        }
+        let count = try test(folder, isTrusted: true, showsPassed: false, settings)
         if count == 0 {
             Messages(settings.messages).warning("the plugin has no fixtures: nothing was tested")
         }
-        try show(folder, at: archive ?? folder.path)
         if isThere {
             guard try settings.confirms("Replace the plugin \(manifest.name), \(path)?") else {
                 throw usageError("\(path) was kept")
@@ -107,6 +120,7 @@ extension PluginCommand {
             _ = try PluginFolder(new).manifest.get()
             if isThere { try PluginTree.call("cannot replace", path) { rename(path, old) } }
             try PluginTree.call("cannot make", path) { rename(new, path) }
+            try writeConsent(manifest.reads, of: path)
         } catch {
             try? PluginTree.remove(new)
             // Where only the last step failed.
@@ -116,6 +130,15 @@ extension PluginCommand {
         if isThere { try PluginTree.remove(old) }
         let passed = count == 0 ? "" : ", fixtures passed: \(count)"
         try StandardStream.output.write("added as \(TerminalText.escapeLine(path))\(passed)\n")
+    }
+
+    /// Notes what the program may read, or that it may read nothing.
+    private static func writeConsent(_ reads: [String], of folder: String) throws(FetchError) {
+        let file = PluginFolder.consent(of: folder)
+        if access(file, F_OK) == 0 { try PluginTree.call("cannot replace", file) { unlink(file) } }
+        guard !reads.isEmpty else { return }
+        let lines = reads.map { $0 + "\n" }.joined()
+        try PluginTree.write(Array(lines.utf8), to: file, isProgram: false)
     }
 
     private static func remove(_ name: String, _ settings: Settings) throws(FetchError) {
@@ -131,5 +154,6 @@ extension PluginCommand {
             throw usageError("\(folder.path) was kept")
         }
         try PluginTree.remove(folder.path)
+        try writeConsent([], of: folder.path)
     }
 }

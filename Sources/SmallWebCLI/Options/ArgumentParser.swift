@@ -136,6 +136,7 @@ struct ArgumentParser {
                 throw usageError("the value of \(name) is not UTF-8")
             }
             try set(&settings, value, "--\(option.long)")
+            if option.long == "plugin" { settings.connection.trustedPlugins.insert(value) }
         }
     }
 

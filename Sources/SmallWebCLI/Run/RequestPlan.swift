@@ -31,7 +31,7 @@ struct RequestPlan {
                 let made = try fetcher.request(order.url ?? "")
                 (settings, notes) = settings.limited(to: made)
                 request = made
-                place = try made.endpoint.place
+                place = try made.place
             } catch {
                 problem = error
             }

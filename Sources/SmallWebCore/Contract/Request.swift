@@ -92,6 +92,16 @@ public struct Request: Sendable {
         parts = Shared(Parts(uri: uri, scheme: scheme, input: input, limits: limits))
     }
 
+    /// `host:port`; `nil` when no server is needed and the URI names none.
+    ///
+    /// - Throws: `bad-url` when it must name one.
+    package var place: String? {
+        get throws(FetchError) {
+            if uri.host == nil && scheme.hostForm != .required { return nil }
+            return try endpoint.place
+        }
+    }
+
     /// Where to connect: the URI's host and port, or the scheme's default port.
     ///
     /// - Throws: `bad-url` when the URI names no host.
