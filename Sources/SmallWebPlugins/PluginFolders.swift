@@ -50,7 +50,7 @@ package struct PluginFolder: Sendable {
 
     // MARK: Consent
 
-    /// Beside the folder: the places that the user has let its program read, one a line. Those of
+    /// Next to the folder: the places that the user has let its program read, one a line. Those of
     /// the user's plugins alone have one.
     package static func consent(of folder: String) -> String { folder + ".consent" }
 
