@@ -206,6 +206,7 @@ examples: test-deps debug-binaries
 
 clients: test-deps debug-binaries
 	Tests/Examples/clients.sh .build/debug/smallweb .build/debug/smallweb-loopback
+	Tests/Recipes/run.sh .build/debug/smallweb
 
 debug-binaries: deps
 	$(SWIFT) build --product smallweb-loopback
@@ -213,6 +214,7 @@ debug-binaries: deps
 
 servers: test-deps build
 	Tests/RealServers/run.sh $(BIN)
+	Tests/Recipes/hostile.py $(BIN)
 
 # Those of them that are about terminals, pipes, files and TLS.
 terminals: test-deps build

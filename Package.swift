@@ -35,7 +35,8 @@ let plugins = ["External", "Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 let commandLineDependencies: [Target.Dependency] = [
-    "ExternalPlugin", "SmallWeb", "SmallWebFormats", "SmallWebLibraries", "SmallWebPlugins",
+    "ExternalPlugin", "SmallWeb", "SmallWebArchive", "SmallWebFormats", "SmallWebLibraries",
+    "SmallWebPlugins",
     "SmallWebRecords", "SmallWebTesting", "SmallWebTransport", "CSmallWebPOSIX",
 ]
 
@@ -76,6 +77,13 @@ var targets: [Target] = [
     library("SmallWebRecords", ["SmallWeb", "SmallWebCore", "SmallWebLibraries"]),
     // Recorded conversations, replayed: for `plugin test`, our own tests and those of others.
     library("SmallWebTesting", ["SmallWeb", "SmallWebCore", "SmallWebTransport"]),
+    // Archives of what went over the wire: WARC, recording and replay.
+    library(
+        "SmallWebArchive",
+        [
+            "SmallWeb", "SmallWebCore", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting",
+            "SmallWebTransport", "CSmallWebPOSIX",
+        ]),
     .target(
         name: "SmallWebCLI", dependencies: commandLineDependencies,
         resources: [.embedInCode("Completion/Scripts"), .embedInCode("Kit/Templates")],
@@ -107,6 +115,9 @@ var targets: [Target] = [
     tests("SmallWebTransportTests", ["SmallWebHTTP", "SmallWebTransport"]),
     tests("SmallWebTests", ["SmallWeb", "SmallWebHTTP", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebTestingTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
+    tests(
+        "SmallWebArchiveTests",
+        ["SmallWeb", "SmallWebArchive", "SmallWebLibraries", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats", "SmallWebTesting"]),
     tests(
         "PluginTests",
@@ -127,7 +138,8 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
         .executableTarget(
             name: "smallweb-fuzz",
             dependencies: [
-                "SmallWebCore", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries", "SmallWeb",
+                "SmallWebArchive", "SmallWebCore", "SmallWebFormats", "SmallWebHTTP",
+                "SmallWebLibraries", "SmallWeb",
                 "SmallWebRecords", "SmallWebTesting", "SmallWebTransport", "SmallWebPlugins",
                 "SmallWebCLI", "SmallWebTestSupport", "CSmallWebTLS",
             ] + pluginTargets,

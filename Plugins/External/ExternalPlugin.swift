@@ -44,7 +44,8 @@ public struct ExternalPlugin: ProtocolHandler {
             try await emit(.diagnostics(Array("the program may read \(places)\n".utf8)))
         }
         var talk = ProgramTalk(
-            request.uri, manifest.name, facts.mediaType, mask: mask(of: request))
+            request.uri, manifest.name, facts.mediaType, wasAsked: request.validator != nil,
+            mask: mask(of: request))
         // What only the last word of the program decides.
         let ending: ProgramEnding
         do throws(FetchError) {
@@ -120,6 +121,7 @@ public struct ExternalPlugin: ProtocolHandler {
         }
         if request.wantsHeadAlone { variables["HEAD_ONLY"] = "1" }
         if request.wantsItems { variables["ITEMS"] = "1" }
+        variables["VALIDATOR"] = request.validator?.text
         for option in manifest.options {
             let name = "OPT_" + option.key.uppercased().replacing(text: "-", with: "_")
             switch request.options[option.key] {
@@ -150,6 +152,7 @@ struct ProgramTalk {
     /// The last part that it has said, after all earlier ones.
     private(set) var failure: FetchError?
     private let mediaType: String?
+    private let wasAsked: Bool
     private(set) var hasHead = false
     private var promisedBytes: Int?
     private var bodyBytes = 0
@@ -162,8 +165,13 @@ struct ProgramTalk {
     static let diagnosticsMax = 65_536
     private static let lastLineMax = 500
 
-    init(_ base: URI, _ name: String, _ mediaType: String?, mask: SecretMask = SecretMask()) {
+    /// - Parameter wasAsked: Whether the program was told what is known of the resource.
+    init(
+        _ base: URI, _ name: String, _ mediaType: String?, wasAsked: Bool = false,
+        mask: SecretMask = SecretMask()
+    ) {
         reader = ProgramEventReader(base: base, name: name, mask: mask)
+        self.wasAsked = wasAsked
         self.mediaType = mediaType
         self.mask = mask
     }
@@ -190,8 +198,11 @@ struct ProgramTalk {
             guard !hasHead else {
                 throw .plugin("the program gave its head after the body had begun")
             }
+            guard !head.isUnchanged || wasAsked else {
+                throw .plugin("the program says \"unchanged\", but it was given no validator")
+            }
             hasHead = true
-            promisedBytes = head.bodyBytes
+            promisedBytes = head.isUnchanged ? 0 : head.bodyBytes
             return .head(head)
         case .item(let item): return .item(item)
         case .note(let note): return .note(note)

@@ -17,6 +17,8 @@ struct ProgramEventReader {
     static let lineBytesMax = 65_536
     /// Longest wait that a head may ask for, as of servers.
     static let retrySecondsMax = 86_400
+    /// Longest validator of a head.
+    static let validatorBytesMax = 1024
     /// What an item of a program may lead to.
     static let kinds: [Item.Kind] = [
         .link, .menu, .text, .binary, .image, .search, .info, .error, .input,
@@ -137,6 +139,14 @@ struct ProgramEventReader {
         head.redirectTarget = try text(value, "redirect")
         head.isPermanentRedirect = try flag(value, "permanent")
         head.wantsSensitiveInput = try flag(value, "sensitive")
+        // Elsewhere these mean nothing.
+        head.isGone = try flag(value, "gone") && replyClass == .permanentFailure
+        head.isUnchanged = try flag(value, "unchanged") && replyClass == .success
+        head.validator = try text(value, "validator")
+        let validator = head.validator?.utf8 ?? "".utf8
+        guard validator.count <= Self.validatorBytesMax, validator.allSatisfy({ $0 >= 0x20 }) else {
+            throw problem("has a \"validator\" that is too long or holds control characters")
+        }
         head.retryAfter = try number(value, "retry_after").map {
             .seconds(min($0, Self.retrySecondsMax))
         }
@@ -160,6 +170,8 @@ struct ProgramEventReader {
             item.url =
                 isVerbatim ? reference : (try? base.resolving(reference))?.description ?? reference
         }
+        item.version = try text(value, "version")
+        item.time = try number(value, "time")
         item.facts = try facts(value)
         return item
     }

@@ -53,6 +53,7 @@ struct GeminiHeader: Hashable {
         case 3:
             head.redirectTarget = meta
             head.isPermanentRedirect = status == 31
+        case 5: head.isGone = status == 52
         default:
             // Seconds until specification 0.16, free text since: taken for a number if it is one.
             if status == 44 {

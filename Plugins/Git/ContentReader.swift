@@ -4,65 +4,104 @@ internal import SmallWebCore
 /// Finds a file or directory in one version of a repository, and asks the server for nothing else.
 ///
 /// With a server that can filter, each step is a request for one object: the commit, a tree for
-/// each part of the path, the file. From any other server the whole version comes in one pack, up
-/// to a limit.
-final class ContentReader {
-    private let conversation: any GitConversation
-    private let server: Advertisement
-    private let address: GitAddress
-    private let cache: ObjectCache
-    private let limits: Limits
-    /// What the version's name stands for.
-    private var start: ObjectID?
-    private var overhead: Overhead
-    /// Everything, when it came at once.
-    private var snapshot: PackReader?
+/// each part of the path, the file. From any other server the whole version comes in one pack.
+struct ContentReader {
+    private let repository: Repository
+    /// The id of what there was at an earlier visit.
+    private let known: String?
+    private var address: GitAddress { repository.address }
+    private var format: ObjectFormat { repository.format }
 
-    init(
-        _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
-        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead
-    ) {
-        self.conversation = conversation
-        self.server = server
-        self.address = address
-        self.cache = cache
-        self.limits = limits
-        self.overhead = overhead
+    init(_ repository: Repository, known: String? = nil) {
+        (self.repository, self.known) = (repository, known)
     }
 
-    private var canFilter: Bool { server.version == 2 && server.canFetch(with: "filter") }
+    /// What a path leads to.
+    struct Place {
+        /// Its name is empty for the root, and for a file that the version itself is.
+        var entry: TreeEntry
+        /// The content, unless it is a file in a directory.
+        var object: PackObject?
+        /// `nil` where the version is a directory or file.
+        var commit: (id: ObjectID, commit: Commit)?
+        /// The trees from the root to what the path leads to, that among them if it is one.
+        var trees: [ObjectID] = []
+        /// The `.gitattributes` of the directories above, with how many names lead to each.
+        var attributes: [(depth: Int, id: ObjectID)] = []
+    }
+
+    /// - Throws: `permanent-failure` when there is no such version or path, `too-large`.
+    func read(_ path: [[UInt8]], _ emit: Emit) async throws(FetchError) {
+        let start = try await repository.resolve(address.version)
+        let place = try await find(path, in: start) { _ in }
+        if try await isUnchanged(place.entry.id, emit) { return }
+        guard let object = place.object else {
+            if place.entry.kind == .symbolicLink {
+                try await emit(
+                    .note(Note("symbolic-link", "a symbolic link: the body is its target")))
+            }
+            return try await deliverFile(place.entry.id, of: start, name: path.last ?? [], emit)
+        }
+        switch object.type {
+        case .tree: try await deliverDirectory(object, at: path, emit)
+        default:
+            try await deliver(
+                object.content[...], of: object.content.count, name: nil, id: object.id, emit)
+        }
+    }
+
+    /// Gives out the bytes of an object, whose id has been computed from them.
+    ///
+    /// - Throws: `permanent-failure` when there is no such version, `too-large`.
+    func readObject(_ name: String, _ emit: Emit) async throws(FetchError) {
+        let id = try await repository.resolveUnpeeled(name)
+        let object = try await repository.load(id, of: id) { _ in }
+        if let largest = repository.limits.bodyBytesMax, object.content.count > largest {
+            throw .tooLarge(largest)
+        }
+        try await deliver(
+            object.content[...], of: object.content.count, name: nil, id: object.id, emit)
+    }
 
     /// - Parameters:
-    ///   - refs: What the server said before version 2, by name.
-    ///   - others: What else there was then.
-    /// - Throws: `permanent-failure` when there is no such version or path, `too-large`.
-    func read(
-        _ path: [[UInt8]], refs: [String: ObjectID], _ others: VersionNames, _ emit: Emit
-    ) async throws(FetchError) {
-        let start = try await resolve(refs, others)
-        self.start = start
-        var object = try await load(start)
+    ///   - start: What the version's name stands for.
+    ///   - whole: Told how many objects come, when the server sends all of the version.
+    func find(
+        _ path: [[UInt8]], in start: ObjectID,
+        whole: (Int) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Place {
+        var object = try await repository.load(start, of: start, whole: whole)
+        var commit: (id: ObjectID, commit: Commit)?
         var hops = 0
         while object.type == .tag || object.type == .commit {
             hops += 1
             guard hops <= Self.tagsMax else {
                 throw FetchError(.protocolError, .body, "a chain of tags without an end")
             }
-            let next =
-                object.type == .tag
-                ? try ObjectHeader.target(ofTag: object.content[...], server.format).id
-                : try ObjectHeader.tree(ofCommit: object.content[...], server.format)
-            object = try await load(next)
-        }
-        var walked: [[UInt8]] = []
-        for (index, name) in path.enumerated() {
-            guard object.type == .tree else { throw missing(walked + [name]) }
-            let entries = try Tree.parse(object.content[...], server.format)
-            walked.append(name)
-            guard let entry = entries.first(where: { $0.name.elementsEqual(name) }) else {
-                throw missing(walked, among: entries)
+            let next: ObjectID
+            if object.type == .tag {
+                next = try ObjectHeader.target(ofTag: object.content[...], format).id
+            } else {
+                let parsed = try Commit(parsing: object.content[...], format)
+                (commit, next) = ((object.id, parsed), parsed.tree)
             }
-            let isLast = index == path.count - 1
+            object = try await load(next, of: start)
+        }
+        let kind = object.type == .tree ? TreeEntry.Kind.directory : .file
+        var place = Place(
+            entry: TreeEntry(mode: 0, kind: kind, name: [], id: object.id), object: object,
+            commit: commit)
+        for (index, name) in path.enumerated() {
+            let walked = Array(path[...index])
+            guard let tree = place.object, tree.type == .tree else { throw missing(walked) }
+            let entries = TreeCursor(tree.content[...], format)
+            guard let entry = try entries.find(name) else {
+                throw missing(walked, among: try Tree.parse(tree.content[...], format))
+            }
+            place.trees.append(tree.id)
+            if let id = try entries.attributes() { place.attributes.append((index, id)) }
+            place.entry = entry
+            place.object = nil
             switch entry.kind {
             case .submodule:
                 throw FetchError(
@@ -70,100 +109,21 @@ final class ContentReader {
                     "\(shown(walked)) is a submodule, at commit \(entry.id) of another repository",
                     hint: "'.gitmodules' of this repository says where that one is")
             case .directory:
-                object = try await load(entry.id)
+                let object = try await load(entry.id, of: start)
                 guard object.type == .tree else {
                     throw FetchError(
                         .protocolError, .body, "the directory \(shown(walked)) is not a tree")
                 }
+                place.object = object
+                if index == path.count - 1 { place.trees.append(object.id) }
             case .file, .executable, .symbolicLink:
-                guard isLast else { throw missing(Array(path[...(index + 1)])) }
-                if entry.kind == .symbolicLink {
-                    try await emit(
-                        .note(Note("symbolic-link", "a symbolic link: the body is its target")))
-                }
-                return try await deliverFile(entry.id, name: name, emit)
+                guard index == path.count - 1 else { throw missing(Array(path[...(index + 1)])) }
             }
         }
-        switch object.type {
-        case .tree: try await deliverDirectory(object.content[...], at: path, emit)
-        default: try await deliver(object.content[...], of: object.content.count, name: nil, emit)
-        }
+        return place
     }
 
     private static let tagsMax = 16
-    /// Commits, tags and trees of one request.
-    private static let heldBytesMax = 64 << 20
-    private static let snapshotBytesMax = 256 << 20
-
-    // MARK: Versions
-
-    private func resolve(
-        _ refs: [String: ObjectID], _ others: VersionNames
-    ) async throws(FetchError) -> ObjectID {
-        let version = address.version ?? "HEAD"
-        if let id = ObjectID(hex: version), id.format == server.format { return id }
-        let candidates = Self.candidates(version)
-        var refs = refs
-        if server.version == 2 {
-            try await list(candidates) { name, ref in
-                if candidates.contains(name), let oid = ref.oid {
-                    refs[name] = ObjectID(hex: ref.peeled ?? oid)
-                }
-            }
-        }
-        if let id = candidates.lazy.compactMap({ refs[$0] }).first { return id }
-        guard address.version != nil else {
-            throw FetchError(
-                .permanentFailure, .body,
-                "the repository has no commit yet, or its HEAD is on none",
-                remedy: .listReferences)
-        }
-        throw try await unknown(version, others)
-    }
-
-    /// The error for a version that there is not, with the one that may be meant.
-    private func unknown(
-        _ version: String, _ others: VersionNames
-    ) async throws(FetchError) -> FetchError {
-        var others = others
-        if server.version == 2 {
-            do throws(FetchError) {
-                try await list(VersionNames.prefixes) { name, _ in others.add(name) }
-            } catch  where error.outcome != .interrupted {
-                // There is an error to report already.
-            }
-        }
-        let message = "no branch or tag \"\(version)\""
-        guard let question = Nearest.question(version, among: others.names) else {
-            return FetchError(.permanentFailure, .body, message, remedy: .listReferences)
-        }
-        return FetchError(.permanentFailure, .body, message, hint: question)
-    }
-
-    /// Asks a server of version 2 for references by the beginnings of their names.
-    private func list(
-        _ prefixes: [String], _ take: (String, RefLine) -> Void
-    ) async throws(FetchError) {
-        let request = try RefList.request(prefixes: prefixes, symrefs: false, server)
-        let format = server.format
-        try await conversation.exchange(request) { decoder async throws(FetchError) in
-            while let packet = try conversation.next(&decoder) {
-                guard let text = packet.text else { return true }
-                try overhead.add(packet)
-                let ref = try RefLine(attributed: text, format)
-                take(String(decoding: ref.name, as: UTF8.self), ref)
-            }
-            return false
-        }
-    }
-
-    /// gitrevisions(7): what a name may be short for, the first first.
-    static func candidates(_ name: String) -> [String] {
-        [
-            name, "refs/\(name)", "refs/tags/\(name)", "refs/heads/\(name)",
-            "refs/remotes/\(name)", "refs/remotes/\(name)/HEAD",
-        ]
-    }
 
     /// - Parameter entries: What there is in the directory where the last name was not found.
     private func missing(_ path: [[UInt8]], among entries: [TreeEntry] = []) -> FetchError {
@@ -182,92 +142,49 @@ final class ContentReader {
         "\"\(path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/"))\""
     }
 
-    // MARK: Objects
-
-    private func load(_ id: ObjectID) async throws(FetchError) -> PackObject {
-        if let known = cache[id] ?? snapshot?.object(id) { return known }
-        guard snapshot == nil else {
-            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
-        }
-        let limits = PackLimits(
-            objectBytesMax: Self.snapshotBytesMax,
-            heldBytesMax: canFilter ? Self.heldBytesMax : Self.snapshotBytesMax)
-        let pack = try PackReader(server.format, limits: limits, keeping: true)
-        do throws(FetchError) {
-            try await fetch(canFilter ? id : start ?? id, pack) { _ in }
-        } catch  where error.outcome == .tooLarge && !canFilter {
-            throw FetchError(
-                .tooLarge, .body,
-                "the server cannot send a part of a version, and all of it is too large",
-                hint: "clone the repository with git", expected: error.expected)
-        }
-        if !canFilter { snapshot = pack }
-        guard let object = pack.object(id) else {
-            throw FetchError(
-                .protocolError, .body, "the server sent another object than \(id)")
-        }
-        if object.type != .blob { cache.add(object) }
-        return object
-    }
-
-    /// Gives the events of a pack to `take`, and checks the pack.
-    private func fetch(
-        _ id: ObjectID, _ pack: PackReader,
-        _ take: (PackReader.Event) async throws(FetchError) -> Void
-    ) async throws(FetchError) {
-        var reply = FetchReply(server)
-        let request = try GitCommand.fetch(id, server)
-        try await conversation.exchange(request) { decoder async throws(FetchError) in
-            while let packet = try conversation.next(&decoder) {
-                switch try reply.take(packet) {
-                case .more: try overhead.add(packet)
-                case .end: return true
-                case .fatal(let text): throw conversation.refused(text)
-                case .pack(let bytes):
-                    pack.add(bytes)
-                    while let event = try pack.next() { try await take(event) }
-                }
-            }
-            return false
-        }
-        try pack.finish()
+    private func load(_ id: ObjectID, of start: ObjectID) async throws(FetchError) -> PackObject {
+        try await repository.load(id, of: start) { _ in }
     }
 
     // MARK: Delivery
 
+    /// Whether what is there is what was there: then there is nothing to deliver.
+    private func isUnchanged(_ id: ObjectID, _ emit: Emit) async throws(FetchError) -> Bool {
+        guard known == id.description else { return false }
+        var head = Head(.success)
+        head.isUnchanged = true
+        head.validator = known
+        head.facts = repository.server.facts
+        try await emit(.head(head))
+        return true
+    }
+
     private func deliverFile(
-        _ id: ObjectID, name: [UInt8], _ emit: Emit
+        _ id: ObjectID, of start: ObjectID, name: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
-        guard canFilter else {
-            let object = try await load(id)
-            guard object.type == .blob else { throw Self.noFile }
-            return try await deliver(
-                object.content[...], of: object.content.count, name: name, emit)
+        let file = FileDelivery(self, id, name: name, largest: repository.limits.bodyBytesMax)
+        guard repository.canFilter else {
+            let pack = try await repository.wholeVersion(of: start)
+            guard let number = pack.find(id) else {
+                throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
+            }
+            guard pack.type(number) == .blob else { throw Self.noFile }
+            try file.begin(size: try pack.size(number))
+            try await pack.stream(number) { bytes async throws(FetchError) in
+                try await file.take(bytes, emit)
+            }
+            return try await file.end(emit)
         }
-        let largest = limits.bodyBytesMax
-        let pack = try PackReader(
-            server.format, limits: PackLimits(objectBytesMax: .max), keeping: false)
-        // Held until it is long enough to tell its type.
-        var beginning: [UInt8]? = []
         var found: ObjectID?
-        var bodyBytes = 0
-        func begin() async throws(FetchError) {
-            guard let bytes = beginning.take() else { return }
-            try await deliver(bytes[...], of: bodyBytes, name: name, emit)
-        }
-        try await fetch(id, pack) { event async throws(FetchError) in
+        try await repository.stream(id) { event async throws(FetchError) in
             switch event {
-            case .begin(let type, let size):
-                guard type == .blob, found == nil else { throw Self.noFile }
-                if let largest, size > largest { throw .tooLarge(largest) }
-                bodyBytes = size
-            case .data(let bytes):
-                guard beginning != nil else { return try await emit(.body(bytes)) }
-                beginning? += bytes
-                if (beginning?.count ?? 0) >= Self.beginningBytes { try await begin() }
+            case .begin(let entry, _):
+                guard entry.kind == .object(.blob), found == nil else { throw Self.noFile }
+                try file.begin(size: entry.size)
+            case .data(let bytes): try await file.take(bytes, emit)
             case .end(let computed):
                 // A short file is checked before anybody gets it.
-                if computed == id { try await begin() }
+                if computed == id { try await file.end(emit) }
                 found = computed
             }
         }
@@ -278,8 +195,8 @@ final class ContentReader {
         }
     }
 
-    private func deliver(
-        _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, _ emit: Emit
+    fileprivate func deliver(
+        _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, id: ObjectID, _ emit: Emit
     ) async throws(FetchError) {
         // Git's own rule tells text from binary: a NUL near the beginning.
         let isBinary = content.prefix(Self.beginningBytes).contains(ASCII.nul)
@@ -290,19 +207,22 @@ final class ContentReader {
                 : MediaType("text/plain", ["charset": "utf-8"]))
         head.mediaTypeSource = .sniffed
         head.suggestedName = name.map { String(decoding: $0, as: UTF8.self) }
-        head.facts = server.facts
+        head.facts = repository.server.facts
         head.bodyBytes = bodyBytes
+        head.validator = id.description
         try await emit(.head(head))
         if !content.isEmpty { try await emit(.body(content)) }
     }
 
     private func deliverDirectory(
-        _ tree: ArraySlice<UInt8>, at path: [[UInt8]], _ emit: Emit
+        _ tree: PackObject, at path: [[UInt8]], _ emit: Emit
     ) async throws(FetchError) {
         let name = String(decoding: path.last ?? [], as: UTF8.self)
-        try await emit(.head(server.listHead(name: name)))
+        var head = repository.server.listHead(name: name)
+        head.validator = tree.id.description
+        try await emit(.head(head))
         var lines: [UInt8] = []
-        for entry in try Tree.parse(tree, server.format) {
+        for entry in try Tree.parse(tree.content[...], format) {
             lines += entry.listing
             let isTree = entry.kind == .directory
             try await emit(
@@ -317,8 +237,40 @@ final class ContentReader {
         if !lines.isEmpty { try await emit(.body(lines[...])) }
     }
 
-    private static let beginningBytes = 8000
+    fileprivate static let beginningBytes = 8000
     private static let noFile = FetchError(.protocolError, .body, "the server sent no file")
+}
+
+/// A file that arrives in pieces, the first of which are held until they tell its type.
+private final class FileDelivery {
+    private let reader: ContentReader
+    private let id: ObjectID
+    private let name: [UInt8]
+    private let largest: Int?
+    private var beginning: [UInt8]? = []
+    private var bodyBytes = 0
+
+    init(_ reader: ContentReader, _ id: ObjectID, name: [UInt8], largest: Int?) {
+        (self.reader, self.id, self.name, self.largest) = (reader, id, name, largest)
+    }
+
+    /// - Throws: `too-large` beyond the limit.
+    func begin(size: Int) throws(FetchError) {
+        if let largest, size > largest { throw .tooLarge(largest) }
+        bodyBytes = size
+    }
+
+    func take(_ bytes: ArraySlice<UInt8>, _ emit: Emit) async throws(FetchError) {
+        guard beginning != nil else { return try await emit(.body(bytes)) }
+        beginning? += bytes
+        if (beginning?.count ?? 0) >= ContentReader.beginningBytes { try await end(emit) }
+    }
+
+    /// Gives out what is held.
+    func end(_ emit: Emit) async throws(FetchError) {
+        guard let bytes = beginning.take() else { return }
+        try await reader.deliver(bytes[...], of: bodyBytes, name: name, id: id, emit)
+    }
 }
 
 extension TreeEntry {
@@ -336,7 +288,7 @@ extension TreeEntry {
     }
 
     /// As Git does without core.quotePath: only what could be mistaken is in quotes.
-    private static func quoted(_ name: ArraySlice<UInt8>) -> [UInt8] {
+    static func quoted(_ name: ArraySlice<UInt8>) -> [UInt8] {
         let isPlain = name.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x5C }
         if isPlain { return Array(name) }
         var text = Array("\"".utf8)
@@ -351,25 +303,5 @@ extension TreeEntry {
             }
         }
         return text + Array("\"".utf8)
-    }
-}
-
-/// Commits and trees of a process, so that several paths of one repository share them. They are
-/// what their ids say, wherever they came from.
-final class ObjectCache: Sendable {
-    // By the text of their ids: a key of another type costs every start the search for its `==`.
-    private let objects = Locked((byID: [String: PackObject](), bytes: 0))
-    private static let bytesMax = 16 << 20
-
-    subscript(id: ObjectID) -> PackObject? { objects.withLock { $0.byID[id.description] } }
-
-    func add(_ object: PackObject) {
-        objects.withLock { objects in
-            if objects.bytes + object.content.count > Self.bytesMax { objects = ([:], 0) }
-            guard object.content.count <= Self.bytesMax else { return }
-            if objects.byID.updateValue(object, forKey: object.id.description) == nil {
-                objects.bytes += object.content.count
-            }
-        }
     }
 }

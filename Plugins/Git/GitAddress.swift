@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a Git URL asks for: a repository, and after `//` a path in it, of which `?ref=` says the
-/// version. Pure.
+/// What a Git URL asks for: a repository, after `//` a path in it, of which `?ref=` says the
+/// version, and in its query what is to be known of them. Pure.
 struct GitAddress: Hashable, Sendable {
     /// Without path in the repository, query and fragment; `http` or `https` for smart HTTP.
     let repository: URI
@@ -10,6 +10,10 @@ struct GitAddress: Hashable, Sendable {
     let path: [[UInt8]]?
     /// A branch, tag, full reference or object id; `nil` is `HEAD`.
     let version: String?
+    /// What is asked of it.
+    let question: GitQuestion
+    /// The query of the URL.
+    private let query: String?
     /// The URL up to the path in the repository.
     private let base: String
 
@@ -40,9 +44,43 @@ struct GitAddress: Hashable, Sendable {
                 try Self.name(name)
             }
         }
-        version = try uri.query.map { query throws(FetchError) in try Self.version(query) }
-        if version != nil && path == nil {
+        query = uri.query
+        (version, question) = try GitQuestion.parse(uri.query)
+        switch question {
+        case .tar: break
+        case .content where version == nil || path != nil: break
+        case .content:
             throw .badURL("?ref= without a path", hint: "write …/repository//path?ref=version")
+        default:
+            guard path == nil else {
+                throw .badURL(
+                    "a path in the repository before \"?\(uri.query ?? "")\"",
+                    hint: "name the repository alone, and a path as &path=")
+            }
+        }
+    }
+
+    /// Whether more is asked for than the references.
+    var isOfContents: Bool {
+        switch question {
+        case .content: path != nil
+        case .references: false
+        default: true
+        }
+    }
+
+    /// Whether all tags are to be looked up.
+    var needsTags: Bool { if case .describe = question { true } else { false } }
+
+    /// The versions that are to be looked up, `nil` for `HEAD`.
+    var versions: [String?] {
+        switch question {
+        case .content, .tar: [version]
+        case .references: []
+        case .log(let log): [log.range.from, log.range.to]
+        case .describe(let describe): [describe.version]
+        case .object(let name): [name]
+        case .difference(let difference): [difference.range.from, difference.range.to]
         }
     }
 
@@ -60,8 +98,16 @@ struct GitAddress: Hashable, Sendable {
     /// The URL of something else in the same version of the repository.
     func url(of path: [[UInt8]]) -> String { Self.url(base, path, version) }
 
+    /// Where one commit of the repository is shown in full.
+    func url(ofCommit id: ObjectID) -> String { "\(base)?log=\(id)&n=1&format=full" }
+
+    /// The URL of all that a version has.
+    func url(ofVersion name: String) -> String { Self.url(base, [], name) }
+
     /// The same in a repository that has moved to an http(s) URL.
-    func url(at repository: URI) -> String { Self.url("git+\(repository)", path, version) }
+    func url(at repository: URI) -> String {
+        Self.url("git+\(repository)", path, nil) + (query.map { "?\($0)" } ?? "")
+    }
 
     private static func url(_ base: String, _ path: [[UInt8]]?, _ version: String?) -> String {
         guard let path else { return base }
@@ -77,18 +123,6 @@ struct GitAddress: Hashable, Sendable {
             throw .badURL("no tree has the name \"\(String(decoding: name, as: UTF8.self))\"")
         }
         return name
-    }
-
-    private static func version(_ query: String) throws(FetchError) -> String {
-        guard query.hasPrefix("ref="), !query.contains("&") else {
-            throw .badURL(
-                "the query \"?\(query)\" means nothing here", hint: "only ?ref=VERSION does")
-        }
-        let bytes = try decoded(String(query.dropFirst(4)))
-        guard !bytes.isEmpty, !bytes.contains(ASCII.space) else {
-            throw .badURL("\"\(query)\" names no version")
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Nothing that could end a field on the wire.

@@ -18,22 +18,24 @@ enum GitCommand {
         return bytes + PktLine.delimPacket
     }
 
-    /// Asks for an object alone, or, where the server cannot filter, for a commit and all files of
-    /// its version, without history.
-    ///
     /// - Throws: `permanent-failure` when the server lacks what this needs.
-    static func fetch(_ id: ObjectID, _ server: Advertisement) throws(FetchError) -> [UInt8] {
-        guard server.version == 2 else { return try fetchPlain(id, server) }
+    static func fetch(
+        _ request: FetchRequest, _ server: Advertisement
+    ) throws(FetchError) -> [UInt8] {
+        guard server.version == 2 else { return try fetchPlain(request, server) }
         var bytes = try header("fetch", server)
-        var lines = ["want \(id)", "no-progress", "ofs-delta"]
-        if server.canFetch(with: "shallow") { lines.append("deepen 1") }
-        if server.canFetch(with: "filter") { lines.append("filter tree:0") }
+        var lines = request.wants.map { "want \($0)" } + ["no-progress", "ofs-delta"]
+        if server.canFetch(with: "shallow") { lines += request.deepening }
+        if let filter = request.filter, server.canFetch(with: "filter") {
+            lines.append("filter \(filter.rawValue)")
+        }
+        lines += request.haves.map { "have \($0)" }
         for line in lines + ["done"] { bytes += try PktLine.encode(line + "\n") }
         return bytes + PktLine.flushPacket
     }
 
     private static func fetchPlain(
-        _ id: ObjectID, _ server: Advertisement
+        _ request: FetchRequest, _ server: Advertisement
     ) throws(FetchError) -> [UInt8] {
         guard server.value("side-band-64k") != nil, server.value("shallow") != nil else {
             throw FetchError(
@@ -41,19 +43,49 @@ enum GitCommand {
                 "the server can send no single version: it lacks side-band-64k or shallow",
                 hint: "clone the repository with git")
         }
-        // dulwich insists on thin packs, whose deltas may be to what the client has. We name
-        // nothing that we have, so none is sent; PackReader refuses one whose base never comes.
+        // dulwich insists on thin packs, whose deltas may be to what the client has. What we name
+        // as ours are commits alone; PackSpool refuses a delta whose base never comes.
         var offered = ["side-band-64k", "thin-pack", "ofs-delta", "no-progress"].filter {
-            server.value($0) != nil
+            server.value($0) != nil && (request.haves.isEmpty || $0 != "thin-pack")
+        }
+        if request.since != nil && server.value("deepen-since") != nil {
+            offered.append("deepen-since")
         }
         if server.value("object-format") != nil {
             offered.append("object-format=\(server.format.rawValue)")
         }
         if server.value("agent") != nil { offered.append(agent) }
-        var bytes = try PktLine.encode("want \(id) \(offered.joined(separator: " "))\n")
-        bytes += try PktLine.encode("deepen 1\n")
+        var bytes: [UInt8] = []
+        for (index, id) in request.wants.enumerated() {
+            let more = index == 0 ? " " + offered.joined(separator: " ") : ""
+            bytes += try PktLine.encode("want \(id)\(more)\n")
+        }
+        for line in request.deepening { bytes += try PktLine.encode(line + "\n") }
         bytes += PktLine.flushPacket
+        for id in request.haves { bytes += try PktLine.encode("have \(id)\n") }
         return bytes + (try PktLine.encode("done\n"))
+    }
+}
+
+/// What is asked for in one exchange, in the words of gitprotocol-v2(5).
+struct FetchRequest: Hashable, Sendable {
+    /// What a server leaves out. Others know no more of these than the two.
+    enum Filter: String, Sendable {
+        case trees = "tree:0"
+        case blobs = "blob:none"
+    }
+
+    var wants: [ObjectID]
+    /// What is not needed, with all that it stands on.
+    var haves: [ObjectID] = []
+    /// So many commits deep; `nil` for all.
+    var depth: Int?
+    /// Commits from this moment on, in Unix seconds.
+    var since: Int?
+    var filter: Filter?
+
+    fileprivate var deepening: [String] {
+        (depth.map { ["deepen \($0)"] } ?? []) + (since.map { ["deepen-since \($0)"] } ?? [])
     }
 }
 
@@ -62,6 +94,9 @@ struct FetchReply {
     private let version: Int
     private var isPack = false
     private var emptyInARow = 0
+    /// Commits whose parents the server does not send, for lack of depth or of the parents.
+    private(set) var shallow: Set<ObjectID> = []
+    private static let shallowMax = 1 << 20
 
     /// Servers send empty packets while they make the pack, one every five seconds by default: so
     /// many are days, or a server that will never come to an end.
@@ -107,8 +142,16 @@ struct FetchReply {
     /// flush and `NAK` before.
     private mutating func takeSection(_ packet: PktLine) throws(FetchError) -> Step {
         if let text = packet.text {
-            let mark = version == 2 ? "packfile" : "NAK"
-            isPack = text.elementsEqual(mark.utf8)
+            if text.starts(with: "shallow ".utf8) {
+                guard let id = ObjectID(hex: text.dropFirst(8)), shallow.count < Self.shallowMax
+                else { throw FetchError(.protocolError, .body, "malformed shallow line") }
+                shallow.insert(id)
+            }
+            // Before version 2 an ACK comes for what we have, and a NAK for nothing.
+            isPack =
+                version == 2
+                ? text.elementsEqual("packfile".utf8)
+                : text.elementsEqual("NAK".utf8) || text.starts(with: "ACK ".utf8)
         } else if version == 2 && packet != .delim {
             throw FetchError(.protocolError, .body, "the server's reply has no pack")
         }

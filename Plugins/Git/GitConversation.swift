@@ -187,7 +187,8 @@ final class HTTPConversation: GitConversation {
         // A server that says "//" would decide which path is asked for.
         let moved = address.url(at: target)
         guard let uri = try? URI(parsing: moved), let next = try? GitAddress(uri),
-            next.path == address.path, next.version == address.version
+            next.path == address.path, next.version == address.version,
+            next.question == address.question
         else { return nil }
         return moved
     }

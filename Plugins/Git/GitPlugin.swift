@@ -42,15 +42,18 @@ public struct GitPlugin: ProtocolHandler {
     private static func shared(_ scheme: inout Scheme) {
         scheme.pathForm = .opaque
         scheme.hasReferences = true
+        scheme.messageSubtype = "x-git"
         scheme.factNames = ["git", "http"]
     }
 
     public var options: [Request.Option] {
-        RefQuery.options
+        RefQuery.options + GitQuestion.options
             + [HTTPOptions.header, HTTPOptions.userAgent, HTTPOptions.referer].map {
                 $0.limited(to: ["git+http", "git+https"])
             }
     }
+
+    public var verbs: [Verb] { GitQuestion.verbs }
 
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
@@ -68,7 +71,7 @@ public struct GitPlugin: ProtocolHandler {
         else {
             throw usageError("Git makes its own requests: no method, body or range")
         }
-        if address.path != nil && !query.isEmpty {
+        if address.isOfContents && !query.isEmpty {
             throw usageError("a path in the repository where references are wanted")
         }
         let conversation: any GitConversation
@@ -82,8 +85,9 @@ public struct GitPlugin: ProtocolHandler {
                 try dialer.httpClient(for: request.endpoint), request, address, overhead)
         }
         var hasHead = false
+        var completeness = Completeness.complete
         do throws(FetchError) {
-            try await read(address, request, query, conversation) {
+            completeness = try await read(address, request, query, conversation) {
                 event async throws(FetchError) in
                 if case .head = event { hasHead = true }
                 try await emit(event)
@@ -93,17 +97,40 @@ public struct GitPlugin: ProtocolHandler {
             try await emit(.head(refusal))
         }
         await conversation.finish()
+        return completeness
+    }
+
+    /// What is asked beside the references.
+    private func answer(
+        _ repository: Repository, _ request: Request, _ emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        let address = repository.address
+        switch address.question {
+        case .tar(let question): return try await TarReader(repository, question).read(emit)
+        case .log(let question):
+            return try await LogReader(repository, question, wantsItems: request.wantsItems)
+                .read(emit)
+        case .describe(let question): try await DescribeReader(repository, question).read(emit)
+        case .difference(let question):
+            try await DifferenceReader(repository, question, request).read(emit)
+        case .object(let name): try await ContentReader(repository).readObject(name, emit)
+        case .content, .references:
+            try await ContentReader(repository, known: request.validator?.text)
+                .read(address.path ?? [], emit)
+        }
         return .complete
     }
 
     private func give(
-        _ refs: [Ref], _ lines: [UInt8], _ emit: Emit
+        _ refs: [Ref], of address: GitAddress, _ lines: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
         for ref in refs {
             if ref.name == "HEAD", let branch = ref.symref {
                 try await emit(.facts(["git": .object(["head": .text(branch)])]))
             }
-            try await emit(.item(ref.item))
+            var item = ref.item
+            item.url = address.url(ofVersion: ref.name)
+            try await emit(.item(item))
         }
         try await emit(.body(lines[...]))
     }
@@ -111,43 +138,52 @@ public struct GitPlugin: ProtocolHandler {
     private func read(
         _ address: GitAddress, _ request: Request, _ query: RefQuery,
         _ conversation: any GitConversation, _ emit: Emit
-    ) async throws(FetchError) {
+    ) async throws(FetchError) -> Completeness {
         var server = Advertisement()
         // Before version 2 the greeting is the list, which need not be held to be passed on.
         var list: RefList?
-        var refs: [String: ObjectID] = [:]
-        var others = VersionNames()
-        let candidates = ContentReader.candidates(address.version ?? "HEAD")
+        var listed = VersionNames()
+        let candidates = address.versions.flatMap { Repository.candidates($0 ?? "HEAD") }
         var overhead = overhead
+        let showsDates =
+            query.showsDates || address.question == .references(withDates: true)
+        var dated: [Ref] = []
         func deliver() async throws(FetchError) {
             guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
             overhead = self.overhead
-            try await give(refs, lines, emit)
+            // Their dates are asked for when all of them are known.
+            guard !showsDates else { return dated += refs }
+            try await give(refs, of: address, lines, emit)
         }
         func begin() async throws(FetchError) {
-            guard address.path == nil && list == nil else { return }
-            list = RefList(query, wantsRefs: request.wantsItems, server)
+            guard !address.isOfContents && list == nil else { return }
+            list = RefList(query, wantsRefs: request.wantsItems || showsDates, server)
             try await emit(.head(server.listHead(name: "refs")))
         }
         // A list of everything is there sooner the old way: it comes with the greeting, but for
         // what the names stand for.
         let wantsSymrefs = query.showsSymrefs || request.wantsItems
         let isWholeList =
-            address.path == nil && RefList.prefixes(query).isEmpty && !wantsSymrefs
+            !address.isOfContents && RefList.prefixes(query).isEmpty && !wantsSymrefs
+            && !showsDates
         try await conversation.greet(isWholeList ? 0 : 2) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {
                 try overhead.add(packet)
                 switch try server.take(packet) {
                 case .more: break
                 case .end: return true
-                case .ref(let line) where address.path != nil:
+                case .ref(let line) where address.isOfContents:
                     let ref = try RefLine(plain: line, server.format)
                     // Not what a tag points to: a server may give out only what it has listed.
                     let name = String(decoding: ref.name, as: UTF8.self)
-                    if candidates.contains(name), let oid = ref.oid {
-                        refs[name] = ObjectID(hex: oid)
-                    } else if address.version != nil {
-                        others.add(name)
+                    let isWanted =
+                        candidates.contains(name)
+                        || address.needsTags && name.hasPrefix(Tag.prefix)
+                        || address.needsTags && name.hasSuffix("^{}")
+                    if isWanted, let oid = ref.oid {
+                        listed.wanted[name] = ObjectID(hex: oid)
+                    } else if address.isOfContents {
+                        listed.add(name)
                     }
                 case .ref(let line):
                     try await begin()
@@ -157,10 +193,10 @@ public struct GitPlugin: ProtocolHandler {
             try await deliver()
             return false
         }
-        if let path = address.path {
-            let reader = ContentReader(
-                conversation, server, address, cache, request.limits, overhead)
-            return try await reader.read(path, refs: refs, others, emit)
+        if address.isOfContents {
+            let repository = Repository(
+                conversation, server, address, cache, request.limits, overhead, listed)
+            return try await answer(repository, request, emit)
         }
         try await begin()
         if server.version == 2 {
@@ -178,5 +214,11 @@ public struct GitPlugin: ProtocolHandler {
         }
         list?.finish()
         try await deliver()
+        if showsDates {
+            let repository = Repository(
+                conversation, server, address, cache, request.limits, overhead, listed)
+            try await DatedRefs(repository).write(dated, wantsItems: request.wantsItems, emit)
+        }
+        return .complete
     }
 }

@@ -6,15 +6,17 @@ internal import SmallWebLibraries
 /// from `next` until there are none. Pure.
 ///
 /// An event comes as soon as its bytes are there; only ``isComplete`` says that the pack's own
-/// checksum was right. An object's id is always computed from its content.
+/// checksum was right. The id of what is not a delta is always computed from its content.
 final class PackReader {
-    /// Each object is a `begin`, its content in any number of `data`, and an `end`. Objects come in
-    /// the order of the pack, except that a delta comes when its base has.
+    /// Each entry is a `begin`, what it has inflated in any number of `data`, and an `end`, in the
+    /// order of the pack.
     enum Event: Hashable, Sendable {
-        case begin(ObjectType, size: Int)
+        /// - Parameter offset: Where the entry begins in the pack.
+        case begin(PackEntry, at: Int)
         /// Never empty.
         case data(ArraySlice<UInt8>)
-        case end(ObjectID)
+        /// `nil` for a delta.
+        case end(ObjectID?)
     }
 
     private enum State {
@@ -24,33 +26,28 @@ final class PackReader {
 
     private let format: ObjectFormat
     private let limits: PackLimits
-    private let isKeeping: Bool
     private var state = State.header
     private var events: [Event] = []
-    private var store: PackStore
 
     /// What was added and not looked at yet.
     private var input: ArraySlice<UInt8> = []
     /// How many bytes of the pack come before `input`.
-    private var position = 0
+    private(set) var position = 0
+    /// How many entries the pack says that it has; 0 before its header.
+    private(set) var objects = 0
     private var objectsLeft = 0
-    /// Where the entry being read begins, how much of it is inflated, and that, if it is held.
-    private var entryOffset = 0
+    /// How much of the entry being read is inflated, and of all before it.
     private var inflatedBytes = 0
-    private var held: [UInt8] = []
+    private var totalBytes = 0
 
     private let packDigest: Digest
     private let hasher: ObjectHasher
     private let inflater: Inflater
 
-    /// - Parameter keeping: Whether objects are held, for deltas to refer to and for
-    ///   ``object(_:)``. A pack with deltas cannot be read without.
     /// - Throws: `not-built-in` without the system libraries.
-    init(_ format: ObjectFormat, limits: PackLimits, keeping: Bool) throws(FetchError) {
+    init(_ format: ObjectFormat, limits: PackLimits) throws(FetchError) {
         self.format = format
         self.limits = limits
-        isKeeping = keeping
-        store = PackStore(limits: limits)
         packDigest = try Digest(format.algorithm)
         hasher = try ObjectHasher(format)
         inflater = try Inflater(.zlib)
@@ -60,12 +57,6 @@ final class PackReader {
     var isComplete: Bool {
         if case .finished = state { true } else { false }
     }
-
-    /// Bytes of objects and deltas in memory, at most `heldBytesMax`.
-    var heldBytes: Int { store.heldBytes }
-
-    /// An object that has ended, if objects are held.
-    func object(_ id: ObjectID) -> PackObject? { store[id] }
 
     /// Adds the next bytes; best when ``next()`` has given out all that came before.
     func add(_ bytes: ArraySlice<UInt8>) {
@@ -79,12 +70,6 @@ final class PackReader {
     func next() throws(FetchError) -> Event? {
         while true {
             if !events.isEmpty { return events.removeFirst() }
-            if let object = try store.applyNext(hasher) {
-                events = [.begin(object.type, size: object.content.count)]
-                if !object.content.isEmpty { events.append(.data(object.content[...])) }
-                events.append(.end(object.id))
-                continue
-            }
             let hasAdvanced =
                 switch state {
                 case .header: try readHeader()
@@ -126,7 +111,7 @@ final class PackReader {
                 .tooLarge, .body, "the pack has more than \(limits.objectsMax) objects",
                 expected: String(limits.objectsMax), actual: String(numbers[1]))
         }
-        objectsLeft = numbers[1]
+        (objects, objectsLeft) = (numbers[1], numbers[1])
         take(12)
         state = .entry
         return true
@@ -134,26 +119,18 @@ final class PackReader {
 
     private func readEntry() throws(FetchError) -> Bool {
         guard objectsLeft > 0 else {
-            guard !store.lacksABase else { throw .malformedPack("a delta without its base") }
             state = .trailer
             return true
         }
         guard let entry = try PackEntry.parse(input, format) else { return false }
         try limits.check(entry.size)
-        if case .object(let type) = entry.kind {
-            events.append(.begin(type, size: entry.size))
-            hasher.begin(type, byteCount: entry.size)
-        } else if !isKeeping {
-            throw .malformedPack("a delta without its base")
-        }
+        totalBytes += entry.size
+        try limits.check(total: totalBytes)
+        if case .object(let type) = entry.kind { hasher.begin(type, byteCount: entry.size) }
         if case .offsetDelta(let distance) = entry.kind, distance == 0 || distance > position {
             throw .malformedPack("a delta to \(distance) bytes before, at byte \(position)")
         }
-        if isKeeping {
-            try store.reserve(entry.size)
-            held.reserveCapacity(entry.size)
-        }
-        entryOffset = position
+        events.append(.begin(entry, at: position))
         take(entry.headerBytes)
         inflater.reset()
         inflatedBytes = 0
@@ -170,35 +147,21 @@ final class PackReader {
         guard inflatedBytes <= entry.size else {
             throw .malformedPack("an object is longer than its size")
         }
-        if isKeeping { held += output }
-        if case .object = entry.kind, !output.isEmpty {
-            hasher.update(output)
+        if !output.isEmpty {
+            if case .object = entry.kind { hasher.update(output) }
             events.append(.data(output))
         }
         guard inflater.isFinished else { return !output.isEmpty }
         guard inflatedBytes == entry.size else {
             throw .malformedPack("an object is shorter than its size")
         }
-        finish(entry)
-        return true
-    }
-
-    private func finish(_ entry: PackEntry) {
         state = .entry
-        let content = held
-        held = []
-        switch entry.kind {
-        case .object(let type):
-            let id = hasher.finish()
-            events.append(.end(id))
-            if isKeeping {
-                store.add(PackObject(id: id, type: type, content: content), at: entryOffset)
-            }
-        case .offsetDelta(let distance):
-            store.add(content, at: entryOffset, base: .offset(entryOffset - distance))
-        case .referenceDelta(let id):
-            store.add(content, at: entryOffset, base: .id(id))
+        if case .object = entry.kind {
+            events.append(.end(hasher.finish()))
+        } else {
+            events.append(.end(nil))
         }
+        return true
     }
 
     private func readTrailer() throws(FetchError) -> Bool {

@@ -14,6 +14,7 @@ struct Ref: Sendable, Hashable {
 
     var item: Item {
         var item = Item(kind: .reference, text: name)
+        item.version = oid
         item.facts = [
             "oid": .text(oid), "symref": Facts.Value(symref), "peeled": Facts.Value(peeled),
         ]
@@ -221,105 +222,9 @@ struct RefLine {
 /// A pattern of git-ls-remote(1): shell wildcards, of which `*` and `?` also match slashes, against
 /// the last parts of a name.
 struct RefPattern {
-    private let pattern: [UInt8]
+    private let pattern: Wildmatch
 
-    init(_ text: String) { pattern = Array("*/\(text)".utf8) }
+    init(_ text: String) { pattern = Wildmatch("*/\(text)".utf8, isPath: false) }
 
-    func matches(_ name: [UInt8]) -> Bool {
-        let name = Array("/".utf8) + name
-        var (at, from) = (0, 0)
-        // Where the last star was, and how much of the name it has taken: one step back is enough.
-        var star: (at: Int, from: Int)?
-        while from < name.count {
-            if at < pattern.count && pattern[at] == UInt8(ascii: "*") {
-                star = (at, from)
-                at += 1
-            } else if let next = step(at, name[from]) {
-                at = next
-                from += 1
-            } else if let back = star {
-                star = (back.at, back.from + 1)
-                at = back.at + 1
-                from = back.from + 1
-            } else {
-                return false
-            }
-        }
-        return pattern[at...].allSatisfy { $0 == UInt8(ascii: "*") }
-    }
-
-    /// Where the pattern goes on after matching one byte; `nil` if it does not.
-    private func step(_ at: Int, _ byte: UInt8) -> Int? {
-        guard at < pattern.count else { return nil }
-        switch pattern[at] {
-        case UInt8(ascii: "?"): return at + 1
-        case UInt8(ascii: "["): return set(at + 1, byte)
-        case UInt8(ascii: "\\"):
-            return at + 1 < pattern.count && pattern[at + 1] == byte ? at + 2 : nil
-        case byte: return at + 1
-        default: return nil
-        }
-    }
-
-    /// A bracket expression, from behind its `[`.
-    private func set(_ start: Int, _ byte: UInt8) -> Int? {
-        var at = start
-        let isNegated = at < pattern.count && (pattern[at] == 0x21 || pattern[at] == 0x5E)
-        if isNegated { at += 1 }
-        let first = at
-        var isFound = false
-        while at < pattern.count, pattern[at] != UInt8(ascii: "]") || at == first {
-            if let name = className(at) {
-                guard let isMember = Self.isMember(byte, of: name) else { return nil }
-                if isMember { isFound = true }
-                at = name.endIndex + 2
-                continue
-            }
-            let low = literal(&at)
-            var high = low
-            if at + 1 < pattern.count, pattern[at] == UInt8(ascii: "-"),
-                pattern[at + 1] != UInt8(ascii: "]")
-            {
-                at += 1
-                high = literal(&at)
-            }
-            if low <= byte && byte <= high { isFound = true }
-        }
-        return at < pattern.count && isFound != isNegated ? at + 1 : nil
-    }
-
-    /// A byte of a bracket expression, without the backslash that may come before it.
-    private func literal(_ at: inout Int) -> UInt8 {
-        if pattern[at] == UInt8(ascii: "\\") && at + 1 < pattern.count { at += 1 }
-        defer { at += 1 }
-        return pattern[at]
-    }
-
-    /// The name in `[:name:]`.
-    private func className(_ at: Int) -> ArraySlice<UInt8>? {
-        guard pattern[at...].starts(with: "[:".utf8) else { return nil }
-        let name = pattern[(at + 2)...].prefix { ASCII.isLetter($0) }
-        return pattern[name.endIndex...].starts(with: ":]".utf8) ? name : nil
-    }
-
-    /// - Returns: `nil` for a class that does not exist.
-    private static func isMember(_ byte: UInt8, of name: ArraySlice<UInt8>) -> Bool? {
-        let isGraphic = 0x21..<0x7F ~= byte
-        let isAlphanumeric = ASCII.isLetter(byte) || ASCII.isDigit(byte)
-        return switch String(decoding: name, as: UTF8.self) {
-        case "alnum": isAlphanumeric
-        case "alpha": ASCII.isLetter(byte)
-        case "blank": byte == ASCII.space || byte == ASCII.tab
-        case "cntrl": byte < 0x20 || byte == 0x7F
-        case "digit": ASCII.isDigit(byte)
-        case "graph": isGraphic
-        case "lower": 0x61...0x7A ~= byte
-        case "print": isGraphic || byte == ASCII.space
-        case "punct": isGraphic && !isAlphanumeric
-        case "space": byte == ASCII.space || 0x09...0x0D ~= byte
-        case "upper": 0x41...0x5A ~= byte
-        case "xdigit": ASCII.hexValue(byte) != nil
-        default: nil
-        }
-    }
+    func matches(_ name: [UInt8]) -> Bool { pattern.matches(Array("/".utf8) + name) }
 }

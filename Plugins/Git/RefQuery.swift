@@ -12,6 +12,8 @@ struct RefQuery: Hashable {
     var isRequired = false
     /// Whether the body says what `HEAD` stands for.
     var showsSymrefs = false
+    /// Whether each comes with its date.
+    var showsDates = false
 
     init() {}
 
@@ -19,6 +21,7 @@ struct RefQuery: Hashable {
         onlyHeads = request.options.flag("heads")
         onlyTags = request.options.flag("tags")
         showsSymrefs = request.options.flag("symref")
+        showsDates = request.options.flag("dates")
         patterns = request.referencePatterns ?? []
         isRequired = request.referencePatterns != nil
     }
@@ -36,9 +39,17 @@ struct RefQuery: Hashable {
         Request.Option(
             "tags", .flag, for: .references,
             .init(
-                group, "only tags",
-                manual: "Lists references below refs/tags/; with --heads also those below it.",
+                group, "only tags; describe: not only annotated ones",
+                manual: "Lists references below refs/tags/; with --heads also those below it. "
+                    + "With describe, tags that are not annotated count as well.",
                 example: "smallweb refs --tags https://example.org/repo.git 'v1.*'")),
+        Request.Option(
+            "dates", .flag, for: .references,
+            .init(
+                group, "with the date of each",
+                manual: "Puts the date of each reference behind its name: when an annotated tag "
+                    + "was made, or the commit that it names, in UTC.",
+                example: "smallweb refs --tags --dates https://example.org/repo.git")),
         Request.Option(
             "symref", .flag, for: .references,
             .init(

@@ -24,26 +24,61 @@ enum Tree {
     static func parse(
         _ bytes: ArraySlice<UInt8>, _ format: ObjectFormat
     ) throws(FetchError) -> [TreeEntry] {
+        var cursor = TreeCursor(bytes, format)
         var entries: [TreeEntry] = []
-        var rest = bytes
-        while !rest.isEmpty {
-            guard let nul = rest.firstIndex(of: ASCII.nul) else {
-                throw malformed("a name without its end")
-            }
-            // A mode has seven digits at most: no need to look further for the space.
-            guard let space = rest[..<nul].prefix(8).firstIndex(of: ASCII.space) else {
-                throw malformed("a name without its mode")
-            }
-            let (mode, kind) = try mode(rest[..<space])
-            let name = rest[(space + 1)..<nul]
-            try check(name)
-            rest = rest[(nul + 1)...]
-            guard rest.count >= format.byteCount else { throw malformed("a name without its id") }
-            let id = ObjectID(rest.prefix(format.byteCount), format)
-            rest = rest.dropFirst(format.byteCount)
-            entries.append(TreeEntry(mode: mode, kind: kind, name: name, id: id))
-        }
+        while let entry = try cursor.next() { entries.append(entry) }
         return entries
+    }
+}
+
+/// The entries of a tree, one after the other: a tree may have a million. Pure.
+struct TreeCursor {
+    private let format: ObjectFormat
+    private var rest: ArraySlice<UInt8>
+
+    /// - Parameter bytes: All of it. The names are slices of it.
+    init(_ bytes: ArraySlice<UInt8>, _ format: ObjectFormat) {
+        (rest, self.format) = (bytes, format)
+    }
+
+    /// - Returns: `nil` behind the last one.
+    /// - Throws: `protocol-error` for anything that the grammar does not allow.
+    mutating func next() throws(FetchError) -> TreeEntry? {
+        guard !rest.isEmpty else { return nil }
+        guard let nul = rest.firstIndex(of: ASCII.nul) else {
+            throw Self.malformed("a name without its end")
+        }
+        // A mode has seven digits at most: no need to look further for the space.
+        guard let space = rest[..<nul].prefix(8).firstIndex(of: ASCII.space) else {
+            throw Self.malformed("a name without its mode")
+        }
+        let (mode, kind) = try Self.mode(rest[..<space])
+        let name = rest[(space + 1)..<nul]
+        try Self.check(name)
+        rest = rest[(nul + 1)...]
+        guard rest.count >= format.byteCount else {
+            throw Self.malformed("a name without its id")
+        }
+        let id = ObjectID(rest.prefix(format.byteCount), format)
+        rest = rest.dropFirst(format.byteCount)
+        return TreeEntry(mode: mode, kind: kind, name: name, id: id)
+    }
+
+    /// The entry of a name, among those that have not been given out.
+    func find(_ name: some Collection<UInt8>) throws(FetchError) -> TreeEntry? {
+        var cursor = self
+        while let entry = try cursor.next() {
+            if entry.name.elementsEqual(name) { return entry }
+        }
+        return nil
+    }
+
+    /// The file `.gitattributes`.
+    func attributes() throws(FetchError) -> ObjectID? {
+        guard let entry = try find(".gitattributes".utf8),
+            entry.kind != .directory && entry.kind != .submodule
+        else { return nil }
+        return entry.id
     }
 
     /// Octal digits. A leading zero is wrong, yet in old repositories, and Git reads it.

@@ -9,6 +9,8 @@ struct VersionNames {
     /// As many as ``Nearest`` looks at.
     private static let countMax = 10_000
 
+    /// What those stand for that were asked for, by their full names.
+    var wanted: [String: ObjectID] = [:]
     private(set) var names: [String] = []
 
     /// - Parameter name: Of any reference, in full.

@@ -27,6 +27,7 @@ public struct GopherPlugin: ProtocolHandler {
     private static func shared(_ scheme: inout Scheme) {
         scheme.pathForm = .opaque
         scheme.input = .line
+        scheme.messageSubtype = "gopher"
         scheme.opensOnDesktop = true
         scheme.factNames = ["gopher"]
     }

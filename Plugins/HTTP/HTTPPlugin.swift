@@ -48,6 +48,8 @@ public struct HTTPPlugin: ProtocolHandler {
         if request.wantsHeadAlone && exchange.options.method == nil {
             exchange.options.method = "HEAD"
         }
+        let validator = HTTPValidator(request, exchange.options)
+        exchange.options.fields += validator?.fields ?? []
         for field in exchange.options.fields {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
         }
@@ -63,6 +65,10 @@ public struct HTTPPlugin: ProtocolHandler {
             reply async throws(FetchError) in
             var head = try Self.head(reply, method: method, resumeOffset: options.resumeOffset)
             head.hasNoBody = method == "HEAD"
+            head.validator = HTTPValidator.text(of: reply)
+            if reply.status == 304, validator != nil {
+                (head.replyClass, head.isUnchanged) = (.success, true)
+            }
             range = try Self.range(of: reply, options)
             isWanted = reply.status != 416 || head.replyClass != .success
             try await emit(.head(head))
@@ -131,6 +137,7 @@ public struct HTTPPlugin: ProtocolHandler {
             head.redirectTarget = reply["location"]
             head.isPermanentRedirect = reply.status == 301 || reply.status == 308
         }
+        head.isGone = reply.status == 410
         head.retryAfter = reply["retry-after"].flatMap {
             HTTPDate.wait(retryAfter: $0, date: reply["date"])
         }

@@ -57,6 +57,14 @@ int swposix_columns(int fd) {
 
 int swposix_temporary_file(char *name) { return mkostemp(name, O_CLOEXEC); }
 
+int swposix_unnamed_file(const char *directory) {
+    return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+ssize_t swposix_copy_range(int from, off_t *offset, int to, size_t count) {
+    return copy_file_range(from, offset, to, NULL, count, 0);
+}
+
 int swposix_accept(int fd) { return accept4(fd, NULL, NULL, SOCK_CLOEXEC); }
 
 int swposix_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

@@ -15,6 +15,10 @@ const char *swzlib_load(struct swzlib_functions *functions) {
     SWZLIB_LOOK_UP(inflate)
     SWZLIB_LOOK_UP(inflateReset)
     SWZLIB_LOOK_UP(inflateEnd)
+    SWZLIB_LOOK_UP(deflateInit2_)
+    SWZLIB_LOOK_UP(deflate)
+    SWZLIB_LOOK_UP(deflateReset)
+    SWZLIB_LOOK_UP(deflateEnd)
 #undef SWZLIB_LOOK_UP
     return NULL;
 }

@@ -23,17 +23,6 @@ public final class Inflater {
     /// The most that one call gives out.
     public static let outputBytesMax = 65_536
 
-    /// zlib, opened at the first use in the process.
-    private static let library = Result { () throws(FetchError) -> swzlib_functions in
-        var functions = swzlib_functions()
-        if let problem = swzlib_load(&functions) {
-            throw FetchError(
-                .notBuiltIn, .input, "decompressing needs zlib: \(String(cString: problem))",
-                hint: "install the package zlib1g")
-        }
-        return functions
-    }
-
     /// Whether the stream has ended, and its checksum was right.
     public private(set) var isFinished = false
     private let functions: swzlib_functions
@@ -43,7 +32,7 @@ public final class Inflater {
 
     /// - Throws: `not-built-in` when libz is not installed, or lacks a function.
     public init(_ format: Format) throws(FetchError) {
-        var functions = try Self.library.get()
+        var functions = try ZlibLibrary.shared()
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
         stream.initialize(to: swzlib_stream())
         guard swzlib_inflate_init(&functions, stream, Int32(format.windowBits)) == swzlib_ok

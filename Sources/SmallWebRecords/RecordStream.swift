@@ -97,6 +97,25 @@ package final class RefRecords: EventOutput {
     }
 }
 
+/// The records that a protocol's own commands list, as they come.
+package final class ItemRecords: EventOutput {
+    private let records: RecordStream
+    package private(set) var count = 0
+
+    package init(_ records: RecordStream) { self.records = records }
+
+    package func take(_ event: Event) throws(FetchError) {
+        guard case .item(let item) = event, item.kind == .record, let type = item.type else {
+            return
+        }
+        try records.write(type) { writer in
+            writer.member("i", count)
+            writer.members(of: item.facts)
+        }
+        count += 1
+    }
+}
+
 /// The records of a page's links, which are held until the page is done and go out in one piece.
 package final class LinkRecords {
     private let records: RecordStream

@@ -2,7 +2,7 @@
 package import SmallWeb
 
 /// What is listed instead of delivering a body, one record for each.
-package enum Listing: Sendable { case refs, links }
+package enum Listing: Sendable { case refs, links, records }
 
 /// What of a request its records depend on.
 package struct RecordScope {
@@ -12,6 +12,8 @@ package struct RecordScope {
     /// Whether the bodies of refusals are delivered.
     package var keepsRefusals = false
     package var listing: Listing?
+    /// Whether a page's links become records, whatever else is asked for.
+    package var withLinks = false
     /// Puts a body that is too large for its record into a file, and says which.
     package var overflow: ((Spool, FetchLog?) async throws(FetchError) -> String)?
 
@@ -55,6 +57,7 @@ package final class Recorder {
     /// For `refs` and `links`: the records of what is listed.
     private let refs: RefRecords?
     package let links: LinkRecords?
+    private let items: ItemRecords?
     /// How often the request was tried, this time included.
     package var attempts = 0
     package var queueSeconds = 0.0
@@ -77,7 +80,9 @@ package final class Recorder {
         records = RecordStream(subject: subject, target: target)
         body = RecordedBody(records, options, scope)
         refs = scope.listing == .refs ? RefRecords(records) : nil
-        links = scope.listing == .links ? LinkRecords(records) : nil
+        links =
+            scope.listing == .links || scope.withLinks ? LinkRecords(records) : nil
+        items = scope.listing == .records ? ItemRecords(records) : nil
     }
 
     /// What gets every event of an exchange.
@@ -89,11 +94,12 @@ package final class Recorder {
             outputs.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
         }
         if let refs { outputs.append(refs) }
+        if let items { outputs.append(items) }
         return outputs
     }
 
     /// Whether something has been written that cannot be taken back.
-    package var hasWritten: Bool { body.hasWritten || refs?.count ?? 0 > 0 }
+    package var hasWritten: Bool { body.hasWritten || (refs?.count ?? items?.count ?? 0) > 0 }
 
     /// - Parameters:
     ///   - outcome: What the run makes of `result`.

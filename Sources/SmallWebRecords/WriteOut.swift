@@ -72,7 +72,7 @@ package struct WriteOut: Sendable {
             let path = (curlNames[name] ?? name).split(separator: ".").map(String.init)
             guard let first = path.first, curlNames[name] != nil || names.contains(first) else {
                 throw usageError(
-                    "there is no name \"\(name)\"",
+                    "unknown name in the format: %{\(name)}",
                     hint: Nearest.name(to: name, among: names).map { "did you mean %{\($0)}?" }
                         ?? "the fields of smallweb-json(5) are names")
             }

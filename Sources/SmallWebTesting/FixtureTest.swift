@@ -114,15 +114,48 @@ package struct FixtureTest: Sendable {
         _ wire: WireCase, _ play: Play, on loop: EventLoop
     ) async throws(FetchError) -> [String] {
         let deadline = Instant.after(seconds: Self.seconds)
+        let known = plugin.options.map(\.key)
+        if let option = wire.options.first(where: { !known.contains($0.name) }) {
+            return ["the plugin has no option \(option.name)"]
+        }
+        let (played, said, server) = try await self.play(wire, play, by: deadline, on: loop)
+        var comparison = Comparison(wire: wire, keepsDatagrams: keepsDatagrams(wire))
+        if case .cut(let count, _) = play {
+            comparison.checkCut(played, after: count)
+        } else {
+            comparison.checkWhole(played)
+        }
+        if played.error?.outcome == .timeout, Instant.now >= deadline {
+            comparison.note("the program did not end within \(Int(Self.seconds)) s")
+        }
+        guard !comparison.lines.isEmpty else { return [] }
+        if played.error?.outcome == .timeout, let awaited = server.awaited {
+            comparison.note(awaited)
+        }
+        let words = String(decoding: said.suffix(2000), as: UTF8.self)
+        for line in words.split(separator: "\n").suffix(5) {
+            comparison.note("the program said: \(line)")
+        }
+        return comparison.lines
+    }
+
+    /// What the handler makes of a fixture, whatever that expects.
+    ///
+    /// - Throws: Why the program cannot run.
+    package func played(
+        _ wire: WireCase, on loop: EventLoop
+    ) async throws(FetchError) -> Played {
+        try await play(wire, .whole, by: .after(seconds: Self.seconds), on: loop).played
+    }
+
+    private func play(
+        _ wire: WireCase, _ play: Play, by deadline: Instant, on loop: EventLoop
+    ) async throws(FetchError) -> (played: Played, said: [UInt8], server: ScriptedServer) {
         let server = ScriptedServer(wire, play, keepsDatagrams: keepsDatagrams(wire))
         let dialer = ScriptedDialer(server, on: loop, by: deadline)
         var (played, said) = (Played(), [UInt8]())
         do throws(FetchError) {
             var request = try wire.prepared(for: plugin)
-            let known = plugin.options.map(\.key)
-            if let option = wire.options.first(where: { !known.contains($0.name) }) {
-                return ["the plugin has no option \(option.name)"]
-            }
             request.limits.idleSeconds = wire.close == .silence ? Self.silenceSeconds : 0
             if case .cut(_, .silence) = play {
                 request.limits.idleSeconds = Self.cutSilenceSeconds
@@ -142,23 +175,6 @@ package struct FixtureTest: Sendable {
         }
         played.sent = server.sent
         played.dialled = dialer.dialled
-        var comparison = Comparison(wire: wire, keepsDatagrams: keepsDatagrams(wire))
-        if case .cut(let count, _) = play {
-            comparison.checkCut(played, after: count)
-        } else {
-            comparison.checkWhole(played)
-        }
-        if played.error?.outcome == .timeout, Instant.now >= deadline {
-            comparison.note("the program did not end within \(Int(Self.seconds)) s")
-        }
-        guard !comparison.lines.isEmpty else { return [] }
-        if played.error?.outcome == .timeout, let awaited = server.awaited {
-            comparison.note(awaited)
-        }
-        let words = String(decoding: said.suffix(2000), as: UTF8.self)
-        for line in words.split(separator: "\n").suffix(5) {
-            comparison.note("the program said: \(line)")
-        }
-        return comparison.lines
+        return (played, said, server)
     }
 }

@@ -32,6 +32,13 @@ public struct Fixtures: Sendable {
     /// How many there are.
     public var count: Int { files.count }
 
+    /// Each of them by its name without the ending, in the order of names.
+    package func forEach(
+        _ body: (_ name: String, _ text: [UInt8]) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        for file in files { try body(String(file.name.dropLast(5)), file.text) }
+    }
+
     /// A test of nothing must not pass.
     private func checkCount() throws(FetchError) {
         guard files.isEmpty else { return }

@@ -13,6 +13,7 @@ enum Manual {
         let documents = [
             ("json", 5, "records and requests as JSON lines", "json.md"),
             ("plugin", 7, "protocols that a program speaks", "plugins.md"),
+            ("warc", 5, "archives of what went over the wire", "warc.md"),
             ("wire", 5, "fixtures of plugins", "wire.md"),
         ]
         return [("smallweb.1", try overview(docs)), ("smallweb-config.5", config)]
@@ -339,8 +340,19 @@ enum Manual {
     }
 
     /// The same as lines: each sentence begins a new one, and none is longer than 78 columns.
+    /// Paragraphs are apart by an empty line; one that is indented is a line to be typed.
     private static func filled(_ text: String) -> String {
-        wrapped(escaped(text).split(separator: " ").map(String.init))
+        var (lines, isAfterText) = ([String](), false)
+        for paragraph in text.split(separator: "\n\n").map(String.init) {
+            let isLiteral = paragraph.hasPrefix("    ")
+            if isAfterText && !isLiteral { lines.append(".Pp") }
+            lines.append(
+                isLiteral
+                    ? ".Dl " + escaped(paragraph.trimmed)
+                    : wrapped(escaped(paragraph).split(separator: " ").map(String.init)))
+            isAfterText = true
+        }
+        return lines.joined(separator: "\n")
     }
 
     /// Of words that are escaped already.

@@ -99,7 +99,11 @@ import Testing
         ("\n[scheme gemni]", "2: unknown scheme \"gemni\""),
         ("max-time = soon", "1: --max-time wants seconds, not \"soon\""),
         ("quiet = perhaps", "1: quiet is true or false"),
-        ("output = x", "1: unknown option \"output\""),
+        (
+            "output = x",
+            "1: output cannot be set in a config file: it is for the command line"
+        ),
+        ("max-time 30", "1: write a setting as NAME = VALUE: max-time = 30"),
         ("\nproto = gemni", "2: no plugin handles the scheme \"gemni\""),
         ("[host *]\nproto-redir = gemni", "2: no plugin handles the scheme \"gemni\""),
         ("proto = +ftp", "1: no plugin handles the scheme \"ftp\""),

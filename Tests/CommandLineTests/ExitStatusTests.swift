@@ -81,6 +81,12 @@ import Testing
         .needsIdentity: { try fetch("/status/60") },
         .needsInput: { try fetch("/input") },
         .redirectRefused: { try fetch("/cross-scheme") },
+        .notRecorded: {
+            let smallweb = Smallweb()
+            let empty = smallweb.home.file("empty.warc")
+            _ = FileManager.default.createFile(atPath: empty, contents: nil)
+            return try smallweb.run(["--replay", empty, "gopher://127.0.0.1/"])
+        },
         .interrupted: {
             let capsule = try Capsule()
             return try Smallweb().run(["get", "-o", "never", capsule.place + "/silent"]) {

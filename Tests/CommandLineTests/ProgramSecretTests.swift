@@ -64,6 +64,25 @@ struct ProgramSecretTests {
         withExtendedLifetime(hole) {}
     }
 
+    /// In an archive neither, from which the request is found again.
+    @Test func theValueIsInNoArchive() throws {
+        let (hole, port) = try server()
+        let folder = try plugin(port)
+        let (file, archive) = (smallweb.home.file("key"), smallweb.home.file("a.warc"))
+        try smallweb.write(Self.secret + "\n", to: file, mode: 0o600)
+        let url = "trial://me:hunter%2F2@127.0.0.1/"
+        let words = ["--plugin", folder, "--trial-key-file", file, url]
+        let result = try smallweb.run(["get", "--warc", archive] + words)
+        #expect(result.status == 0, "\(result.errors)")
+        let text = String(
+            decoding: try Data(contentsOf: URL(filePath: archive)), as: UTF8.self)
+        #expect(isQuiet(text) && text.contains("KEY ***\r\nAUTH YW***\r\n***\r\n"), "\(text)")
+        #expect(text.contains("WARC-Target-URI: trial://me:***@127.0.0.1/"), "\(text)")
+        let again = try smallweb.run(["get", "--replay", archive] + words)
+        #expect(again.status == 0 && again.text == result.text, "\(again.errors)")
+        withExtendedLifetime(hole) {}
+    }
+
     @Test func theValueIsNeverAnArgument() throws {
         let folder = try plugin("1")
         for words in [["--trial-key", Self.secret], ["--trial-key=" + Self.secret]] {

@@ -56,6 +56,36 @@ struct TrustCommandTests {
         #expect(!store.contains("damaged"))
     }
 
+    @Test(arguments: ["add", "replace"])
+    func keysOfSchemesWithAuthoritiesAreNotStored(_ action: String) throws {
+        let result = try smallweb.run(["trust", action, "https://a.test/", "--pin", hash])
+        #expect(result.status == 2)
+        #expect(
+            result.errors
+                == "smallweb: keys of https are checked by certificate authorities, not by this "
+                + "store\n")
+        #expect(smallweb.home.content("hosts") == nil)
+    }
+
+    @Test func anExportWithoutAKeyIsAFailure() throws {
+        #expect(try smallweb.run(["trust", "export", "--to", "gmni"]).status == 0, "nothing to do")
+        #expect(try smallweb.run(["trust", "add", "a.test", "--pin", hash]).status == 0)
+        let result = try smallweb.run(["trust", "export", "--to", "gmni"])
+        #expect(result.status == 23 && result.text == "")
+        #expect(
+            result.errors
+                == "smallweb: a.test:1965: gmni wants another hash than the store has\n"
+                + "smallweb: no key can be written for gmni\n")
+        #expect(
+            try smallweb.run(["trust", "export", "--to", "lagrange"]).text.hasPrefix("a.test;"))
+    }
+
+    @Test func aTimeToExpiryHasAUnit() throws {
+        let result = try smallweb.run(["trust", "expiring", "--within", "30"])
+        #expect(result.status == 2)
+        #expect(result.errors == "smallweb: --within wants a unit, as in 30d for days\n")
+    }
+
     @Test(arguments: ["a.test:0", "[::1]:0"])
     func aPortIsANumberFromOne(_ place: String) throws {
         for options in [[], ["--pin", hash]] {

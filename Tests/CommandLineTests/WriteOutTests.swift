@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("%{http_cod}", "no name \"http_cod\""), ("%{url", "has no }"),
+        ("%{http_cod}", "unknown name in the format: %{http_cod}"), ("%{url", "has no }"),
     ])
     func aBadFormatIsAMistake(_ format: String, _ message: String) throws {
         let result = try smallweb.run(["-w", format, "gopher://127.0.0.1:1/"])

@@ -61,12 +61,34 @@ func delta(_ input: [UInt8]) {
     guard let count = input.first, input.count > Int(count) else { return }
     let base = Array(input.dropFirst().prefix(Int(count)))
     let bytes = Array(input.dropFirst(1 + base.count))
-    if let delta = try? Delta(parsing: bytes[...]), delta.resultBytes > resultBytesMax { return }
-    let result = try? Delta(parsing: bytes[...]).apply(to: base)
+    let result = applied([bytes[...]], base)
     check(result == plainDelta(bytes, base), "the result is another")
+    check(result == applied(Pieces(of: bytes).pieces, base), "it depends on the pieces")
 }
 
 private let resultBytesMax = 1 << 17
+
+/// `nil` for a wrong delta.
+private func applied(_ pieces: [ArraySlice<UInt8>], _ base: [UInt8]) -> [UInt8]? {
+    var (reader, result) = (DeltaReader(), [UInt8]())
+    do throws(FetchError) {
+        for piece in pieces {
+            reader.add(piece)
+            while let step = try reader.next() {
+                switch step {
+                case .sizes(let baseBytes, let resultBytes):
+                    if baseBytes != base.count || resultBytes > resultBytesMax { return nil }
+                case .copy(let range): result += base[range]
+                case .insert(let bytes): result += bytes
+                }
+            }
+        }
+        try reader.finish()
+        return result
+    } catch {
+        return nil
+    }
+}
 
 /// gitformat-pack(5), as simple as can be; `nil` for a wrong delta.
 private func plainDelta(_ delta: [UInt8], _ base: [UInt8]) -> [UInt8]? {
@@ -116,32 +138,61 @@ private struct PackReading: Equatable {
     var outcome = Outcome.ok
 
     init(_ pieces: [ArraySlice<UInt8>], keeping: Bool) {
-        let limits = PackLimits(objectsMax: 1_000, objectBytesMax: 1 << 18, heldBytesMax: 1 << 20)
+        let limits = PackLimits(objectsMax: 1_000, objectBytesMax: 1 << 18, totalBytesMax: 1 << 20)
         do throws(FetchError) {
-            let reader = try PackReader(.sha1, limits: limits, keeping: keeping)
-            let hasher = try ObjectHasher(.sha1)
-            var type = ObjectType.blob
-            var content: [UInt8] = []
-            for piece in pieces {
-                reader.add(piece)
-                while let event = try reader.next() {
-                    check(reader.heldBytes <= (keeping ? limits.heldBytesMax : 0), "held")
-                    switch event {
-                    case .begin(let begun, let size):
-                        check(size <= limits.objectBytesMax, "an object of \(size) bytes")
-                        type = begun
-                        content = []
-                    case .data(let bytes): content += bytes
-                    case .end(let id):
-                        check(hasher.id(of: type, content[...]) == id, "a wrong id")
-                        contents.append(content)
-                    }
-                }
+            if keeping {
+                try readSpool(pieces, limits)
+            } else {
+                try readEvents(pieces, limits)
             }
-            try reader.finish()
         } catch {
             outcome = error.outcome
         }
+    }
+
+    private mutating func readSpool(
+        _ pieces: [ArraySlice<UInt8>], _ limits: PackLimits
+    ) throws(FetchError) {
+        let hasher = try ObjectHasher(.sha1)
+        let pack = try PackSpool(.sha1, limits: limits)
+        for piece in pieces { try pack.add(piece) }
+        try pack.finish()
+        while try !pack.resolve(1) {}
+        for number in 0..<pack.count {
+            let id = pack.id(number)
+            guard let object = try pack.object(id) else { fatalError("an object is not found") }
+            check(hasher.id(of: object.type, object.content[...]) == id, "a wrong id")
+            check(object.content.count <= limits.objectBytesMax, "a large object")
+            contents.append(object.content)
+        }
+    }
+
+    private mutating func readEvents(
+        _ pieces: [ArraySlice<UInt8>], _ limits: PackLimits
+    ) throws(FetchError) {
+        let reader = try PackReader(.sha1, limits: limits)
+        let hasher = try ObjectHasher(.sha1)
+        var begun: PackEntry?
+        var content: [UInt8] = []
+        for piece in pieces {
+            reader.add(piece)
+            while let event = try reader.next() {
+                switch event {
+                case .begin(let entry, _):
+                    check(entry.size <= limits.objectBytesMax, "an object of \(entry.size) bytes")
+                    begun = entry
+                    content = []
+                case .data(let bytes): content += bytes
+                case .end(let id):
+                    check(content.count == begun?.size, "another size")
+                    if case .object(let type) = begun?.kind {
+                        check(hasher.id(of: type, content[...]) == id, "a wrong id")
+                    }
+                    contents.append(content)
+                }
+            }
+        }
+        try reader.finish()
     }
 }
 

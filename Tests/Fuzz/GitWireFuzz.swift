@@ -151,8 +151,12 @@ private func plainPack(_ packets: [PktLine], _ version: Int) -> ([UInt8], String
     for packet in packets {
         switch (packet, isPack) {
         case (.data(let bytes), false):
-            let mark = Array((version == 2 ? "packfile" : "NAK").utf8)
-            isPack = Array(bytes) == mark || Array(bytes) == mark + [10]
+            let text = bytes.last == ASCII.lineFeed ? bytes.dropLast() : bytes
+            let isShallow = text.starts(with: "shallow ".utf8)
+            if isShallow && ObjectID(hex: text.dropFirst(8)) == nil { return (pack, "error") }
+            isPack =
+                text.elementsEqual((version == 2 ? "packfile" : "NAK").utf8)
+                || version != 2 && text.starts(with: "ACK ".utf8)
         case (.delim, false): break
         case (_, false):
             if version == 2 { return (pack, "error") }

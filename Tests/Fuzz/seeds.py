@@ -18,21 +18,29 @@ Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/
 Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift Plugins/Git/GitAddress.swift
 Plugins/Git/GitCommand.swift Plugins/Git/GitConversation.swift Plugins/Git/GitPlugin.swift
 Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift Plugins/Git/PackReader.swift
-Plugins/Git/PackStore.swift Plugins/Git/PktLine.swift Plugins/Git/RefList.swift
-Plugins/Git/Tree.swift Plugins/Gopher/GopherAddress.swift
+Plugins/Git/PackIndex.swift Plugins/Git/PackSpool.swift Plugins/Git/PktLine.swift
+Plugins/Git/RefList.swift Plugins/Git/Tree.swift Plugins/Git/Attributes.swift
+Plugins/Git/Commit.swift Plugins/Git/Conversion.swift Plugins/Git/FilePatch.swift
+Plugins/Git/LFSPointer.swift Plugins/Git/GitQuestion.swift
+Plugins/Git/Placeholders.swift Plugins/Git/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
 Plugins/Gopher/GopherItemType.swift Plugins/Gopher/GopherMenu.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift Plugins/Nex/NexPlugin.swift
 Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
+Sources/SmallWeb/Feeds/PageFeedReader.swift
 Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
 Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
 Sources/SmallWeb/Trust/TrustFormat.swift
+Sources/SmallWebArchive/Format/BlockDigest.swift Sources/SmallWebArchive/Format/GzipMembers.swift
+Sources/SmallWebArchive/Format/RecordDecoder.swift Sources/SmallWebArchive/Format/RecordHeader.swift
+Sources/SmallWebArchive/Replay/ChunkedBody.swift Sources/SmallWebArchive/Replay/RecordedFacts.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
 Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOut.swift
 Sources/SmallWebCLI/Reader/HandOver.swift Sources/SmallWebCLI/Reader/ReaderCommand.swift
 Sources/SmallWebCLI/Reader/TypedInput.swift
 Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
+Sources/SmallWebCLI/Subscriptions/SubscriptionState.swift
 Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
 Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaType.swift
 Sources/SmallWebHTTP/HTTPClient.swift Sources/SmallWebCore/Stream/LineFramer.swift
@@ -40,7 +48,11 @@ Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/JSONSkimmer.swi
 Sources/SmallWebCore/Text/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
-Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebLibraries/Inflater.swift
+Sources/SmallWebFormats/ExtendedExpression.swift
+Sources/SmallWebFormats/Feeds/DatedText.swift Sources/SmallWebFormats/Feeds/Feed.swift
+Sources/SmallWebFormats/Feeds/FeedSniffer.swift Sources/SmallWebFormats/Feeds/FeedWriter.swift
+Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup.swift
+Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebLibraries/Inflater.swift
 Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
 Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift
 Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift

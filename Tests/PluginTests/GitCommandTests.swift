@@ -20,7 +20,9 @@ internal import Testing
     }
 
     static func request(_ server: Advertisement) throws -> String {
-        String(decoding: try GitCommand.fetch(id(), server), as: UTF8.self)
+        String(
+            decoding: try GitCommand.fetch(
+                FetchRequest(wants: [id()], depth: 1, filter: .trees), server), as: UTF8.self)
     }
 
     @Test func version2AsksForOneObject() throws {

@@ -145,10 +145,6 @@ struct PackReading: Equatable {
     }
 
     var objects: [Object] = []
-    var heldBytes = 0
-    var heldBytesMost = 0
-    /// The longest chain of deltas.
-    var chainMost = 0
     var error: FetchError?
 
     /// - Parameter step: How many bytes are added at a time.
@@ -170,7 +166,11 @@ struct PackReading: Equatable {
         limits: PackLimits = PackLimits(), keeping: Bool = true
     ) {
         do {
-            try read(pieces, PackReader(format, limits: limits, keeping: keeping), format)
+            if keeping {
+                try read(pieces, PackSpool(format, limits: limits), format)
+            } else {
+                try read(pieces, PackReader(format, limits: limits), format)
+            }
         } catch {
             self.error = error as? FetchError
         }
@@ -181,6 +181,7 @@ struct PackReading: Equatable {
         one.objects == other.objects && one.error?.outcome == other.error?.outcome
     }
 
+    /// As it comes, without deltas.
     private mutating func read(
         _ pieces: [ArraySlice<UInt8>], _ reader: PackReader, _ format: ObjectFormat
     ) throws {
@@ -190,23 +191,23 @@ struct PackReading: Equatable {
         for piece in pieces {
             reader.add(piece)
             while let event = try reader.next() {
-                heldBytes = reader.heldBytes
-                heldBytesMost = max(heldBytesMost, heldBytes)
                 switch event {
-                case .begin(let type, let size):
+                case .begin(let entry, _):
                     precondition(begun == nil, "an object within another")
-                    begun = (type, size)
+                    guard case .object(let type) = entry.kind else {
+                        throw FetchError.malformedPack("a delta without its base")
+                    }
+                    begun = (type, entry.size)
                 case .data(let bytes):
                     precondition(!bytes.isEmpty, "no data")
                     content += bytes
                     precondition(content.count <= begun?.size ?? 0, "more than its size")
                 case .end(let id):
-                    guard let (type, size) = begun else { preconditionFailure("no beginning") }
+                    guard let (type, size) = begun, let id else {
+                        preconditionFailure("no beginning")
+                    }
                     precondition(size == content.count, "another size")
                     precondition(hasher.id(of: type, content[...]) == id, "another id")
-                    let held = reader.object(id)
-                    precondition(held == nil || held?.content == content, "another content")
-                    chainMost = max(chainMost, held?.chainLength ?? 0)
                     objects.append(Object(id: id, type: type, content: content))
                     begun = nil
                     content = []
@@ -214,5 +215,28 @@ struct PackReading: Equatable {
             }
         }
         try reader.finish()
+    }
+
+    /// From a spool, in the order of the pack.
+    private mutating func read(
+        _ pieces: [ArraySlice<UInt8>], _ pack: PackSpool, _ format: ObjectFormat
+    ) throws {
+        let hasher = try ObjectHasher(format)
+        for piece in pieces { try pack.add(piece) }
+        try pack.finish()
+        // However little is done at a time.
+        while try !pack.resolve(1) {}
+        var found: [Object] = []
+        for number in 0..<pack.count {
+            let id = pack.id(number)
+            guard let object = try pack.object(id), let type = pack.type(number) else {
+                preconditionFailure("an object that is not found")
+            }
+            precondition(hasher.id(of: type, object.content[...]) == id, "another content")
+            let size = try pack.size(number)
+            precondition(size == object.content.count, "another size")
+            found.append(Object(id: id, type: type, content: object.content))
+        }
+        objects = found
     }
 }

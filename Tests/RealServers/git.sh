@@ -441,7 +441,7 @@ git_fails() {
     status_is "$2"
     err_says "$3"
     out_is_empty
-    err_is_one_line
+    if [ "$2" -eq 60 ]; then err_is_one_line_and_a_hint; else err_is_one_line; fi
     has_no_controls "$err"
 }
 
@@ -785,6 +785,7 @@ END
     git_cut_off
     git_memory
     git_others
+    git_history
     finish_check
     unset SSL_CERT_FILE GIT_SSL_CAINFO
     for server in "${daemons[@]}" "$fcgiwrap" "$nginx"; do stop "$server"; done
@@ -793,6 +794,8 @@ END
 
 # shellcheck source-path=SCRIPTDIR source=git-repositories.sh
 . "$here/git-repositories.sh"
+# shellcheck source-path=SCRIPTDIR source=git-history.sh
+. "$here/git-history.sh"
 # shellcheck source-path=SCRIPTDIR source=git-others.sh
 . "$here/git-others.sh"
 if section git nginx fcgiwrap openssl socat time tar; then git_checks; fi

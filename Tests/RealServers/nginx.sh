@@ -698,6 +698,24 @@ nginx_resume() {
     err_is_one_line
 }
 
+# Recorded and replayed: HTTP/1.1, HTTP/2, content and transfer codings.
+nginx_archive() {
+    local urls=("$web/text.txt" "$web/chunked/text.txt" "$web/hop/2" "$web/status/404"
+        "$secure/text.txt" "$secure/gzip/text.txt" "$secure/3MB.bin")
+    check "nginx: an archive has HTTP/1.1 and HTTP/2, and is replayed"
+    sw get -s --json --body none --warc "$work/nginx.warc" "${urls[@]}"
+    cp "$out" "$work/nginx.jsonl"
+    must grep -qa '^WARC-Protocol: h2' "$work/nginx.warc"
+    must grep -qai '^content-encoding: gzip' "$work/nginx.warc"
+    must_not grep -qai '^transfer-encoding' "$work/nginx.warc"
+    sw get -s --json --body none --replay "$work/nginx.warc" "${urls[@]}"
+    status_is 22
+    must cmp <(jq -c 'del(.time, .date)' "$work/nginx.jsonl") <(jq -c 'del(.time, .date)' "$out")
+    sw warc check "$work/nginx.warc"
+    status_is 0
+    rm "$work/nginx.warc"
+}
+
 nginx_checks() {
     local root=$work/nginx web secure etag http_port tls_port broken_port nginx
     local oracle_status oracle_code
@@ -721,6 +739,7 @@ nginx_checks() {
     nginx_libraries
     nginx_parallel
     nginx_resume
+    nginx_archive
     finish_check
     unset SSL_CERT_FILE
     stop "$nginx"

@@ -13,6 +13,8 @@ guarded() {
 }
 
 has_bar() { look && grep -qE "$bar" "$out"; }
+# has_wrapped TEXT: as has_text, of a line that the terminal may have wrapped.
+has_wrapped() { screen capture-pane -pJ -t 0 >"$out" && grep -qF -e "$1" "$out"; }
 first_line_is() { look && [ "$(head -n 1 "$out")" = "$1" ]; }
 # has_after_5 PATTERN: whether such a line follows the last one of `seq 5`.
 has_after_5() { look && grep -A 1 -xF 5 "$out" | tail -n 1 | grep -qE "$1"; }
@@ -76,7 +78,7 @@ END_OF_SCRIPT
     guarded get -o "$files/slow" "$site/slow"
     until_true has_bar
     keys C-c
-    screen_says 'slow.part has the part that came: -C - continues it'
+    until_true has_wrapped 'slow.part has the part that came: -C - continues it'
     ends_with_clean_screen 130
     holds_only "$files" './slow.part '
     rm "$files/slow.part"

@@ -90,7 +90,7 @@ END
 
     check "reading: a number opens that link, b goes back"
     run_there open "$site/short"
-    screen_says 'link 1-1, ? keys, q quit:'
+    screen_says 'link 1, ? keys, q quit:'
     press 1 Enter
     on_screen '# A page'
     keys q
@@ -242,8 +242,8 @@ END
     screen_says 'Your password'
     keys 'hush' Enter
     on_screen 'answer hush'
-    quits
     must test "$(grep -c hush "$out")" -eq 1
+    quits
 
     check "reading: Ctrl-C before the page is there"
     run_there open "$scripted_tls/trickle"

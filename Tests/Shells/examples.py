@@ -43,7 +43,7 @@ STATUS = {
     "smallweb get --no-location gemini://geminiprotocol.net/docs": 102,
     # Nobody is there to ask.
     "smallweb put --ask-token titan://example.org/a.gmi a.gmi": 101,
-    "smallweb refs --exit-code --tags git://example.org/repo.git v2.0": 22,
+    "smallweb refs --exit-code --tags git://example.org/repo.git v3.0": 22,
 }
 
 
@@ -291,19 +291,23 @@ serve(LocalServer("/run/app.sock", Web))
 
 git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", work + "/files"]
 command("git", "init", "-q", "-b", "main", work + "/files")
-os.makedirs(work + "/files/docs")
-for name in ("README.md", "docs/guide.md"):
+for name in ("docs", "lib"):
+    os.makedirs(work + "/files/" + name)
+for name in ("README.md", "docs/guide.md", "lib/a.c"):
     with open(work + "/files/" + name, "w") as file:
         file.write("Text.\n")
 command(*git, "add", ".")
 command(*git, "commit", "-qm", "First")
-for tag in ("v1", "v1.0", "v2"):
+for tag in ("v1", "v2"):
     command(*git, "tag", tag)
-command("git", "clone", "-q", "--bare", work + "/files", work + "/repo.git")
-command("git", "-C", work + "/repo.git", "config", "uploadpack.allowFilter", "true")
+for tag in ("v1.0", "v2.0"):
+    command(*git, "tag", "-m", tag, tag)
+for name in ("/repo.git", "/a.git"):
+    command("git", "clone", "-q", "--bare", work + "/files", work + name)
+    command("git", "-C", work + name, "config", "uploadpack.allowFilter", "true")
 daemon = subprocess.Popen(
     ["git", "daemon", "--export-all", "--base-path=" + work, "--listen=127.0.0.1", "--reuseaddr",
-     work + "/repo.git"], stderr=subprocess.DEVNULL, start_new_session=True)
+     work + "/repo.git", work + "/a.git"], stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 def can_connect(port):
@@ -323,6 +327,7 @@ key = subprocess.run(["openssl", "pkey", "-in", work + "/key.pem", "-pubout", "-
                      check=True, stdout=subprocess.PIPE).stdout
 FILES = {
     "key.sha256": hashlib.sha256(key).hexdigest() + "\n",
+    "pages.txt": "gemini://example.org/\n",
     "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
     "bookmarks.gmi": "=> gemini://example.org/a A\n",
     "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
@@ -380,6 +385,13 @@ def run(line):
             setup += "smallweb plugin new {0}; tar -cf {0}.tar {0};".format(name)
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
+    for name in re.findall(r"\S+\.warc(?:\.gz)?", line):
+        if "--warc " not in line:
+            setup += "smallweb get --warc %s gemini://geminiprotocol.net/ https://example.org/ " \
+                "gopher://example.org/;" % name
+    # This one stays until it is ended.
+    if "--every" in line:
+        line = "! timeout -s INT 2 " + line
     subprocess.run(shell + [setup], cwd=home, env=environment, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=300)
     try:

@@ -15,7 +15,7 @@ struct CurlClientTests {
         try CurlClient(
             loop: loop, settings: HTTPSettings(), resolver: Resolver(), route: .direct,
             deadline: .after(seconds: 120), emit: emit
-        ) { _ in
+        ) { _, _ in
         }
     }
 
@@ -44,7 +44,8 @@ struct CurlClientTests {
     @Test func aBodyThatUnpacksLeavesTurnsToOthers() async throws {
         let web = try LoopbackServer { DemoSites.web($0) }
         let (bytes, turns) = try await onLoop { loop in
-            let client = try client(on: loop)
+            let client = DecodingClient(
+                try client(on: loop), loop: loop, deadline: .after(seconds: 120))
             let request = try request("http://127.0.0.1:\(web.port)/gzip-zeros")
             let other = Task(executorPreference: loop) {
                 var turns = 0

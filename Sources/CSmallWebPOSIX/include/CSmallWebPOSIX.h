@@ -80,6 +80,13 @@ static const int swposix_seqpacket_socket = SOCK_SEQPACKET | SOCK_CLOEXEC;
 
 // mkostemp(), accept4() and pipe2() with O_CLOEXEC, which Swift's Glibc module lacks.
 int swposix_temporary_file(char *_Nonnull name);
+
+// A file without a name in a directory, to be read and written, closed on exec; -1 where the file
+// system has none.
+int swposix_unnamed_file(const char *_Nonnull directory);
+
+// copy_file_range(): to where `to` stands, within the kernel.
+ssize_t swposix_copy_range(int from, off_t *_Nonnull offset, int to, size_t count);
 int swposix_accept(int fd);
 int swposix_pipe(int ends[_Nonnull 2]);
 

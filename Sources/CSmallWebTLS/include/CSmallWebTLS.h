@@ -19,7 +19,8 @@
     X(SSL_new) X(SSL_free) X(SSL_set_bio) X(SSL_ctrl) X(SSL_set_connect_state)                    \
     X(SSL_do_handshake) X(SSL_read_ex) X(SSL_write_ex) X(SSL_shutdown) X(SSL_get_error)           \
     X(SSL_get_version) X(SSL_get_current_cipher) X(SSL_CIPHER_get_name)                           \
-    X(SSL_get1_peer_certificate)                                                                  \
+    X(SSL_CIPHER_standard_name) X(d2i_X509) X(OPENSSL_sk_new_null) X(OPENSSL_sk_push)             \
+    X(OPENSSL_sk_free) X(SSL_get1_peer_certificate)                                               \
     X(SSL_CTX_sess_set_new_cb) X(SSL_set_session) X(SSL_session_reused) X(SSL_get_rbio)           \
     X(SSL_SESSION_get_protocol_version) X(SSL_SESSION_up_ref) X(SSL_SESSION_free)                 \
     X(BIO_meth_new) X(BIO_meth_set_read) X(BIO_meth_set_write) X(BIO_meth_set_ctrl) X(BIO_new)    \

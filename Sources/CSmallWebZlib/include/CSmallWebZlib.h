@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// zlib's inflate, opened with dlopen the first time something is inflated. Its header is not needed
-// to build: the little that is used of it is declared here, as every libz.so.1 has it.
-// `inflateInit2_` checks the version and the size of the stream that it is given.
+// zlib, opened with dlopen the first time something is inflated or deflated. Its header is not
+// needed to build: the little that is used of it is declared here, as every libz.so.1 has it.
+// `inflateInit2_` and `deflateInit2_` check the version and the size of the stream that they get.
 #ifndef CSMALLWEBZLIB_H
 #define CSMALLWEBZLIB_H
 
@@ -31,15 +31,23 @@ struct swzlib_functions {
     int (*_Null_unspecified inflate)(struct swzlib_stream *_Nonnull stream, int flush);
     int (*_Null_unspecified inflateReset)(struct swzlib_stream *_Nonnull stream);
     int (*_Null_unspecified inflateEnd)(struct swzlib_stream *_Nonnull stream);
+    int (*_Null_unspecified deflateInit2_)(
+        struct swzlib_stream *_Nonnull stream, int level, int method, int window_bits,
+        int memory_level, int strategy, const char *_Nonnull version, int stream_bytes);
+    int (*_Null_unspecified deflate)(struct swzlib_stream *_Nonnull stream, int flush);
+    int (*_Null_unspecified deflateReset)(struct swzlib_stream *_Nonnull stream);
+    int (*_Null_unspecified deflateEnd)(struct swzlib_stream *_Nonnull stream);
 };
 
 // Opens libz and fills in every function. Returns NULL, or what is missing (valid until the next dl
 // call).
 const char *_Nullable swzlib_load(struct swzlib_functions *_Nonnull functions);
 
-// Z_NO_FLUSH and return codes.
+// Z_NO_FLUSH, Z_FINISH, Z_DEFLATED and return codes.
 enum {
     swzlib_no_flush = 0,
+    swzlib_finish = 4,
+    swzlib_deflated = 8,
     swzlib_ok = 0,
     swzlib_stream_end = 1,
     swzlib_need_dictionary = 2,
@@ -58,6 +66,15 @@ static inline int swzlib_inflate_init(
     const struct swzlib_functions *_Nonnull f, struct swzlib_stream *_Nonnull stream,
     int window_bits) {
     return f->inflateInit2_(stream, window_bits, "1.2.0", (int)sizeof *stream);
+}
+
+// deflateInit2, the macro, with the default strategy. `stream` is all zero.
+static inline int swzlib_deflate_init(
+    const struct swzlib_functions *_Nonnull f, struct swzlib_stream *_Nonnull stream, int level,
+    int window_bits, int memory_level) {
+    return f->deflateInit2_(
+        stream, level, swzlib_deflated, window_bits, memory_level, 0, "1.2.0",
+        (int)sizeof *stream);
 }
 
 #endif

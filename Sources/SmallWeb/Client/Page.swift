@@ -55,7 +55,7 @@ public struct Page: Sendable {
         links += items.enumerated().map {
             Link($0.element, base: ending.uri, line: $0.offset + 1)
         }
-        return links.filter { $0.isLink && $0.kind != .reference && $0.uri != nil }
+        return links.filter { $0.isLink && $0.kind.isLine && $0.uri != nil }
     }
 
     /// - Throws: `truncated` when the page is incomplete.

@@ -7,6 +7,9 @@ package final class Hop {
     /// With the options that hold for the URL of this hop.
     let fetcher: Fetcher
     package var loop: EventLoop { fetcher.loop }
+    package var registry: Registry { fetcher.registry }
+    /// With the policy of the scheme.
+    package var trustStore: TrustStore { fetcher.options.trustStore.applied(to: scheme) }
     /// Of the URL that is fetched.
     let scheme: Scheme
     package let limits: Limits
@@ -16,6 +19,10 @@ package final class Hop {
     var sessions: TLSSessionCache?
     /// Of this hop alone.
     var identity: ClientIdentity?
+    /// Which attempt of its request it is part of, from 1.
+    package internal(set) var attempt = 1
+    /// Sees what is sent and received; `nil` where nothing is recorded.
+    package var tap: (any HopTap)?
     package let emit: Emit
 
     /// What is still to be shown of what was sent, once nothing more is.
@@ -58,9 +65,15 @@ package final class Hop {
         if !rest.isEmpty { try await emit(.sent(rest)) }
     }
 
-    func add(_ carrier: any Carrier) { carriers.append(carrier) }
+    package func add(_ carrier: any Carrier) { carriers.append(carrier) }
 
-    func add(_ more: Ending.Traffic) {
+    /// Says what happens: to the tap with the secrets that are in it.
+    package func say(_ event: Event) async throws(FetchError) {
+        tap?.note(event)
+        try await emit(event)
+    }
+
+    package func add(_ more: Ending.Traffic) {
         traffic.sent += more.sent
         traffic.received += more.received
     }

@@ -9,6 +9,7 @@ struct Hops {
     private let emit: Emit
     private let deadline: Instant
     private var request: Request
+    private let attempt: Int
     /// What was asked for.
     private let origin: URI
     /// What has been asked for so far; empty before the first redirect.
@@ -30,8 +31,14 @@ struct Hops {
 
     /// On the loop of the fetcher, as all of a fetch: `emit` may use what is not `Sendable`.
     ///
-    /// - Parameter log: Knows of each event before `emit` gets it, and of a failed fetch too.
-    init(_ fetcher: Fetcher, _ request: Request, _ log: FetchLog, emit: @escaping Emit) {
+    /// - Parameters:
+    ///   - log: Knows of each event before `emit` gets it, and of a failed fetch too.
+    ///   - attempt: Which one it is of the request, from 1.
+    init(
+        _ fetcher: Fetcher, _ request: Request, _ log: FetchLog, attempt: Int = 1,
+        emit: @escaping Emit
+    ) {
+        self.attempt = attempt
         self.fetcher = fetcher
         self.log = log
         self.emit = { event async throws(FetchError) in
@@ -130,7 +137,8 @@ struct Hops {
             log.traffic?.sent += hop.traffic.sent
             log.traffic?.received += hop.traffic.received
         }
-        let (log, emit, limit) = (log, emit, request.limits.bodyBytesMax)
+        let (log, emit, limits) = (log, emit, request.limits)
+        var limit = limits.bodyBytesMax
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = try fetcher.options.network.dialer(request, hop)
         var head: Head?
@@ -141,6 +149,7 @@ struct Hops {
             switch event {
             case .head(let reply):
                 head = reply
+                if reply.hasNoUsualSize && limits.isUsualForBodies { limit = nil }
                 log.timings.note(event)
                 isHeld = holdsRedirects && reply.redirectTarget != nil
                 if isHeld { return }
@@ -165,18 +174,25 @@ struct Hops {
             }
         }
         var completeness = Completeness.unverified
+        var asked = request
+        if asked.validator?.uri != request.uri { asked.validator = nil }
         do throws(FetchError) {
-            completeness = try await entry.handler.fetch(request, dialer: dialer, emit: take)
+            completeness = try await entry.handler.fetch(asked, dialer: dialer, emit: take)
         } catch {
+            hop.close()
+            try hop.tap?.end(isEnough ? .headAlone : .failed(timed(error)))
             try await hop.endSent()
             guard isEnough else { throw error }
         }
         try await hop.endSent()
         hop.close()
+        if !isEnough { try hop.tap?.end(.replied(completeness)) }
         log.timings.end()
         let ending = Ending(
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
-        if ending.outcome == .permanentFailure { ending.remedy = otherScheme() }
+        if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
+            ending.remedy = otherScheme()
+        }
         return ending
     }
 
@@ -209,6 +225,7 @@ struct Hops {
         }
         hop.restOfSent = { mask.finish() }
         hop.sessions = fetcher.sessions
+        hop.attempt = attempt
         hop.identity = try fetcher.options.identities.identity(
             for: request.uri, origin: origin, in: fetcher.registry)
         return hop
@@ -257,6 +274,7 @@ struct Hops {
             next.wantsHeadAlone = request.wantsHeadAlone
             next.allowsEmptyReply = request.allowsEmptyReply
             next.wantsItems = request.wantsItems
+            next.validator = request.validator
             next.referencePatterns = request.referencePatterns
             if next.scheme.canResume { next.resumeOffset = request.resumeOffset }
             guard let entry = fetcher.registry[request.scheme.name] else {
@@ -266,6 +284,7 @@ struct Hops {
                 from: request, status: status, isSameOrigin: isSameOrigin(next))
             next.options = carried.options
             next.input = carried.input
+            next.isInputSecret = request.isInputSecret && carried.input != nil
             return (next, Self.note(carried.leftOut, next.uri))
         } catch {
             if error.outcome == .redirectRefused { throw error }

@@ -20,6 +20,17 @@ public struct Network: Sendable {
         self.dialer = dialer
     }
 
+    /// The same, of which `tap` sees each hop.
+    package func tapped(
+        _ tap: @escaping @Sendable (Request, Hop) -> any HopTap
+    ) -> Network {
+        let dialer = dialer
+        return Network(way: way) { request, hop throws(FetchError) in
+            hop.tap = tap(request, hop)
+            return try dialer(request, hop)
+        }
+    }
+
     /// Servers, over connections of their own.
     public static let live = Network { request, options throws(FetchError) in
         try options.way(for: request.scheme, to: request.endpoint).route

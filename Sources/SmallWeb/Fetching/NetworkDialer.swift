@@ -7,10 +7,11 @@ internal import SmallWebTransport
 struct NetworkDialer: Dialer {
     let hop: Hop
 
-    private var trustStore: TrustStore { hop.fetcher.options.trustStore.applied(to: hop.scheme) }
+    private var trustStore: TrustStore { hop.trustStore }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
-        hop.stream(over: try await carrier(to: endpoint))
+        let carrier = try await carrier(to: endpoint)
+        return hop.stream(over: hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier)
     }
 
     private var connectDeadline: Instant {
@@ -19,24 +20,25 @@ struct NetworkDialer: Dialer {
 
     private func connector(to endpoint: Endpoint) throws(FetchError) -> Connector {
         let route = try hop.way(to: endpoint).route
-        let (loop, emit, store) = (hop.loop, hop.emit, trustStore)
+        let (loop, hop, store) = (hop.loop, hop, trustStore)
         let connectDeadline = connectDeadline
         return Connector(
             endpoint: endpoint, loop: loop, resolver: hop.fetcher.options.resolver, route: route,
             handshake: .init(
-                asksAuthorities: store.policy.asksAuthorities, identity: hop.identity,
-                sessions: hop.sessions
+                asksAuthorities: store.policy.asksAuthorities, wantsChain: hop.tap != nil,
+                identity: hop.identity, sessions: hop.sessions
             ) { endpoint, facts async throws(FetchError) in
                 try await store.judge(
                     endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
             },
             onAttempt: { address async throws(FetchError) in
-                try await emit(.connecting(endpoint, address: address))
+                try await hop.say(.connecting(endpoint, address: address))
             })
     }
 
     /// Connects, and says what came of it.
     private func carrier(to endpoint: Endpoint) async throws(FetchError) -> any Carrier {
+        hop.tap?.dials()
         var connector = try connector(to: endpoint)
         let carrier: any Carrier
         do throws(FetchError) {
@@ -44,12 +46,12 @@ struct NetworkDialer: Dialer {
         } catch {
             // Whether to accept a refused key is decided by its facts.
             if let connection = connector.connection {
-                try await hop.emit(.connected(connection.refused(error, by: trustStore)))
+                try await hop.say(.connected(connection.refused(error, by: trustStore)))
             }
             throw error
         }
         if let connection = connector.connection {
-            try await hop.emit(.connected(connection))
+            try await hop.say(.connected(connection))
             for note in connection.notes + connection.remarks { try await hop.emit(.note(note)) }
         }
         return carrier
@@ -75,15 +77,16 @@ struct NetworkDialer: Dialer {
         case .stream(let endpoint):
             let carrier = try await carrier(to: endpoint)
             hop.add(carrier)
-            return carrier
+            return hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier
         case .datagrams(let endpoint):
+            hop.tap?.dials()
             _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
                 to: endpoint, hop.fetcher.options.resolver, on: hop.loop, by: connectDeadline)
             let host = connection.address?.bracketedHost ?? endpoint.host
-            try await hop.emit(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
-            try await hop.emit(.connected(connection))
-            return socket
+            try await hop.say(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
+            try await hop.say(.connected(connection))
+            return hop.tap?.tee(socket, keepsDatagrams: true) ?? socket
         }
     }
 
@@ -91,7 +94,10 @@ struct NetworkDialer: Dialer {
         _ type: Engine.Type, for endpoint: Endpoint?
     ) throws(FetchError) -> Engine {
         if type == (any HTTPClient).self, let endpoint {
-            let client = try curlClient(for: endpoint)
+            hop.tap?.dials()
+            let curl = try curlClient(for: endpoint)
+            let client = DecodingClient(
+                hop.tap?.tee(curl) ?? curl, loop: hop.loop, deadline: hop.deadline)
             // The types are the same: a cast would look up the conformance once more for each page.
             return unsafeBitCast(client as any HTTPClient, to: type)
         }
@@ -101,12 +107,19 @@ struct NetworkDialer: Dialer {
 
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {
         let trust = try trustStore.judgedByCurl()
+        var settings = hop.fetcher.options.http
+        if hop.tap != nil { settings.reportsRequests = true }
         var client = try CurlClient(
-            loop: hop.loop, settings: hop.fetcher.options.http,
-            resolver: hop.fetcher.options.resolver,
-            route: try hop.way(to: endpoint).route, deadline: hop.deadline, emit: hop.emit
-        ) { [hop] in hop.add($0) }
+            loop: hop.loop, settings: settings, resolver: hop.fetcher.options.resolver,
+            route: try hop.way(to: endpoint).route, deadline: hop.deadline
+        ) { [hop] event async throws(FetchError) in
+            try await hop.say(event)
+        } onEnd: { [hop] traffic, header in
+            hop.add(traffic)
+            hop.tap?.note(sent: header, traffic)
+        }
         (client.trust, client.identity) = (trust, hop.identity)
+        client.wantsChain = hop.tap != nil
         return client
     }
 }

@@ -59,7 +59,8 @@ package final class Job: @unchecked Sendable {
             var step = try output.begin(self)
             while case .fetch(let request, let log) = step {
                 let pace = output.pace
-                var hops = Hops(fetcher, request, log) { event async throws(FetchError) in
+                var hops = Hops(fetcher, request, log, attempt: attempts) {
+                    event async throws(FetchError) in
                     guard let pace, case .body(var bytes) = event else {
                         return try output.take(event)
                     }

@@ -16,6 +16,8 @@ public struct TrustStore: Sendable {
     /// go on while it awaits the answer.
     public var asker: (@Sendable (_ error: FetchError) async -> Bool)?
     private let questions = Turns()
+    /// Whether nothing is ever added to the file: what is judged was recorded, perhaps by others.
+    package var isReadOnly = false
 
     /// What the file held when it was read last, for all visits of a run and all their loops. Under
     /// its lock the file is read and added to, but neither locks nor the disk are waited for.
@@ -64,7 +66,7 @@ public struct TrustStore: Sendable {
     /// - Parameter now: Unix seconds.
     /// - Throws: `untrusted`, `trust-changed`; `write` or `read` when the store cannot be used;
     ///   `timeout` when another process keeps it locked.
-    func judge(
+    package func judge(
         _ endpoint: Endpoint, _ tls: Connection.TLS, now: Int, loop: EventLoop,
         by deadline: Instant = .never
     ) async throws(FetchError) -> Connection.Trust {
@@ -73,7 +75,7 @@ public struct TrustStore: Sendable {
         let lines = try lines(of: endpoint.description)
         do throws(FetchError) {
             let (facts, change) = try visit.judge(lines)
-            guard change != nil else { return facts }
+            guard change != nil, !isReadOnly else { return facts }
         } catch {
             // A person can answer for a key, not for a line that cannot be read.
             let isQuestion =
@@ -84,6 +86,7 @@ public struct TrustStore: Sendable {
             defer { questions.end() }
             visit.isApproved = try await ask(visit, asker)
         }
+        if isReadOnly { return try visit.judge(lines).0 }
         let (facts, needsSync) = try decide(visit, try await lock(loop: loop, by: deadline))
         if needsSync { try file.sync() }
         return facts

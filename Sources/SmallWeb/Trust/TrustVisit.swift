@@ -42,7 +42,7 @@ extension TrustStore {
             }
         }
 
-        var asksAuthorities: Bool { self == .ca || self == .both }
+        package var asksAuthorities: Bool { self == .ca || self == .both }
 
         /// Whether it wants more of a key than that it is the first: without a key nothing can be
         /// that good.

@@ -107,19 +107,26 @@ package struct Command: Sendable, Adjustable {
 
     /// Each is made when it is asked for: their texts are most of what a start would cost.
     private static let makers: [@Sendable () -> Command] = [
-        { get }, { head }, { links }, { open }, { put }, { refs }, { explain }, { shard },
-        { ledger }, { trust }, { identity }, { schemes }, { plugin }, { history }, { bookmarks },
+        { get }, { head }, { links }, { open }, { put }, { refs }, { feed }, { watch }, { explain },
+        { shard }, { ledger }, { warc }, { trust }, { identity }, { schemes }, { plugin },
+        { history }, { bookmarks },
         { config }, { completions }, { help },
     ]
 
-    package static var all: [Command] { makers.map { $0() } }
+    package static var all: [Command] {
+        var all = makers.map { $0() }
+        // Behind what lists references, of which they are the next step.
+        let place = all.firstIndex { $0.name == refs.name }.map { $0 + 1 } ?? all.count
+        all.insert(contentsOf: verbs, at: place)
+        return all
+    }
 
     static func named(_ name: String) -> Command? {
         for make in makers {
             let command = make()
             if command.name == name || command.aliases.contains(name) { return command }
         }
-        return nil
+        return verbs.first { $0.name == name }
     }
 
     func action(_ word: String) -> Command? { actions.first { $0.word == word } }
@@ -212,6 +219,8 @@ package struct Command: Sendable, Adjustable {
         try GetCommand(settings, operands).run()
     }
 
+    private static let mainOptionsOfRefs = ["heads", "tags", "dates", "symref", "exit-code"]
+
     static let refs = Command(
         "refs URL [PATTERN…]", "list the references of a Git repository",
         manual: "Lists branches and tags as git-ls-remote does, without a clone: the object's "
@@ -225,8 +234,8 @@ package struct Command: Sendable, Adjustable {
         takes: {
             $0.group != .links && $0.isForFetches && !$0.isForUploads
                 && ![
-                    "head", "render", "hyperlink", "request", "continue-at", "continue",
-                    "allow-empty",
+                    "head", "render", "hyperlink", "request", "with-links", "continue-at",
+                    "continue", "allow-empty",
                 ].contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
@@ -246,7 +255,7 @@ package struct Command: Sendable, Adjustable {
         let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
         let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
         return try GetCommand(settings, [repository]).run()
-    }.with(\.mainOptions, ["heads", "tags", "symref", "exit-code"]).with(\.canUse) { scheme in
+    }.with(\.mainOptions, Self.mainOptionsOfRefs).with(\.canUse) { scheme in
         scheme.hasReferences
             || Registry.builtIn.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
     }
@@ -313,6 +322,7 @@ package enum Tool {
         var settings = Settings()
         do throws(FetchError) {
             settings = try ArgumentParser.parse(arguments)
+            settings.invocation.words = arguments
             return try dispatch(settings)
         } catch {
             Messages(settings.messages).error(nil, error)

@@ -19,7 +19,7 @@ extension Command {
                 "The same with options of get",
         ],
         takes: {
-            $0.group != .bulk && get.takes($0) || $0.isForUploads
+            ![.bulk, .archive].contains($0.group) && get.takes($0) || $0.isForUploads
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings

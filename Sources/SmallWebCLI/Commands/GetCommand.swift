@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebArchive
 internal import SmallWebRecords
 
 /// `smallweb get URL…`: bodies to standard output, back to back in the order of the URLs, or to
@@ -27,36 +28,13 @@ struct GetCommand: Sendable {
 
     /// - Returns: The exit status: the first failing URL's.
     func run() throws(FetchError) -> Int32 {
-        let isInterruptible = isInterruptible
-        // Before anything is read: whatever was named gets its record then.
-        let noted = isInterruptible ? Self.signals.filter { swposix_note_signal($0) == 1 } : []
-        defer {
-            for signal in noted { swposix_forget_signal(signal) }
-            let signal = swposix_pending_signal()
-            if signal != 0 { swposix_die_of(signal) }
-        }
-        let (settings, fetcher) = try prepare()
-        swposix_count_continuations()
-        let loop = fetcher.loop
-        return loop.runToCompletion {
-            guard isInterruptible else { return await fetchAll(settings, fetcher) }
-            let run = Task(executorPreference: loop) { await fetchAll(settings, fetcher) }
-            let watch = Task(executorPreference: loop) {
-                if await loop.firstSignal(of: Self.signals) != 0 { run.cancel() }
-            }
-            // Records that nothing reads are not worth a wait for a server.
-            let reader = Task(executorPreference: loop) {
-                if settings.records.areWanted, await loop.untilUnread(1) { run.cancel() }
-            }
-            defer {
-                watch.cancel()
-                reader.cancel()
-            }
-            return await run.value
+        try SignalledRun.run(isInterruptible: isInterruptible) { () throws(FetchError) in
+            let (settings, fetcher) = try prepare()
+            return SignalledRun.Work(
+                on: fetcher.loop, writesRecords: settings.records.areWanted
+            ) { await fetchAll(settings, fetcher) }
         }
     }
-
-    private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
     private static func hasList(_ operands: [String]) -> Bool {
         operands.contains(where: OrderSource.isList)
@@ -78,16 +56,19 @@ struct GetCommand: Sendable {
                 throw usageError("--write-out: \(error.message)", hint: error.hint)
             }
         }
+        try settings.openArchives()
         return (settings, try settings.fetcher(EventLoop()))
     }
 
     /// Whether an option says nothing about bodies.
     private func onlyOfRecords(_ option: String) -> Bool {
         if option == "body" { return ![.none, .file].contains(settings.records.options.body) }
-        return ["fields", "inline-max", "stream", "events", "ordered", "summary"].contains(option)
+        return ["fields", "inline-max", "stream", "with-links", "events", "ordered", "summary"]
+            .contains(option)
     }
 
-    private func check() throws(FetchError) {
+    /// - Throws: `usage` for operands that cannot be URLs or lists.
+    static func check(_ operands: [String]) throws(FetchError) {
         guard !operands.isEmpty else {
             throw usageError("no URL", hint: "name one, such as gemini://geminiprotocol.net/")
         }
@@ -95,6 +76,10 @@ struct GetCommand: Sendable {
             throw usageError("an empty word instead of a URL", hint: "look for an unset variable")
         }
         guard !operands.contains("@") else { throw usageError("@ names no file") }
+    }
+
+    private func check() throws(FetchError) {
+        try Self.check(operands)
         let ways = ["proxy", "proxy-command", "unix-socket"].filter(
             settings.invocation.given.contains)
         guard ways.count <= 1 else {
@@ -123,6 +108,17 @@ struct GetCommand: Sendable {
             throw usageError("--key needs --cert", hint: "name the certificate as well")
         }
         try checkFiles()
+        if settings.archive.keepsSecrets && settings.archive.file == nil {
+            throw usageError("--warc-secrets needs a --warc")
+        }
+        guard settings.archive.file == nil || settings.archive.replayed.isEmpty else {
+            throw usageError(
+                "--warc and --replay do not go together: a replay has nothing new to record")
+        }
+        let replayOption = settings.invocation.given.first { $0.hasPrefix("replay-") }
+        if let replayOption, settings.archive.replayed.isEmpty {
+            throw usageError("--\(replayOption) needs a --replay")
+        }
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
             throw usageError("--only needs a --ledger")
         }
@@ -135,7 +131,8 @@ struct GetCommand: Sendable {
             output.usesRemoteName || records.options.body == .file || output.headerFile != nil
             || settings.configuration.hasSections
         return writesFiles || !output.files.isEmpty || records.areWanted
-            || settings.run.ledger != nil || mayRunPrograms(settings)
+            || settings.run.ledger != nil || settings.archive.file != nil
+            || mayRunPrograms(settings)
             || Self.hasList(operands) || Environment.isTerminal(2)
     }
 
@@ -173,6 +170,11 @@ struct GetCommand: Sendable {
             context.meter?.stop()
             status = try context.conclude(engine)
             try headers?.commit()
+            if settings.archive.writer?.isFull ?? false {
+                context.messages.warning(
+                    "the archive has more replies than are remembered: the same reply may be in it "
+                        + "twice")
+            }
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }
             if status == 0 { status = error.outcome.exitStatus }
@@ -202,6 +204,8 @@ extension GetCommand {
         let output = settings.output
         var files: [(option: String, path: String)] = []
         if let ledger = settings.run.ledger { files.append(("--ledger", ledger)) }
+        if let archive = settings.archive.file { files.append(("--warc", archive)) }
+        for archive in Set(settings.archive.replayed) { files.append(("--replay", archive)) }
         if let path = output.headerFile, path != "-", path != "%" {
             files.append(("--dump-header", path))
         }

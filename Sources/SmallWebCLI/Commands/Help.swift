@@ -18,11 +18,14 @@ package enum Help {
             usage: smallweb COMMAND [options] [operands]
                    smallweb [options] URL…    the same as 'smallweb get'
 
-
             """
-        for command in Command.all { text += row(command.synopsis, command.summary) }
+        // What is looked up once, and commands of one protocol, stand in one line.
+        let briefly = Command.verbs.map(\.name) + ["schemes", "completions"]
+        for command in Command.all where !briefly.contains(command.name) {
+            text += row(command.synopsis, command.summary)
+        }
         return text + """
-
+              and \(briefly.joined(separator: ", "))
             Options: smallweb COMMAND --help    In full: smallweb help COMMAND
             Topics: \(topics.map(\.name).joined(separator: ", "))
 

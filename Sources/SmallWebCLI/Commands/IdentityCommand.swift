@@ -13,7 +13,7 @@ extension Command {
             + "identity that is listed, shown, made or imported is a record.",
         examples: [
             "smallweb identity new alice": "Make a client certificate",
-            "smallweb identity use alice gemini://example.org/app": "Bind it to a URL",
+            "smallweb identity use alice gemini://example.org/app": "Binds it to a URL",
             "smallweb identity import --from lagrange ~/.config/lagrange/idents":
                 "Take over those of another client",
         ],
@@ -49,7 +49,7 @@ struct IdentityCommand {
         .action(
             "use NAME URL", "bind it to URL and all URLs below",
             examples: [
-                "smallweb identity use alice gemini://example.org/app": "Bind it to a URL"
+                "smallweb identity use alice gemini://example.org/app": "Binds it to a URL"
             ], operands: [.identity, .url]
         ) { settings, words throws(FetchError) in
             let command = try IdentityCommand(settings)

@@ -33,7 +33,9 @@ extension Command {
         ],
         operands: [.url, .text],
         takes: { option in
-            let groups: [Option.Group] = [.requests, .limits, .connection, .messages]
+            let groups: [Option.Group] = [
+                .requests, .limits, .archive, .connection, .messages,
+            ]
             let others = [
                 "render", "hyperlink", "identity", "cert", "key", "key-password-file", "fail",
                 "fail-with-body", "allow-empty", "retry", "retry-delay", "retry-max-time",

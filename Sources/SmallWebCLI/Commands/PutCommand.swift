@@ -22,7 +22,7 @@ extension Command {
         operands: [.url, .file],
         takes: {
             ![.links, .bulk].contains($0.group) && $0.isForFetches && !$0.isForReferences
-                && $0.purpose != .fetches && !useless.contains($0.long)
+                && $0.purpose != .fetches && $0.purpose != .verbs && !useless.contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {

@@ -84,7 +84,7 @@ struct TrustCommand: Sendable {
             "export --to CLIENT [DIR]", "write the store as another client has it",
             manual: "Writes the store as another client has it, to standard output, or to DIR for "
                 + "one that keeps a directory.",
-            examples: ["smallweb trust export --to gmni > known_hosts": "For gmni"],
+            examples: ["smallweb trust export --to lagrange > trusted.2.txt": "For Lagrange"],
             operands: [.directory], options: ["to"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).export(to: words.first)
         },
@@ -102,7 +102,9 @@ struct TrustCommand: Sendable {
     }
 
     /// A place, or the place of a URL.
-    private func place(_ text: String) throws(FetchError) -> String {
+    ///
+    /// - Parameter isForKey: Whether a key is to be stored: then the URL's scheme must look at it.
+    private func place(_ text: String, isForKey: Bool = false) throws(FetchError) -> String {
         let registry = try settings.registry()
         guard let home = registry.schemeOfHosts else {
             throw usageError("\"\(text)\" has no scheme", hint: "write it as a URL")
@@ -110,6 +112,12 @@ struct TrustCommand: Sendable {
         let place: String?
         if text.contains(text: "://") {
             let uri = try URI(parsing: text).withASCIIHost()
+            guard !isForKey || registry[uri.scheme]?.scheme.trust != .ca else {
+                throw usageError(
+                    "keys of \(uri.scheme) are checked by certificate authorities, not by "
+                        + "this store",
+                    hint: "smallweb get --pin sha256:HEX \(uri.display) accepts one key")
+            }
             let standard = registry[uri.scheme]?.scheme ?? home
             place = uri.host.map {
                 Endpoint(host: $0, port: uri.port ?? standard.defaultPort, security: .tls)
@@ -181,13 +189,18 @@ struct TrustCommand: Sendable {
                 \(what)  \(pin.digest)
                 expires     \(day(pin.expires))
                 first seen  \(day(pin.first))
-                last seen   \(day(pin.last)), on \(pin.days) \(pin.days == 1 ? "day" : "days")
+                last seen   \(Self.visits(pin))
                 known by    \(pin.via)
 
                 """
             if let seen = pin.seenSHA256 { text += "certificate sha256:\(seen)\n" }
             return text
         }
+    }
+
+    private static func visits(_ pin: KnownHosts.Pin) -> String {
+        guard let last = pin.last else { return "not since it is known" }
+        return "\(UTCDate.day(last)), on \(pin.days) \(pin.days == 1 ? "day" : "days")"
     }
 
     private func newPin(_ place: String, via: String) throws(FetchError) -> KnownHosts.Pin? {
@@ -198,7 +211,7 @@ struct TrustCommand: Sendable {
 
     /// With `--pin` offline; without it the key that the server has now.
     private func add(_ host: String) throws(FetchError) {
-        let place = try place(host)
+        let place = try place(host, isForKey: true)
         guard !place.hasSuffix(":0") else {
             throw usageError("\(place) is not HOST:PORT: a port is a number from 1 to 65535")
         }
@@ -215,7 +228,7 @@ struct TrustCommand: Sendable {
     }
 
     private func replace(_ host: String) throws(FetchError) {
-        let place = try place(host)
+        let place = try place(host, isForKey: true)
         let pin = try newPin(place, via: "replaced")
         guard try store().knows(place) else {
             let option = pin.map { " --pin \($0.digest)" } ?? ""
@@ -313,10 +326,20 @@ struct TrustCommand: Sendable {
         let now = UTCDate.now
         let limit = now + Int(settings.stores.within)
         var status: Int32 = 0
+        var unknown = 0
         try list { pin in
-            guard let expires = pin.expires, expires < limit else { return false }
+            guard let expires = pin.expires else {
+                unknown += 1
+                return false
+            }
+            guard expires < limit else { return false }
             status = max(status, expires < now ? 2 : 1)
             return true
+        }
+        if unknown > 0, settings.messages.showsNotes {
+            try StandardStream.error.write(
+                "note: of \(unknown) \(unknown == 1 ? "key" : "keys") the certificate's end is not "
+                    + "known before the next fetch\n")
         }
         return status
     }
@@ -365,21 +388,27 @@ struct TrustCommand: Sendable {
         guard let format = settings.stores.exportFormat else {
             throw usageError("trust export wants --to, one of \(TrustFormat.names)")
         }
-        guard let (text, left) = format.text(of: try store().hosts().pins) else {
+        let pins = try store().hosts().pins
+        guard let (text, left) = format.text(of: pins) else {
             throw usageError("the store of \(format.rawValue) cannot be written as text")
         }
-        if let directory {
-            guard format.isDirectory else {
-                throw usageError(
-                    "\(format.rawValue) keeps one file: send it where it belongs with >")
-            }
-            try DirectoryText.write(text, to: directory)
-        } else {
-            try StandardStream.output.writeForeign(text)
+        guard directory == nil || format.isDirectory else {
+            throw usageError(
+                "\(format.rawValue) keeps one file: send it where it belongs with >")
         }
         for place in left {
             try StandardStream.error.writeForeign(
-                "smallweb: \(place): \(format.rawValue) cannot express this pin\n")
+                "smallweb: \(place): \(format.rawValue) wants another hash than the store has\n")
+        }
+        guard pins.isEmpty || left.count < pins.count else {
+            throw FetchError(
+                .write, .output, "no key can be written for \(format.rawValue)",
+                hint: "fetch from these hosts once more, or choose another client")
+        }
+        if let directory {
+            try DirectoryText.write(text, to: directory)
+        } else {
+            try StandardStream.output.writeForeign(text)
         }
     }
 }

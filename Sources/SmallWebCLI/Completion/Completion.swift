@@ -204,7 +204,7 @@ private struct WordsBefore {
     var optionsEnded: Bool { parser.optionsEnded }
 
     mutating func option(_ name: Substring) -> Option? {
-        Option.named(name) ?? programs.first { $0.long == name }
+        Option.named(name) { command?.takes($0) ?? true } ?? programs.first { $0.long == name }
     }
 
     private mutating func takeOperand(_ word: String) {

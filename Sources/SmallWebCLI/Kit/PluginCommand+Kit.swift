@@ -61,6 +61,7 @@ extension PluginCommand {
         var text = "\(name)/ is a plugin that works. Change it, and try it:\n"
         if let command = template.compiling { text += "  \(command)\n" }
         text += "  smallweb plugin test ./\(name)\n"
+        text += "Fetch from a server of the protocol with:\n"
         text += "  smallweb get --plugin ./\(name) \(name)://localhost/\n"
         try StandardStream.output.write(text)
     }
@@ -150,7 +151,7 @@ extension PluginCommand {
                 hint: Nearest.question(name, among: folders.map(\.name))
                     ?? "'smallweb plugin list' shows where each one is")
         }
-        guard try settings.confirms("Remove the plugin \(name), \(folder.path)?") else {
+        guard try settings.confirms("remove the plugin \(name), \(folder.path)?") else {
             throw usageError("\(folder.path) was kept")
         }
         try PluginTree.remove(folder.path)

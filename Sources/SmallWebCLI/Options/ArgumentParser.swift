@@ -50,6 +50,7 @@ struct ArgumentParser {
             if argument == "--" {
                 optionsEnded = true
                 settings.invocation.operands += arguments
+                settings.invocation.lastOperands = arguments.count
                 arguments = []
             } else if argument.hasPrefix("--") {
                 try parseLong(argument.dropFirst(2))
@@ -141,6 +142,8 @@ struct ArgumentParser {
     }
 
     private func option(_ name: Substring) -> Option? {
-        Option.named(name) ?? programs?.first { $0.long == name }
+        Option.named(name) { option in
+            settings.invocation.operands.first.flatMap(Command.named)?.takes(option) ?? true
+        } ?? programs?.first { $0.long == name }
     }
 }

@@ -165,7 +165,15 @@ struct Configuration: Sendable {
         _ text: String, _ scope: Scope, _ origin: String
     ) throws(FetchError) {
         let name = Self.trimmed(text.prefix { $0 != "=" })
-        guard let option = option(name[...]), option.scope != .commandLine else {
+        let option = option(name[...])
+        guard option?.scope != .commandLine else {
+            throw usageError("\(name) cannot be set in a config file: it is for the command line")
+        }
+        guard let option else {
+            let words = text.split(separator: " ", maxSplits: 1)
+            if words.count == 2, let option = self.option(words[0]), !text.contains("=") {
+                throw usageError("write a setting as NAME = VALUE: \(option.long) = \(words[1])")
+            }
             let names = Option.all.filter { $0.scope != .commandLine }.map(\.long)
             throw Self.unknown("option", name, names)
         }
@@ -193,7 +201,7 @@ struct Configuration: Sendable {
     }
 
     private mutating func option(_ name: Substring) -> Option? {
-        if let option = Option.named(name) { return option }
+        if let option = Option.named(name, where: { $0.scope != .commandLine }) { return option }
         if programs?.of != known.plugins {
             programs = (known.plugins, Option.ofPrograms(known.plugins))
         }

@@ -14,7 +14,7 @@ enum ForeignOptions {
         ("upload-file", "'smallweb put URL FILE' uploads"),
         ("compressed", "compressed bodies are asked for and unpacked without an option"),
         (
-            "p page-requisites r recursive mirror",
+            "page-requisites r recursive mirror",
             "'smallweb links URL | cut -f1 | smallweb get "
                 + "--tree -' fetches what a page links to"
         ),

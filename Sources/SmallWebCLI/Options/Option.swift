@@ -22,16 +22,22 @@ package struct Option: Sendable, Adjustable {
         static let requests = Group(title: "Requests")
         static let bulk = Group(title: "Many URLs")
         static let links = Group(title: "Links (links)")
+        static let feeds = Group(title: "What is new (feed, watch)")
         static let refs = Group(title: "References (refs)")
         static let uploads = Group(title: "Uploads (put)")
         static let limits = Group(title: "Limits")
+        static let archive = Group(title: "Recording and replay")
         static let connection = Group(title: "Connection and trust")
         static let store = Group(title: "Keys, identities, plugins (trust, identity, plugin)")
         static let messages = Group(title: "Messages")
         static let config = Group(title: "Configuration (config)")
 
-        private static let beforeProtocols = [output, json, requests, bulk, links, refs, uploads]
-        private static let afterProtocols = [limits, connection, store, messages, config]
+        private static let beforeProtocols = [
+            output, json, requests, bulk, links, feeds, refs, uploads,
+        ]
+        private static let afterProtocols = [
+            limits, archive, connection, store, messages, config,
+        ]
 
         /// In the order of texts: those that only plugins name stand in the middle.
         package static let all =
@@ -82,6 +88,8 @@ package struct Option: Sendable, Adjustable {
     var isSecret = false
     /// For an option of a plugin: which requests have a use for it.
     var purpose: Request.Option.Purpose?
+    /// For an option of a plugin: the key that its value has in the URL.
+    var urlKey: String?
 
     init(
         _ long: String, short: Character? = nil, _ group: Group, _ summary: String, manual: String,
@@ -129,7 +137,9 @@ package struct Option: Sendable, Adjustable {
     }
 
     package var scope: Scope {
-        if Self.ofCommandLine.contains(long) { return .commandLine }
+        if Self.ofCommandLine.contains(long) || group == .feeds || group == .archive {
+            return .commandLine
+        }
         let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)
         return isOfRuns || Self.ofStores.contains(long) ? .run : .url
     }

@@ -14,7 +14,7 @@ extension Option {
         Option(
             "fields", .json, "only these fields of a record: a,b,c",
             manual: "Leaves out the other fields of terminal records. type, v, n, id and tag are "
-                + "always there.",
+                + "always there, and with --ledger outcome and time.",
             example: "smallweb get --json --fields url,status gemini://geminiprotocol.net/",
             .value("LIST") { settings, value throws(FetchError) in
                 settings.records.options.fields = try RecordFields.parse(value, .builtIn)
@@ -38,6 +38,12 @@ extension Option {
                 + "After its first chunk a URL is not tried again.",
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.records.options.streamsBodies = isOn }),
+        Option(
+            "with-links", .json, "records of the page's links as well",
+            manual: "Writes a link record for each link of a page before the page's own record, as "
+                + "smallweb links does, so that body and links come with one fetch.",
+            example: "smallweb get --json --with-links gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.output.withLinks = isOn }),
         Option(
             "events", .json, "records of requests, redirects, notices too",
             manual: "Writes records of what happens on the way: request, redirect, notice.",

@@ -2,10 +2,14 @@
 internal import SmallWeb
 
 extension Option {
-    var isForFetches: Bool { group != .config && !Self.ofStores.contains(long) }
+    var isForFetches: Bool {
+        group != .config && group != .feeds && !Self.ofStores.contains(long)
+    }
 
     /// Of whatever fetches pages, and not of `put` or `refs` alone.
-    var isForPages: Bool { isForFetches && !isForUploads && !isForReferences }
+    var isForPages: Bool {
+        isForFetches && !isForUploads && !isForReferences && purpose != .verbs
+    }
 
     /// Of `put`, and of what explains it.
     var isForUploads: Bool { group == .uploads || purpose == .uploads }

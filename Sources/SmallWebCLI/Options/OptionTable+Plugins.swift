@@ -27,8 +27,19 @@ extension Option {
     static let ofPlugins = made(from: Registry.builtIn.handlers.flatMap(\.options), besides: [])
 
     /// The option of the table that has this name.
-    static func named(_ long: Substring) -> Option? {
-        all.first { $0.long == long || $0.aliases.contains(String(long)) }
+    ///
+    /// - Parameter isWanted: Which one, where several commands have an option of this name.
+    static func named(
+        _ long: Substring, where isWanted: (Option) -> Bool = { _ in true }
+    ) -> Option? {
+        func isNamed(_ option: Option) -> Bool {
+            option.long == long || option.aliases.contains(String(long))
+        }
+        guard let first = all.firstIndex(where: isNamed) else { return nil }
+        // Of most names there is one, and then the command need not be made to ask it.
+        let others = all[(first + 1)...].filter(isNamed)
+        guard !others.isEmpty, !isWanted(all[first]) else { return all[first] }
+        return others.first(where: isWanted) ?? all[first]
     }
 
     /// Whether a plugin that is a program cannot have an option of this name, nor of the forms that
@@ -83,6 +94,7 @@ extension Option {
         )
         if !option.values.isEmpty { made.values = .oneOf { option.values } }
         made.purpose = option.purpose
+        made.urlKey = option.urlKey
         return [made]
     }
 

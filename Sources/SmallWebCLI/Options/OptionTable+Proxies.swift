@@ -54,7 +54,8 @@ extension Option {
     static let engine: [Option] = [
         Option(
             "connect-to", .connection, "connect to another host and port",
-            manual: "Connects to HOST2:PORT2 when HOST1:PORT1 is asked for.",
+            manual: "Connects to HOST2:PORT2 when HOST1:PORT1 is asked for, over HTTP only; "
+                + "--resolve is for all schemes.",
             example:
                 "smallweb get --connect-to example.org:443:127.0.0.1:8443 https://example.org/",
             .value("HOST1:PORT1:HOST2:PORT2") { settings, value in
@@ -62,7 +63,7 @@ extension Option {
             }),
         Option(
             "unix-socket", .connection, "connect to the Unix socket PATH",
-            manual: "Connects to a Unix socket instead of the host.",
+            manual: "Connects to a Unix socket instead of the host, over HTTP only.",
             example: "smallweb get --unix-socket /run/app.sock http://localhost/status",
             .value("PATH") { settings, value in settings.connection.http.unixSocket = value }),
         Option(

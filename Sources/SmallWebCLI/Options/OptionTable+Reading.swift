@@ -7,7 +7,7 @@ extension Option {
 
     private static let ofBodies: Set<String> = [
         "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head", "render",
-        "body", "inline-max", "stream", "continue-at", "continue", "fail-with-body",
+        "body", "inline-max", "stream", "with-links", "continue-at", "continue", "fail-with-body",
     ]
 
     /// How pages are shown, and what is read of them.
@@ -19,11 +19,13 @@ extension Option {
             example: "smallweb get -I https://example.org/",
             .flag { settings, isOn in settings.fetch.wantsHeadAlone = isOn }),
         Option(
-            "render", .output, "lay pages out: auto, plain or ansi",
+            "render", .output, "lay pages out: as text, html or markdown",
             manual: "Whether standard output gets the bytes of a page or the page as a person "
                 + "reads it: gemtext wrapped, its links and those of menus numbered, with their "
                 + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "
-                + "without colours; ansi with them. --raw turns it off.",
+                + "without colours; ansi with them. html and markdown make a fragment for other "
+                + "programs: links are absolute, and nothing that the server wrote becomes markup "
+                + "or can be run. --raw turns it off.",
             example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
             .value("FORM", OptionValue.choice) { $0.output.rendering = $1 }),
         Option(
@@ -44,7 +46,7 @@ extension Option {
         Option(
             "exit-code", .refs, "fail when nothing is listed",
             manual: "Exits with status 22 when no reference matches.",
-            example: "smallweb refs --exit-code --tags git://example.org/repo.git v2.0",
+            example: "smallweb refs --exit-code --tags git://example.org/repo.git v3.0",
             .flag { settings, isOn in settings.fetch.failsWithoutMatch = isOn })
     ]
 }

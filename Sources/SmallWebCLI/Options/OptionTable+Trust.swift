@@ -39,7 +39,13 @@ extension Option {
             "within", .store, "expiring: in this time (14d)",
             manual: "How soon 'smallweb trust expiring' looks for: a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
-            .value("TIME", OptionValue.duration) { $0.stores.within = $1 }),
+            .value("TIME") { settings, value throws(FetchError) in
+                // Days may be meant, and a monitor would never warn.
+                guard value.last?.isNumber != true else {
+                    throw usageError("--within wants a unit, as in \(value)d for days")
+                }
+                settings.stores.within = try OptionValue.duration(value, "--within")
+            }),
         Option(
             "from", .store, "import: the client that it comes from",
             manual: "The client whose store 'smallweb trust import' reads: "

@@ -9,7 +9,8 @@ extension Option {
         // A sum of arrays copies what comes first again and again.
         all.reserveCapacity(128)
         for part in [
-            output, reading, json, requests, bulk, workers, refs, ofPlugins, limits, connection,
+            output, reading, json, requests, bulk, workers, feeds, refs, ofPlugins, limits, archive,
+            connection,
             proxies, programs, engine, trust, identity, messages, daily,
         ] { all += part }
         return all
@@ -132,7 +133,8 @@ extension Option {
         Option(
             "raw", .output, "bytes as received; keep gopher's doubled dots",
             manual: "Delivers the bytes as the server sent them: gopher text keeps its doubled "
-                + "dots and its final dot.",
+                + "dots and its final dot. With diff it shows modes and ids, as 'git diff --raw "
+                + "--no-abbrev' does.",
             example: "smallweb get --raw gopher://gopher.floodgap.com/0/gopher/welcome",
             .flag { settings, isOn in settings.fetch.wantsRawBody = isOn }),
     ]

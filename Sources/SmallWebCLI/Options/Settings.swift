@@ -12,6 +12,8 @@ struct Settings: Sendable {
     var output = OutputSettings()
     var records = RecordSettings()
     var run = RunSettings()
+    var feeds = FeedSettings()
+    var archive = ArchiveSettings()
     var messages = MessageSettings()
     var stores = StoreSettings()
     /// What the config files say; ``Invocation/given`` says what they must leave alone.
@@ -101,7 +103,11 @@ struct Settings: Sendable {
 
 /// The words of the command line, and the options that say what becomes of the others.
 struct Invocation: Sendable {
+    /// All words, as they were given.
+    var words: [String] = []
     var operands: [String] = []
+    /// How many of them, the last ones, stand behind `--`.
+    var lastOperands = 0
     /// The long names of the options on the command line.
     var given: [String] = []
     /// What programs declare, where the words have a name that the table lacks.

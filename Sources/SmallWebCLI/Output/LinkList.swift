@@ -3,12 +3,11 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 /// The links of a page, found in gemtext and among the lines of whatever its plugin gives the lines
-/// of: lines with tabs, for a person columns, for a program records.
+/// of: lines with tabs, for a person columns.
 final class LinkList: EventOutput {
     private let sink: BodySink
     private let log: FetchLog
     private let registry: Registry
-    private let records: LinkRecords?
     private let style: PageStyle?
     private let listsAll: Bool
     /// `nil` before the head.
@@ -19,17 +18,11 @@ final class LinkList: EventOutput {
     /// So many rows are laid out together.
     private static let rowsMax = 1000
 
-    /// - Parameters:
-    ///   - records: What links become instead of lines.
-    ///   - all: Also lines that lead nowhere.
-    init(
-        to sink: BodySink, log: FetchLog, registry: Registry, records: LinkRecords?,
-        _ style: PageStyle, all: Bool
-    ) {
+    /// - Parameter all: Also lines that lead nowhere.
+    init(to sink: BodySink, log: FetchLog, registry: Registry, _ style: PageStyle, all: Bool) {
         self.sink = sink
         self.log = log
         self.registry = registry
-        self.records = records
         self.style = Environment.isTerminal(1) && !sink.destination.isFile ? style : nil
         listsAll = all
     }
@@ -43,7 +36,7 @@ final class LinkList: EventOutput {
             for link in reader?.links(in: bytes) ?? [] { try add(link) }
             // A person's columns fit all rows, so those are held.
             if style == nil { try writeRows() }
-        case .item(let item) where item.kind != .reference:
+        case .item(let item) where item.kind.isLine:
             if let link = reader?.link(item) { try add(link) }
         default: break
         }
@@ -55,14 +48,11 @@ final class LinkList: EventOutput {
         if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
         try writeRows()
         try sink.commit(ending)
-        guard reader?.isOfUse == false else { return }
-        let type = ending.head?.mediaType?.essence ?? "a page without a type"
-        log.note(.note(Note("no-links", "\(type) is not read for links")))
+        reader?.noteUseless(ending, log)
     }
 
     private func add(_ link: Link) throws(FetchError) {
         guard link.isLink || listsAll else { return }
-        if let records { return try records.add(link, base: log.uri) }
         guard link.uri != nil || listsAll else { return }
         let text = Self.plain(String(decoding: link.text, as: UTF8.self))
         let mark = style != nil && link.kind == .input ? " (input)" : ""
@@ -107,5 +97,49 @@ final class LinkList: EventOutput {
             plain.unicodeScalars.append(isControl ? " " : scalar)
         }
         return plain
+    }
+}
+
+/// The same as records, before the page's own.
+final class LinkRecorder: EventOutput {
+    private let records: LinkRecords
+    private let log: FetchLog
+    private let registry: Registry
+    private let listsAll: Bool
+    /// `nil` before the head.
+    private var reader: LinkReader?
+
+    /// - Parameter all: Also lines that lead nowhere.
+    init(_ records: LinkRecords, log: FetchLog, registry: Registry, all: Bool) {
+        (self.records, self.log, self.registry, listsAll) = (records, log, registry, all)
+    }
+
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .head(let head): reader = LinkReader(head, base: log.uri, registry: registry)
+        case .body(let bytes): for link in reader?.links(in: bytes) ?? [] { try add(link) }
+        case .item(let item) where item.kind != .reference:
+            if let link = reader?.link(item) { try add(link) }
+        default: break
+        }
+    }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        // The last line of a page that was cut off may be cut off as well.
+        if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
+        reader?.noteUseless(ending, log)
+    }
+
+    private func add(_ link: Link) throws(FetchError) {
+        if link.isLink || listsAll { try records.add(link, base: log.uri) }
+    }
+}
+
+extension LinkReader {
+    /// Notes that a page is of a kind that has no links.
+    fileprivate func noteUseless(_ ending: Ending, _ log: FetchLog) {
+        guard !isOfUse else { return }
+        let type = ending.head?.mediaType?.essence ?? "a page without a type"
+        log.note(.note(Note("no-links", "\(type) is not read for links")))
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import SmallWebFormats
 internal import SmallWebRecords
 
 /// Where bodies go, and what of a reply is put out.
@@ -27,6 +28,8 @@ struct OutputSettings: Sendable {
 
     /// What a command lists instead of delivering bodies.
     var listing: Listing?
+    /// Whether a page's links become records before its own.
+    var withLinks = false
     /// For `links`: also the lines of a menu that lead nowhere.
     var listsAll = false
 
@@ -36,6 +39,17 @@ struct OutputSettings: Sendable {
         case auto
         /// The page as text alone, or with the terminal's codes.
         case plain, ansi
+        /// The page as a fragment for other programs.
+        case html, markdown
+
+        /// `nil` for what a person reads.
+        var markup: MarkupWriter.Format? {
+            switch self {
+            case .auto, .plain, .ansi: nil
+            case .html: .html
+            case .markdown: .markdown
+            }
+        }
     }
     var rendering = Rendering.auto
     var hyperlinks = Settings.When.auto

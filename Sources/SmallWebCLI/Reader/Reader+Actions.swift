@@ -27,7 +27,8 @@ extension Reader {
         let name = opened.origin.map { FileName.name(for: $0, head: opened.head) } ?? "index"
         guard let typed = keyboard.ask("save as [\(name)]:", openers: nil) else { return nil }
         let path = UserFiles.withHome(typed.isEmpty ? name : typed)
-        return fileKind(path) == S_IFDIR ? "\(path)/\(name)" : path
+        guard fileKind(path) == S_IFDIR else { return path }
+        return path.hasSuffix("/") ? path + name : "\(path)/\(name)"
     }
 
     func bookmark(_ opened: OpenedPage) throws(FetchError) {
@@ -61,8 +62,14 @@ extension Reader {
             + (page == nil ? [] : [("b", "back to the page")]) + [("q", "quit")]
         let question = offers.map { "\($0.key) \($0.meaning)" }.joined(separator: ", ") + ":"
         while true {
-            let answer = keyboard.ask(question, openers: "") ?? "q"
+            let answer = keyboard.ask(question, openers: page == nil ? "" : "g") ?? "q"
             guard offers.contains(where: { $0.key == answer }) else {
+                // The URL may have been mistyped. It may be relative to the page that is shown.
+                if let page, case .go = ReaderCommand(parsing: answer) {
+                    return attempt { reader throws(FetchError) in
+                        try reader.perform(ReaderCommand(parsing: answer), page.opened)
+                    }
+                }
                 messages.error(nil, .usage, "unknown key \"\(answer)\"", hint: nil)
                 continue
             }
@@ -86,6 +93,7 @@ extension Reader {
         case "s":
             guard let path = askForFile(opened) else { return false }
             try fetch(target.url, to: path)
+            return status == 0
         case "x":
             try HandOver.open(url)
             status = 0

@@ -142,9 +142,8 @@ struct Reader {
     private mutating func chooseNext() {
         guard let page else { return }
         let links = page.opened.targets.count
-        let question =
-            (links == 0 ? "" : "link 1-\(links), ") + (before.isEmpty ? "" : "b back, ")
-            + "? keys, q quit:"
+        let numbers = links == 0 ? "" : links == 1 ? "link 1, " : "link 1-\(links), "
+        let question = numbers + (before.isEmpty ? "" : "b back, ") + "? keys, q quit:"
         guard let typed = keyboard.ask(question, openers: ReaderCommand.openers) else {
             isDone = true
             return
@@ -163,7 +162,7 @@ struct Reader {
         }
     }
 
-    private mutating func perform(
+    mutating func perform(
         _ command: ReaderCommand, _ opened: OpenedPage
     ) throws(FetchError) {
         switch command {
@@ -209,10 +208,18 @@ struct Reader {
                 : "there is no link \(number): the page has \(Self.count(targets))")
     }
 
-    /// - Parameter text: Absolute, or relative to the page.
+    /// - Parameter text: Absolute, or relative to the page. An absolute one may follow the key at
+    ///   once: `ggemini://…`.
     private func address(_ text: String, _ opened: OpenedPage) throws(FetchError) -> String {
-        guard let base = opened.uri else { return text }
         let registry = try settings.registry()
+        var text = text
+        let scheme = text.prefix { $0 != ":" }.lowercased()
+        if scheme.hasPrefix("g"), registry[scheme] == nil,
+            registry[String(scheme.dropFirst())] != nil
+        {
+            text.removeFirst()
+        }
+        guard let base = opened.uri else { return text }
         return try base.resolving(text) { registry[$0]?.scheme.pathForm == .opaque }.description
     }
 

@@ -58,6 +58,9 @@ enum InputSource {
 }
 
 extension RequestLine.Payload {
+    /// Whether it is not to be seen on a command line.
+    var isSecret: Bool { if case .file = self { true } else { false } }
+
     func read() throws(FetchError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): bytes

@@ -62,7 +62,11 @@ final class Order {
         switch member {
         case .put(let data): upload = data
         case .output(let path): output = path
-        case .data(let data): change { $0.fetch.input = data }
+        case .data(let data):
+            change { settings in
+                settings.fetch.input = data
+                settings.fetch.isInputSecret = data.isSecret
+            }
         case .headers(let fields):
             for field in fields { try Self.check(field, as: "header") }
             change { settings in

@@ -28,7 +28,8 @@ struct RequestPlan {
         if problem == nil {
             do throws(FetchError) {
                 (settings, fetcher) = try context.settings(for: order)
-                let made = try fetcher.request(order.url ?? "")
+                let made = try fetcher.request(
+                    settings.url(order.url ?? "", fetcher.registry))
                 (settings, notes) = settings.limited(to: made)
                 request = made
                 place = try made.place
@@ -72,6 +73,7 @@ struct RequestPlan {
             case nil:
                 throw usageError("\(request.scheme.name) requests cannot carry --data")
             }
+            request.isInputSecret = settings.fetch.isInputSecret
         }
         return request
     }
@@ -107,7 +109,7 @@ struct RequestPlan {
         request.referencePatterns = settings.fetch.referencePatterns
         request.upload = settings.fetch.upload
         request.wantsItems =
-            settings.output.listing == .links
+            settings.output.listing == .links || settings.output.withLinks
             || settings.records.areWanted && settings.output.listing != nil
             || !destination.isFile && settings.output.laysPagesOut
         request.wantsHeadAlone = settings.fetch.wantsHeadAlone
@@ -117,7 +119,9 @@ struct RequestPlan {
         switch settings.fetch.bodyBytesMax {
         case 0?: request.limits.bodyBytesMax = nil
         case let size?: request.limits.bodyBytesMax = size
-        case nil: if destination.isFile { request.limits.bodyBytesMax = nil }
+        case nil where destination.isFile: request.limits.bodyBytesMax = nil
+        // Standard output alone: a record holds its body.
+        case nil: request.limits.isUsualForBodies = destination != .nowhere
         }
         switch settings.fetch.resume {
         case .fromStart: break

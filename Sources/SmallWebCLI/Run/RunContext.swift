@@ -216,6 +216,7 @@ extension Settings {
         options.resolver.family = connection.family
         options.resolver.names = connection.hostNames
         options.proxies = try connection.readProxies()
+        options.network = archive.network
         options.http = connection.http
         options.http.reportsRequests = messages.isVerbose || records.options.includesEvents
         options.http.authorityFile = Environment.variable("SSL_CERT_FILE")

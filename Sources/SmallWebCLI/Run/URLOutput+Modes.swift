@@ -21,11 +21,10 @@ extension URLOutput {
         // Asks the terminal for its width: not for records and files.
         var style: PageStyle { PageStyle(output, color: color) }
         switch output.listing {
+        case .links where records != nil: break
         case .links:
             outputs.append(
-                LinkList(
-                    to: sink, log: log, registry: registry, records: records?.links, style,
-                    all: output.listsAll))
+                LinkList(to: sink, log: log, registry: registry, style, all: output.listsAll))
         case .refs where isPage:
             outputs.append(
                 RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
@@ -33,11 +32,12 @@ extension URLOutput {
             if let page = output.page, page.isInSession {
                 outputs.append(OpenedPage.Keeper(page, log))
             }
-            outputs.append(
-                TerminalBody(
-                    to: sink.target, log: log, registry: registry, style: style,
-                    isLaidOut: !settings.fetch.wantsRawBody, page: output.page))
+            outputs.append(page(to: sink.target, log, registry, style))
         default: outputs.append(BodyOutput(sink: sink, log: log))
+        }
+        if let links = records?.links {
+            outputs.append(
+                LinkRecorder(links, log: log, registry: registry, all: output.listsAll))
         }
         if output.listing == .refs, History.isOn(context.settings.messages),
             let cache = RefCache(url, settings.fetch)
@@ -45,5 +45,18 @@ extension URLOutput {
             outputs.append(cache)
         }
         return outputs
+    }
+
+    /// A page as a person reads it, or as a fragment for other programs.
+    private func page(
+        to target: BodyTarget, _ log: FetchLog, _ registry: Registry, _ style: PageStyle
+    ) -> any EventOutput {
+        let isLaidOut = !settings.fetch.wantsRawBody
+        if isLaidOut, let format = settings.output.rendering.markup {
+            return PageMarkup(to: target, log: log, registry: registry, format)
+        }
+        return TerminalBody(
+            to: target, log: log, registry: registry, style: style, isLaidOut: isLaidOut,
+            page: settings.output.page)
     }
 }

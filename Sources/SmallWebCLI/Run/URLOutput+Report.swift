@@ -8,25 +8,14 @@ extension URLOutput {
         switch result {
         case .ended(let ending): return report(ending)
         case .failed(let error):
-            if error.outcome != .interrupted {
-                say(
-                    error.outcome, error.message, error.details,
-                    hint: context.messages.advice(error), error.phase)
-            }
+            told.failure(error)
             return (error.outcome, error.fullMessage)
         }
     }
 
-    /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
-    private func say(
-        _ outcome: Outcome, _ message: String, _ details: [String] = [], hint: String?,
-        _ phase: FetchError.Phase = .header
-    ) {
-        // A file that cannot be written has nothing to do with that place.
-        let target = phase == .output ? nil : log?.redirects.last?.to
-        let place = target.map { "redirected to \($0.display): " } ?? ""
-        context.messages.error(
-            order.url, outcome, place + message, details: details, hint: hint)
+    /// Made when there is something to say: most fetches end well.
+    private var told: FetchReport {
+        FetchReport(messages: context.messages, url: order.url, log: log)
     }
 
     private func report(_ ending: Ending) -> (Outcome, message: String?) {
@@ -34,18 +23,17 @@ extension URLOutput {
         if isRefusal && settings.fetch.refusal == .accept { return (.ok, nil) }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
             let message = "no reference matches"
-            say(.permanentFailure, message, hint: "without a pattern all are listed")
+            told.say(.permanentFailure, message, hint: "without a pattern all are listed")
             return (.permanentFailure, message)
         }
-        guard let message = ending.message else { return (ending.outcome, nil) }
-        var hint = ending.remedy?.hint
-        switch ending.outcome {
-        case .needsInput: hint = "give it with -d TEXT, or keep it secret with -d @FILE"
-        case .truncated where plan.destination.isFile && leftover == nil:
-            hint = "the file was not written; to keep the part that came, redirect standard output"
-        default: break
-        }
-        say(ending.outcome, message, hint: hint)
-        return (ending.outcome, message)
+        guard ending.message != nil else { return (ending.outcome, nil) }
+        let isUnwritten =
+            ending.outcome == .truncated && plan.destination.isFile && leftover == nil
+        told.refusal(
+            ending,
+            hint: isUnwritten
+                ? "the file was not written; to keep the part that came, redirect standard output"
+                : nil)
+        return (ending.outcome, ending.message)
     }
 }

@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebArchive
 internal import SmallWebRecords
 
 /// Where the reply to one order goes: standard output or a file, records, the terminal. What its
@@ -218,6 +219,8 @@ final class URLOutput: Output {
     /// Says what went wrong, if anything did, and writes the terminal record.
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         isPostponed = result.error?.isPostponed ?? false
+        // What comes after would speak of what is not there.
+        try context.settings.archive.writer?.check()
         // Nothing has been written for an order that was never tried.
         if job.attempts == 0 { openTarget() }
         if recorder == nil { openRecord(job) }

@@ -70,6 +70,33 @@ final class URLSettings: Sendable {
     }
 }
 
+extension URLSettings {
+    /// The URL with the options that are a part of it.
+    func url(_ url: String, _ registry: Registry) -> String {
+        guard !fetch.options.isEmpty, let scheme = URI.scheme(of: url),
+            let handler = registry[scheme]?.handler
+        else { return url }
+        return handler.options.reduce(url) { url, option in
+            guard let key = option.urlKey else { return url }
+            return fetch.options.fields(option.key).reduce(url) {
+                $0.adding(queryField: key, $1)
+            }
+        }
+    }
+}
+
+extension Request.Options {
+    /// The values of an option, as they stand in a URL.
+    func fields(_ key: String) -> [String.UTF8View?] {
+        switch self[key] {
+        case .flag(let isOn): isOn ? [nil] : []
+        case .text(let text): [text.utf8]
+        case .list(let texts): texts.map(\.utf8)
+        case .secret, nil: []
+        }
+    }
+}
+
 extension RecordScope {
     init(_ settings: URLSettings) {
         self.init()
@@ -77,6 +104,7 @@ extension RecordScope {
         isRest = settings.fetch.resume != .fromStart
         keepsRefusals = settings.fetch.keepsRefusals
         listing = settings.output.listing
+        withLinks = settings.output.withLinks
         guard let directory = settings.output.directory else { return }
         let createsDirectories = settings.output.createsDirectories
         overflow = { body, log throws(FetchError) in
@@ -103,6 +131,8 @@ struct FetchSettings: Sendable {
     var schemes: String?
 
     var input: InputSource.Origin?
+    /// Whether it came from a file, and must not be kept.
+    var isInputSecret = false
     var promptsAllowed = true
     /// What the plugins declare.
     var options = Request.Options()
@@ -162,7 +192,10 @@ struct FetchSettings: Sendable {
     ///
     /// - Throws: `read`, `usage` for a line that makes no sense.
     mutating func readFiles() throws(FetchError) {
-        if let input { self.input = .bytes(try input.read()) }
+        if let input {
+            isInputSecret = input.isSecret
+            self.input = .bytes(try input.read())
+        }
         try readLists()
     }
 

@@ -20,7 +20,7 @@ extension FetchError.Remedy {
         case .useOtherPolicy: "http and https know --trust ca (the default), --pin and --insecure"
         case .trustOnFirstUse: "a server that signs its own certificate needs --trust tofu"
         case .nameAuthority:
-            "name the authority with SSL_CERT_FILE, or skip the check with -k"
+            "name the authority with SSL_CERT_FILE or the key with --pin, or skip the check with -k"
         case .addKey(let place, let key):
             "if that is right: smallweb trust add \(place) --pin \(key)"
         case .replaceKey(let place, let key):

@@ -12,7 +12,7 @@ struct PageStyle {
         usesColor =
             switch settings.rendering {
             case .auto: Environment.usesColor(color, on: 1)
-            case .plain: false
+            case .plain, .html, .markdown: false
             case .ansi: color != .never
             }
         let links = settings.hyperlinks

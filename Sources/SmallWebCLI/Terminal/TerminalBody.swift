@@ -53,7 +53,7 @@ final class TerminalBody: EventOutput {
         switch event {
         case .head(let head): try begin(head)
         case .body(let bytes): try write(bytes)
-        case .item(let item) where item.kind != .reference: try write(item)
+        case .item(let item) where item.kind.isLine: try write(item)
         default: break
         }
     }

@@ -74,6 +74,10 @@ extension Connection {
         public let isResumed: Bool
         /// How many certificates the server sent when the session began; `nil` when unknown.
         public package(set) var chainLength: Int?
+        /// The certificates as the server sent them, DER, its own first; empty when not needed.
+        package var chain: [[UInt8]] = []
+        /// The cipher suite as IANA has it; `nil` when unknown.
+        package var cipherSuite: String?
         /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
         public package(set) var shownIdentity: [UInt8]?
 

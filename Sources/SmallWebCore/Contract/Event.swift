@@ -46,6 +46,10 @@ public struct Head: Sendable, Hashable {
         var bodyBytes: Int?
         var suggestedName: String?
         var retryAfter: Duration?
+        var hasNoUsualSize = false
+        var isGone = false
+        var isUnchanged = false
+        var validator: String?
         var facts = Facts()
     }
 
@@ -126,6 +130,31 @@ public struct Head: Sendable, Hashable {
         get { parts.value.retryAfter }
         set { parts.value.retryAfter = newValue }
     }
+    /// Whether the body may be of any size, so that a limit that the user has not set says nothing
+    /// of it: an archive, made as it is sent.
+    public var hasNoUsualSize: Bool {
+        get { parts.value.hasNoUsualSize }
+        set { parts.value.hasNoUsualSize = newValue }
+    }
+    /// For ``Head/Class/permanentFailure``: what was there is gone for good, and need not be asked
+    /// for again.
+    public var isGone: Bool {
+        get { parts.value.isGone }
+        set { parts.value.isGone = newValue }
+    }
+    /// For ``Head/Class/success``: what is there is what ``Request/validator`` says, and no body
+    /// follows.
+    public var isUnchanged: Bool {
+        get { parts.value.isUnchanged }
+        set { parts.value.isUnchanged = newValue }
+    }
+    /// What tells this state of the resource from others, in words that only the plugin
+    /// understands: it gets them back with a later request. `nil` where the protocol knows nothing
+    /// of the kind.
+    public var validator: String? {
+        get { parts.value.validator }
+        set { parts.value.validator = newValue }
+    }
     /// What this protocol alone knows.
     public var facts: Facts {
         get { parts.value.facts }
@@ -169,6 +198,12 @@ public struct Item: Sendable, Hashable {
         case link, menu, text, binary, image, search, telnet, external, info, error, input
         /// A name of a version, such as a branch: no line of a page, and no link.
         case reference
+        /// Facts that are a record by themselves, of the type that ``Item/type`` names: no line of
+        /// a page, and no link.
+        case record
+
+        /// Whether it is a line of a page.
+        package var isLine: Bool { self != .reference && self != .record }
     }
 
     /// What it leads to.
@@ -181,6 +216,10 @@ public struct Item: Sendable, Hashable {
     public var type: String?
     /// Where it leads, in the protocol's own words; `nil` when that is ``text`` or nowhere.
     public var target: [UInt8]?
+    /// What is there now, where that changes under one URL: an object's id. `nil` elsewhere.
+    public var version: String?
+    /// When it was made, in Unix seconds, where the protocol knows it.
+    public var time: Int?
     /// What this protocol alone knows.
     public var facts = Facts()
 

@@ -34,6 +34,7 @@ public enum Outcome: String, CaseIterable, Sendable, Hashable {
     case needsIdentity = "needs-identity"
     case needsInput = "needs-input"
     case redirectRefused = "redirect-refused"
+    case notRecorded = "not-recorded"
     case plugin
     case `internal`
     case interrupted
@@ -71,6 +72,7 @@ extension Outcome {
         case .needsIdentity: 98
         case .needsInput: 101
         case .redirectRefused: 102
+        case .notRecorded: 103
         case .plugin: 110
         case .internal: 125
         // The signal is raised again, so a shell shows 130 (SIGINT) or 143 (SIGTERM).
@@ -120,6 +122,7 @@ extension Outcome {
         case .needsIdentity: "The server asks for a client certificate"
         case .needsInput: "The server asks for input: give it with --data"
         case .redirectRefused: "A redirect leads where following is not allowed"
+        case .notRecorded: "A replay: no recording has this request"
         case .plugin: "A helper program crashed or broke its protocol"
         case .internal: "A bug in smallweb; please report it"
         case .interrupted: "Stopped by a signal, which is raised again, or by --deadline"

@@ -16,6 +16,9 @@ public protocol ProtocolHandler: Sendable {
     /// use for them.
     var options: [Request.Option] { get }
 
+    /// The commands of the protocol's own, none by default. Made when asked for, like options.
+    var verbs: [Verb] { get }
+
     /// The version of the program that speaks the protocol; `nil` for what is compiled in.
     var programVersion: String? { get }
 
@@ -47,6 +50,9 @@ public protocol ProtocolHandler: Sendable {
 extension ProtocolHandler {
     /// None.
     public var options: [Request.Option] { [] }
+
+    /// None.
+    public var verbs: [Verb] { [] }
 
     /// Compiled in.
     public var programVersion: String? { nil }

@@ -15,6 +15,7 @@ public struct Request: Sendable {
         var upload: Request.Upload?
         var referencePatterns: [String]?
         var wantsItems = true
+        var validator: Request.Validator?
         var limits: Limits
     }
 
@@ -32,7 +33,7 @@ public struct Request: Sendable {
         get { parts.value.input }
         set { parts.value.input = newValue }
     }
-    /// Whether the input was asked for as something that must not be shown.
+    /// Whether ``input`` must not be shown or kept.
     public var isInputSecret: Bool {
         get { parts.value.isInputSecret }
         set { parts.value.isInputSecret = newValue }
@@ -81,6 +82,12 @@ public struct Request: Sendable {
         get { parts.value.wantsItems }
         set { parts.value.wantsItems = newValue }
     }
+    /// What is known of the resource from an earlier reply: one that is still the same says
+    /// ``Head/isUnchanged``, and has no body. A plugin that cannot tell ignores it.
+    public var validator: Request.Validator? {
+        get { parts.value.validator }
+        set { parts.value.validator = newValue }
+    }
     /// How long the fetch may take, and how large its body may be.
     public var limits: Limits {
         get { parts.value.limits }
@@ -116,6 +123,20 @@ public struct Request: Sendable {
 }
 
 extension Request {
+    /// What an earlier reply said of a resource.
+    public struct Validator: Sendable, Hashable {
+        /// The URI that gave it: no other resource is asked by it; a redirect may lead there.
+        public let uri: URI
+        /// ``Head/validator``
+        public let text: String
+
+        /// The validator of the reply to a request for `uri`.
+        public init(_ text: String, of uri: URI) {
+            self.uri = uri
+            self.text = text
+        }
+    }
+
     /// A body to be stored. It is read once: a redirect never sends it again.
     public struct Upload: Sendable {
         /// How long the body is.
@@ -179,6 +200,8 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 public struct Limits: Sendable, Hashable {
     /// Largest body, counted as it is delivered; `nil` for none.
     public var bodyBytesMax: Int?
+    /// Whether ``bodyBytesMax`` is what holds where the user has said nothing.
+    package var isUsualForBodies = false
     /// Resolving, connecting and the TLS handshake together.
     public var connectSeconds: Double
     /// Longest silence while sending or receiving; 0 for none.

@@ -18,6 +18,8 @@ extension Request {
         /// Which requests have a use for it.
         public enum Purpose: Sendable, Hashable {
             case fetches, references, uploads
+            /// For the commands that the plugin declares (``Verb``).
+            case verbs
         }
 
         /// The option's long name, under which its value is in ``Request/options``.
@@ -40,6 +42,9 @@ extension Request {
         public let values: [String]
         /// The schemes that know it; `nil` for all of the plugin.
         public private(set) var schemes: Set<String>?
+        /// The key under which its value becomes a part of the URL's query; `nil` for an option
+        /// that is not in URLs.
+        public private(set) var urlKey: String?
         /// Checks one value.
         ///
         /// - Throws: `usage`.
@@ -105,6 +110,13 @@ extension Request {
                 example: "titan://example.org/a.gmi a.gmi"))
 
         private static let uploads = "Uploads (put)"
+
+        /// The same option, whose value is a part of the URL.
+        public func inURL(as key: String) -> Request.Option {
+            var option = self
+            option.urlKey = key
+            return option
+        }
 
         /// The same option for these schemes alone.
         public func limited(to schemes: Set<String>) -> Request.Option {

@@ -117,6 +117,8 @@ public struct Scheme: Sendable, Hashable {
     public var opensOnDesktop = false
     /// Whether a host without a scheme means it where keys and identities are kept.
     public var isDefaultForHosts = false
+    /// In archives, the subtype of `application/` that its messages have; `nil` for its name.
+    public var messageSubtype: String?
     /// The names of ``Facts`` that its replies can have.
     public var factNames: [String] = []
 

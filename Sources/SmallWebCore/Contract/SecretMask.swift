@@ -20,6 +20,10 @@ package struct SecretMask: Sendable {
     private var isInBase64 = false
 
     package var isEmpty: Bool { patterns.isEmpty }
+    /// How many of the bytes that were added are held back.
+    package var heldCount: Int { held.count }
+    /// Whether there was a secret in what was added.
+    package private(set) var hasFound = false
 
     /// - Parameter secrets: Empty ones are ignored.
     package init(_ secrets: [[UInt8]] = []) {
@@ -35,63 +39,86 @@ package struct SecretMask: Sendable {
 
     /// The same bytes, of which nothing comes before or after.
     package func masked(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-        guard !isEmpty else { return Array(bytes) }
-        var copy = SecretMask(copying: self)
-        return copy.add(bytes, isWhole: true)
+        let bytes = Array(bytes)
+        return bytes.masking(ranges(in: bytes))
     }
 
     package func masked(_ text: String) -> String {
         isEmpty ? text : String(decoding: masked(text.utf8), as: UTF8.self)
     }
 
-    private init(copying mask: SecretMask) { (patterns, begins) = (mask.patterns, mask.begins) }
+    /// Where secrets are in `bytes`, of which nothing comes before or after: ranges that ascend and
+    /// do not overlap.
+    package func ranges(in bytes: [UInt8]) -> [Range<Int>] {
+        isEmpty ? [] : scan(bytes, isWhole: true).found
+    }
 
     /// Takes the next bytes of a stream.
     ///
+    /// - Parameter isLast: Whether none follow: the beginning of a secret is shown then.
     /// - Returns: What can be shown of the stream by now.
-    package mutating func add(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-        add(bytes, isWhole: false)
+    package mutating func add(
+        _ bytes: some Sequence<UInt8>, isLast: Bool = false
+    ) -> [UInt8] {
+        guard !isEmpty else { return Array(bytes) }
+        let all = held + bytes
+        let scan = scan(all, continuesBase64: isInBase64, isWhole: isLast)
+        held = Array(all[scan.end...])
+        if !scan.found.isEmpty { hasFound = true }
+        isInBase64 = scan.isInBase64
+        let shown = Array(all[..<scan.end]).masking(scan.found)
+        return scan.skipped == 0 ? shown : Array(shown[scan.skipped...])
+    }
+
+    private struct Scan {
+        /// Where secrets are.
+        var found: [Range<Int>] = []
+        /// How many bytes belong to the secret that was before them.
+        var skipped = 0
+        /// From here on may be the beginning of a secret.
+        var end: Int
+        var isInBase64: Bool
     }
 
     /// - Parameter isWhole: Whether nothing follows: the beginning of a secret alone is not one.
-    private mutating func add(_ bytes: some Sequence<UInt8>, isWhole: Bool) -> [UInt8] {
-        guard !isEmpty else { return Array(bytes) }
-        let all = held + bytes
-        held = []
-        var shown: [UInt8] = []
-        shown.reserveCapacity(all.count)
+    private func scan(
+        _ all: [UInt8], continuesBase64: Bool = false, isWhole: Bool
+    ) -> Scan {
+        var scan = Scan(end: all.count, isInBase64: continuesBase64)
         var index = 0
         while index < all.count {
             let byte = all[index]
-            if isInBase64 {
+            if scan.isInBase64 {
                 if Self.isBase64(byte) || byte == UInt8(ascii: "=") {
                     index += 1
+                    if scan.found.isEmpty {
+                        scan.skipped = index
+                    } else {
+                        let last = scan.found.removeLast()
+                        scan.found.append(last.lowerBound..<index)
+                    }
                     continue
                 }
-                isInBase64 = false
+                scan.isInBase64 = false
             }
             guard begins[Int(byte)] else {
-                shown.append(byte)
                 index += 1
                 continue
             }
             switch match(all[index...], isWhole: isWhole) {
-            case .none:
-                shown.append(byte)
-                index += 1
+            case .none: index += 1
             case .partial:
-                held = Array(all[index...])
-                return shown
+                scan.end = index
+                return scan
             case .whole(let end, let pattern):
-                if pattern.hasHead, let last = shown.last, Self.isBase64(last) {
-                    shown.removeLast()
-                }
-                shown += "***".utf8
+                let free = scan.found.last?.upperBound ?? scan.skipped
+                let hasHead = pattern.hasHead && index > free && Self.isBase64(all[index - 1])
+                scan.found.append((hasHead ? index - 1 : index)..<end)
                 index = end
-                isInBase64 = pattern.isBase64
+                scan.isInBase64 = pattern.isBase64
             }
         }
-        return shown
+        return scan
     }
 
     /// The stream is over.
@@ -195,16 +222,21 @@ package struct SecretMask: Sendable {
 }
 
 extension Request {
-    /// What must not be shown of what is sent for this request: the values of secret options, the
-    /// password of the URL, and input that was typed without being shown.
-    package var secretValues: [[UInt8]] {
-        var values = options.secrets
-        if let userinfo = uri.userinfo, let colon = userinfo.firstIndex(of: ":") {
-            let password = String(userinfo[colon...].dropFirst())
-            values += [Array(password.utf8), PercentEncoding.decode(password)]
+    /// What must not be shown or kept of what is sent for this request: the values of secret
+    /// options, input that was typed without being shown, and the password of the URL.
+    package var secretValues: [[UInt8]] { secretsOfOptions + secretsOfURL }
+
+    /// Without the password of the URL, which many protocols do not send.
+    package var secretsOfOptions: [[UInt8]] {
+        options.secrets + (isInputSecret ? [input].compactMap(\.self) : [])
+    }
+
+    private var secretsOfURL: [[UInt8]] {
+        guard let userinfo = uri.userinfo, let colon = userinfo.firstIndex(of: ":") else {
+            return []
         }
-        if isInputSecret, let input { values.append(input) }
-        return values
+        let password = String(userinfo[colon...].dropFirst())
+        return [Array(password.utf8), PercentEncoding.decode(password)]
     }
 }
 

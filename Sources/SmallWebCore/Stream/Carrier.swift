@@ -26,6 +26,9 @@ package protocol Carrier: AnyObject {
     /// Says goodbye as far as that works without waiting. Idempotent; nothing is moved after it.
     func close()
 
+    /// When it will be readable without any descriptor saying so; never for most.
+    var readableAt: Instant { get }
+
     /// Whether each piece stands for itself, and the next is asked for when it has been read.
     var keepsPieces: Bool { get }
 }
@@ -35,6 +38,7 @@ extension Carrier {
     package func endSending() {}
     package func close() {}
     package var keepsPieces: Bool { false }
+    package var readableAt: Instant { .never }
 }
 
 /// A descriptor and what is awaited of it.

@@ -81,6 +81,36 @@ package final class Spool {
         return all
     }
 
+    /// Some of what was added, wherever it is. A slice of the spool's own memory, or a copy.
+    ///
+    /// - Parameter range: Within what was added.
+    /// - Throws: `write` when the temporary file cannot be read, or written to.
+    package func read(_ range: Range<Int>) throws(FetchError) -> ArraySlice<UInt8> {
+        precondition(range.upperBound <= count)
+        let spilled = count - memory.count
+        if range.lowerBound >= spilled {
+            return memory[(range.lowerBound - spilled)..<(range.upperBound - spilled)]
+        }
+        if range.upperBound > spilled { try spill() }
+        guard let file else { return [] }
+        return try attempt("cannot read") { () throws(SystemError) in
+            var bytes = [UInt8](repeating: 0, count: range.count)
+            var filled = 0
+            while filled < bytes.count {
+                let got = try systemCall {
+                    bytes.withUnsafeMutableBytes {
+                        pread(
+                            file, $0.baseAddress! + filled, $0.count - filled,
+                            off_t(range.lowerBound + filled))
+                    }
+                }
+                guard got > 0 else { throw SystemError(number: EIO) }
+                filled += got
+            }
+            return bytes[...]
+        }
+    }
+
     private func spill() throws(FetchError) {
         if file == nil {
             file = try attempt("cannot create", in: TemporaryFile.directory, TemporaryFile.open)

@@ -6,6 +6,22 @@ package enum UTCDate {
     /// `2026-11-20`.
     package static func day(_ unixSeconds: Int) -> String { text(unixSeconds, "%Y-%m-%d") }
 
+    /// What a calendar and a clock show.
+    package struct Parts: Sendable, Hashable {
+        /// Months and days from 1; weekdays from Sunday, which is 0.
+        package let year, month, day, weekday, hour, minute, second: Int
+    }
+
+    /// - Returns: 1970 for a moment that no calendar has.
+    package static func parts(_ unixSeconds: Int) -> Parts {
+        var (seconds, parts) = (unixSeconds, tm())
+        if gmtime_r(&seconds, &parts) == nil { return self.parts(0) }
+        return Parts(
+            year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1,
+            day: Int(parts.tm_mday), weekday: Int(parts.tm_wday), hour: Int(parts.tm_hour),
+            minute: Int(parts.tm_min), second: Int(parts.tm_sec))
+    }
+
     /// `2026-11-20T22:17:13Z` (RFC 3339).
     package static func second(_ unixSeconds: Int) -> String {
         latest.withLock { latest in

@@ -14,11 +14,13 @@ package struct CurlClient: HTTPClient {
     /// End of the whole fetch.
     let deadline: Instant
     private let emit: Emit
-    private let onEnd: (Ending.Traffic) -> Void
+    private let onEnd: (Ending.Traffic, [UInt8]) -> Void
     /// How servers' keys are judged.
     package var trust = Trust.authorities
     /// Shown if a server asks for a client certificate.
     package var identity: ClientIdentity?
+    /// Whether the certificates of servers are wanted as they were sent.
+    package var wantsChain = false
 
     /// What libcurl knows to judge a key by.
     package enum Trust: Sendable {
@@ -37,11 +39,12 @@ package struct CurlClient: HTTPClient {
         }
     }
 
-    /// - Parameter onEnd: Called after each exchange, whatever became of it.
+    /// - Parameter onEnd: Called after each exchange, whatever became of it: with what went over
+    ///   the wire, and the request's header where the settings ask for it.
     /// - Throws: `not-built-in` when libcurl is not installed.
     package init(
         loop: EventLoop, settings: HTTPSettings, resolver: Resolver, route: Route,
-        deadline: Instant, emit: @escaping Emit, onEnd: @escaping (Ending.Traffic) -> Void
+        deadline: Instant, emit: @escaping Emit, onEnd: @escaping (Ending.Traffic, [UInt8]) -> Void
     ) throws(FetchError) {
         self.loop = loop
         self.settings = settings
@@ -66,9 +69,10 @@ package struct CurlClient: HTTPClient {
         let endpoint = request.endpoint
         let transfer = try makeTransfer(request)
         defer {
-            onEnd(transfer.traffic)
+            onEnd(transfer.traffic, transfer.sent)
             multi.remove(transfer)
         }
+        transfer.wantsChain = wantsChain
         configure(transfer, request, endpoint)
         if endpoint.security == .tls, let identity {
             try show(identity, on: transfer)
@@ -78,27 +82,16 @@ package struct CurlClient: HTTPClient {
         try multi.add(transfer)
 
         var isAnnounced = false
-        var decoder = ContentDecoder()
         var silence = Silence(request.limits.idleSeconds)
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
                 try await announce(transfer)
                 try checkAnswer(transfer.reply, request)
-                if request.decodesBody { decoder = ContentDecoder(transfer.reply) }
                 try await onReply(transfer.reply)
                 silence = Silence(request.limits.idleSeconds)
             }
-            let hasDelivered = try await transfer.deliver { piece async throws(FetchError) in
-                try await decoder.decode(piece) { some async throws(FetchError) in
-                    try await pass(some, onBody)
-                    // One piece may unpack to 64 MiB: others have their turn meanwhile.
-                    if some.count == ContentDecoder.outputBytesMax {
-                        await loop.sleep(until: .now)
-                    }
-                }
-            }
-            if hasDelivered {
+            if try await transfer.deliver(onBody) {
                 silence = Silence(request.limits.idleSeconds)
                 continue
             }
@@ -125,7 +118,6 @@ package struct CurlClient: HTTPClient {
             try checkAnswer(transfer.reply, request)
             try await onReply(transfer.reply)
         }
-        if decoder.isCutOff { return .truncated }
         return Self.completeness(transfer.reply, request)
     }
 
@@ -146,16 +138,6 @@ package struct CurlClient: HTTPClient {
             let method = transfer.sent.prefix { $0 != ASCII.space }
             try await emit(.sent(transfer.sent, method: String(decoding: method, as: UTF8.self)))
         }
-    }
-
-    /// Hands on a part of the body, as long as there is time for it.
-    private func pass(
-        _ bytes: ArraySlice<UInt8>, _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
-    ) async throws(FetchError) {
-        try await onBody(bytes)
-        // As for sockets: what comes fast must not outlast the fetch.
-        guard Instant.now < deadline else { throw .silence(.body) }
-        if Task.isCancelled { throw .cancelled }
     }
 
     /// How long the server may still say nothing.
@@ -188,7 +170,7 @@ package struct CurlClient: HTTPClient {
     }
 
     /// libcurl has checked lengths and chunks; a reply without either ends where the server closes.
-    private static func completeness(_ reply: HTTPReply, _ request: HTTPRequest) -> Completeness {
+    package static func completeness(_ reply: HTTPReply, _ request: HTTPRequest) -> Completeness {
         let hasNoBody =
             request.options.method == "HEAD" || reply.status == 204 || reply.status == 304
         let isFramed =
@@ -361,9 +343,4 @@ package struct CurlClient: HTTPClient {
         if let file = settings.authorityFile { transfer.set(CURLOPT_CAINFO, file) }
         if let directory = settings.authorityDirectory { transfer.set(CURLOPT_CAPATH, directory) }
     }
-}
-
-extension HTTPRequest {
-    /// A range counts the bytes of the encoded body, of which a rest alone cannot be decoded.
-    fileprivate var decodesBody: Bool { !wantsRawBody && options.resumeOffset == nil }
 }

@@ -35,6 +35,8 @@ final class CurlTransfer {
     private var waiter: Waiter?
     /// Of a proxy that gets the request itself: its reply must not show them.
     var proxyCredentials: Proxy.Credentials?
+    /// Whether the server's certificates are wanted as they were sent.
+    var wantsChain = false
     /// Where the way is not direct.
     private(set) var tunnel: CurlTunnel?
     private let endpoint: Endpoint
@@ -351,9 +353,11 @@ final class CurlTransfer {
         guard let info = info?.pointee, info.backend == CURLSSLBACKEND_OPENSSL,
             let ssl = info.internals
         else { return nil }
-        return try? TLSSession.facts(
+        let facts = try? TLSSession.facts(
             OpaquePointer(ssl), library: openSSL, host: endpoint.host,
             serverName: SocketAddress(literal: endpoint.host, port: 0) == nil ? endpoint.host : nil)
+        if wantsChain { facts?.chain = TLSSession.chain(of: OpaquePointer(ssl), openSSL) }
+        return facts
     }
 }
 

@@ -322,7 +322,8 @@ private final class ProgramTurns {
         if toUpload != nil, let upload { all.append(upload.interests()) }
         // The end of a turn is not an edge to wait for, and neither is what the program reads.
         let isTurnOver = all.contains { $0 == nil }
-        let moment = isHeldBack ? min(moment, .after(seconds: Self.paceSeconds)) : moment
+        var moment = isHeldBack ? min(moment, .after(seconds: Self.paceSeconds)) : moment
+        if toProgram == nil, let channel { moment = min(moment, channel.readableAt) }
         let result = await loop.wait(
             for: isTurnOver ? [] : all.flatMap { $0 ?? [] }, by: isTurnOver ? .now : moment)
         return isTurnOver && result == .timedOut ? .ready : result

@@ -11,6 +11,8 @@ package struct Connector {
     package struct Handshake {
         /// Whether `trust` wants to know if one vouches for the certificate.
         let asksAuthorities: Bool
+        /// Whether the certificates are wanted as they were sent.
+        let wantsChain: Bool
         /// Shown if the server asks for one.
         let identity: ClientIdentity?
         /// Of earlier connections on the same loop.
@@ -18,10 +20,12 @@ package struct Connector {
         let trust: TrustCheck
 
         package init(
-            asksAuthorities: Bool = false, identity: ClientIdentity? = nil,
-            sessions: TLSSessionCache? = nil, trust: @escaping TrustCheck
+            asksAuthorities: Bool = false, wantsChain: Bool = false,
+            identity: ClientIdentity? = nil, sessions: TLSSessionCache? = nil,
+            trust: @escaping TrustCheck
         ) {
             self.asksAuthorities = asksAuthorities
+            self.wantsChain = wantsChain
             self.identity = identity
             self.sessions = sessions
             self.trust = trust
@@ -67,6 +71,7 @@ package struct Connector {
         }
         let tls = try await secure(&connected, by: deadline, &moments)
         let facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
+        if handshake.wantsChain { facts.chain = tls.chain() }
         if tls.hasShownIdentity { facts.shownIdentity = handshake.identity?.facts.sha256 }
         connection = connection(connected, facts, nil, moments)
         let verdict = try await handshake.trust(endpoint, facts)

@@ -32,15 +32,23 @@ final class Authorities: @unchecked Sendable {
     /// the name is not looked at.
     func judge(_ ssl: OpaquePointer) -> Connection.Authority {
         let functions = library.functions
-        guard let certificate = functions.SSL_get1_peer_certificate(ssl),
-            let context = functions.X509_STORE_CTX_new()
-        else { return .refused("OpenSSL could not check the certificate") }
+        guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
+            return .refused("OpenSSL could not check the certificate")
+        }
+        defer { functions.X509_free(certificate) }
+        return judge(certificate, functions.SSL_get_peer_cert_chain(ssl))
+    }
+
+    /// The same for a certificate, and the stack of those that were sent with it.
+    func judge(_ certificate: OpaquePointer, _ chain: OpaquePointer?) -> Connection.Authority {
+        let functions = library.functions
+        guard let context = functions.X509_STORE_CTX_new() else {
+            return .refused("OpenSSL could not check the certificate")
+        }
         defer {
             functions.X509_STORE_CTX_free(context)
-            functions.X509_free(certificate)
             functions.ERR_clear_error()
         }
-        let chain = functions.SSL_get_peer_cert_chain(ssl)
         guard functions.X509_STORE_CTX_init(context, store, certificate, chain) == 1,
             functions.X509_STORE_CTX_set_default(context, "ssl_server") == 1
         else { return .refused("OpenSSL could not check the certificate") }

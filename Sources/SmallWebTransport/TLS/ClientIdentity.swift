@@ -56,7 +56,8 @@ public final class ClientIdentity: @unchecked Sendable {
             for certificate in certificates { functions.X509_free(certificate) }
             throw Self.unusable(
                 Self.isEncrypted(key)
-                    ? "the password does not open its key" : "its key cannot be read")
+                    ? "the password does not open its key"
+                    : "there is no key in it that can be read; name the file of the key as well")
         }
         // A class that throws before all is set runs no deinit.
         do throws(FetchError) {

@@ -187,6 +187,8 @@ final class TLSSession: Carrier {
             cipher: cipher.map { String(cString: $0) } ?? "",
             serverName: serverName,
             certificate: certificate, authority: authority, isResumed: isResumed)
+        let suite = functions.SSL_CIPHER_standard_name(functions.SSL_get_current_cipher(ssl))
+        facts.cipherSuite = suite.map { String(cString: $0) }
         facts.chainLength = functions.SSL_get_peer_cert_chain(ssl).map {
             Int(functions.OPENSSL_sk_num($0))
         }
@@ -197,6 +199,23 @@ final class TLSSession: Carrier {
             facts.applicationProtocol = String(decoding: bytes, as: UTF8.self)
         }
         return facts
+    }
+
+    /// The certificates that the server sent when the session began, DER, its own first.
+    func chain() -> [[UInt8]] { Self.chain(of: ssl, library) }
+
+    /// The same for an `SSL` that is owned elsewhere.
+    static func chain(of ssl: OpaquePointer, _ library: TLSLibrary) -> [[UInt8]] {
+        let functions = library.functions
+        guard let stack = functions.SSL_get_peer_cert_chain(ssl) else { return [] }
+        return (0..<max(0, functions.OPENSSL_sk_num(stack))).compactMap { index in
+            guard let entry = functions.OPENSSL_sk_value(stack, index) else { return nil }
+            var der: UnsafeMutablePointer<UInt8>?
+            let count = functions.i2d_X509(OpaquePointer(entry), &der)
+            guard count > 0, let der else { return nil }
+            defer { functions.CRYPTO_free(der, nil, 0) }
+            return Array(UnsafeBufferPointer(start: der, count: Int(count)))
+        }
     }
 
     private static func certificate(

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebLibraries
+
+/// Who made something, and when: `NAME <MAIL> SECONDS ZONE`. Pure.
+struct Ident: Hashable, Sendable {
+    let name: ArraySlice<UInt8>
+    let mail: ArraySlice<UInt8>
+    /// `nil` where there is none that can be read.
+    let date: GitDate?
+
+    /// - Returns: `nil` for what has no mail in angle brackets. Git prints nothing of that.
+    init?(_ line: ArraySlice<UInt8>) {
+        guard let open = line.firstIndex(of: UInt8(ascii: "<")),
+            let close = line[open...].firstIndex(of: UInt8(ascii: ">")),
+            let last = line.lastIndex(of: UInt8(ascii: ">"))
+        else { return nil }
+        let before = line[..<open]
+        name = before[..<(before.lastIndex { !Self.isSpace($0) }.map { $0 + 1 } ?? line.startIndex)]
+        mail = line[(open + 1)..<close]
+        date = GitDate(line[(last + 1)...].drop(while: Self.isSpace))
+    }
+
+    static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
+}
+
+/// A moment, and the zone of the clock that it was read from.
+struct GitDate: Hashable, Sendable {
+    /// Unix seconds, 0 or more.
+    let seconds: Int
+    /// As it is written: +0130 is 130.
+    let zone: Int
+
+    /// - Parameter text: `SECONDS ZONE`.
+    init?(_ text: ArraySlice<UInt8>) {
+        let digits = text.prefix(while: ASCII.isDigit)
+        var rest = text[digits.endIndex...].drop(while: Ident.isSpace)
+        guard !digits.isEmpty, let sign = rest.popFirst(), "+-".utf8.contains(sign) else {
+            return nil
+        }
+        let zone = rest.prefix(while: ASCII.isDigit)
+        guard !zone.isEmpty else { return nil }
+        // As Git: a moment that no calendar has is the first one.
+        let seconds = ASCII.decimal(digits, max: Self.secondsMax) ?? 0
+        let number = ASCII.decimal(zone, max: 99_999) ?? 0
+        self.seconds = seconds
+        self.zone = sign == UInt8(ascii: "-") ? -number : number
+    }
+
+    init(seconds: Int, zone: Int) { (self.seconds, self.zone) = (seconds, zone) }
+
+    private static let secondsMax = 1 << 55
+
+    /// Seconds that the clock is ahead of UTC.
+    private var offset: Int {
+        let minutes = abs(zone) / 100 * 60 + abs(zone) % 100
+        return (zone < 0 ? -minutes : minutes) * 60
+    }
+
+    /// The same in UTC where the clock showed a day before 1970, which Git does not write.
+    private var shown: GitDate {
+        seconds + offset < 0 ? GitDate(seconds: seconds, zone: 0) : self
+    }
+
+    private var parts: UTCDate.Parts { UTCDate.parts(shown.seconds + shown.offset) }
+
+    /// `+0100`.
+    var zoneText: String {
+        let date = shown
+        return (date.zone < 0 ? "-" : "+") + Self.padded(abs(date.zone), 4)
+    }
+
+    /// `2024-01-02T03:04:05+01:00`.
+    var iso8601: String {
+        let text = zoneText
+        return "\(day)T\(clock)\(text.dropLast(2)):\(text.suffix(2))"
+    }
+
+    /// `2024-01-02 03:04:05 +0100`.
+    var iso: String { "\(day) \(clock) \(zoneText)" }
+
+    /// `2024-01-02`.
+    var day: String {
+        let parts = parts
+        return Self.padded(parts.year, 4) + "-" + Self.padded(parts.month, 2) + "-"
+            + Self.padded(parts.day, 2)
+    }
+
+    /// `Tue Jan 2 03:04:05 2024 +0100`.
+    var text: String {
+        let parts = parts
+        return "\(Self.days[parts.weekday]) \(Self.months[parts.month - 1]) \(parts.day) \(clock) "
+            + "\(parts.year) \(zoneText)"
+    }
+
+    /// `Tue, 2 Jan 2024 03:04:05 +0100` (RFC 2822).
+    var mail: String {
+        let parts = parts
+        return "\(Self.days[parts.weekday]), \(parts.day) \(Self.months[parts.month - 1]) "
+            + "\(parts.year) \(clock) \(zoneText)"
+    }
+
+    private var clock: String {
+        let parts = parts
+        return [parts.hour, parts.minute, parts.second].map { Self.padded($0, 2) }
+            .joined(separator: ":")
+    }
+
+    private static func padded(_ number: Int, _ digits: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+
+    private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+}
+
+/// The content of a commit (gitformat-commit): lines with names, an empty one, the message. Pure.
+struct Commit: Sendable {
+    let tree: ObjectID
+    let parents: [ObjectID]
+    /// As they stand there; empty without such a line.
+    let author: ArraySlice<UInt8>
+    let committer: ArraySlice<UInt8>
+    /// What the rest is written in; `nil` for UTF-8.
+    let encoding: String?
+    /// `openpgp`, `ssh`, `x509`; `nil` without a signature, `unknown` for any other.
+    let signature: String?
+    /// As it stands there, behind the empty line.
+    let message: ArraySlice<UInt8>
+
+    /// A commit of more parents is not one that Git can make.
+    static let parentsMax = 65_536
+
+    /// - Throws: `protocol-error` without a tree, or for a malformed parent.
+    init(parsing content: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
+        var rest = content
+        tree = try ObjectHeader.tree(ofCommit: content, format)
+        rest = rest.dropFirst(5 + format.byteCount * 2 + 1)
+        var parents: [ObjectID] = []
+        while rest.starts(with: "parent ".utf8) {
+            let line = rest.prefix(7 + format.byteCount * 2 + 1)
+            guard line.last == ASCII.lineFeed, parents.count < Self.parentsMax,
+                let id = ObjectID(hex: line.dropFirst(7).dropLast()), id.format == format
+            else { throw Self.malformed("parent") }
+            parents.append(id)
+            rest = rest.dropFirst(line.count)
+        }
+        self.parents = parents
+        var (author, committer) = ([] as ArraySlice<UInt8>, [] as ArraySlice<UInt8>)
+        var (encoding, signature): (String?, String?)
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: ASCII.lineFeed) ?? rest.endIndex
+            let line = rest[..<end]
+            rest = end < rest.endIndex ? rest[(end + 1)...] : []
+            if line.isEmpty { break }
+            // What begins with a space goes on with the line before.
+            if line.starts(with: "author ".utf8), author.isEmpty {
+                author = line.dropFirst(7)
+            } else if line.starts(with: "committer ".utf8), committer.isEmpty {
+                committer = line.dropFirst(10)
+            } else if line.starts(with: "encoding ".utf8), encoding == nil {
+                encoding = String(validating: line.dropFirst(9), as: UTF8.self)
+            } else if line.starts(with: "gpgsig".utf8), signature == nil {
+                signature = Self.signatureKind(line)
+            }
+        }
+        (self.author, self.committer) = (author, committer)
+        (self.encoding, self.signature) = (encoding, signature)
+        message = rest
+    }
+
+    private static func signatureKind(_ line: ArraySlice<UInt8>) -> String? {
+        guard let space = line.firstIndex(of: ASCII.space) else { return nil }
+        guard
+            ["gpgsig", "gpgsig-sha256"].contains(where: { line[..<space].elementsEqual($0.utf8) })
+        else { return nil }
+        let mark = line[(space + 1)...]
+        if mark.starts(with: "-----BEGIN PGP ".utf8) { return "openpgp" }
+        if mark.starts(with: "-----BEGIN SSH ".utf8) { return "ssh" }
+        if mark.starts(with: "-----BEGIN SIGNED MESSAGE".utf8) { return "x509" }
+        return "unknown"
+    }
+
+    /// When it was made, in Unix seconds: what Git orders commits by. 0 when that cannot be read.
+    var date: Int {
+        guard let close = committer.firstIndex(of: UInt8(ascii: ">")) else { return 0 }
+        let digits = committer[(close + 1)...].drop(while: Ident.isSpace)
+            .prefix(while: ASCII.isDigit)
+        return ASCII.decimal(digits, max: .max / 16) ?? 0
+    }
+
+    // MARK: Text
+
+    /// Bytes of the commit in UTF-8, where that can be had.
+    func inUTF8(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        guard let encoding, !encoding.isEmpty else { return Array(bytes) }
+        return Iconv.convert(Array(bytes), from: encoding, to: "UTF-8") ?? Array(bytes)
+    }
+
+    /// The message in UTF-8, without the empty lines before it. Git shows none of what follows a
+    /// NUL.
+    var text: ArraySlice<UInt8> {
+        Self.withoutBlankLines(inUTF8(message.prefix { $0 != ASCII.nul })[...])
+    }
+
+    /// Without the lines at the beginning that have nothing but white space.
+    static func withoutBlankLines(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var rest = text
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? rest.endIndex
+            guard rest[..<end].allSatisfy(Ident.isSpace) else { break }
+            rest = rest[end...]
+        }
+        return rest
+    }
+
+    static func paragraph(
+        _ text: ArraySlice<UInt8>
+    ) -> (subject: [UInt8], rest: ArraySlice<UInt8>) {
+        var (subject, rest) = ([UInt8](), text)
+        var isFirst = true
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? rest.endIndex
+            let line = rest[..<end]
+            rest = rest[end...]
+            guard let last = line.lastIndex(where: { !Ident.isSpace($0) }) else { break }
+            if !isFirst { subject.append(ASCII.space) }
+            subject += line[...last]
+            isFirst = false
+        }
+        return (subject, rest)
+    }
+
+    private static func malformed(_ name: String) -> FetchError {
+        FetchError(.protocolError, .body, "malformed object: no line \"\(name)\"")
+    }
+}

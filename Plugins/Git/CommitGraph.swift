@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// The commits of a pack, and how they hang together. Some forty bytes of memory for each.
+final class CommitGraph {
+    private let pack: PackSpool
+    private let format: ObjectFormat
+
+    /// A commit as its place in the pack.
+    typealias Number = Int
+
+    /// What a walk needs of a commit.
+    struct Node {
+        let date: Int
+        /// Those that the pack has, in their order.
+        let parents: [Number]
+        /// Whether the pack lacks one of them.
+        let lacksParents: Bool
+    }
+
+    private var nodes: [Number: Node] = [:]
+
+    init(_ pack: PackSpool, _ format: ObjectFormat) {
+        (self.pack, self.format) = (pack, format)
+    }
+
+    /// `nil` when the pack lacks it, or it is not a commit.
+    func find(_ id: ObjectID) -> Number? {
+        guard let number = pack.find(id), pack.type(number) == .commit else { return nil }
+        return number
+    }
+
+    /// The commit behind an object and its tags; `nil` when the pack lacks it.
+    ///
+    /// - Parameter name: Of the version, for messages.
+    /// - Throws: `permanent-failure` for an object that is not a commit.
+    func commit(behind id: ObjectID, named name: String?) throws(FetchError) -> Number? {
+        var id = id
+        for _ in 0..<Self.tagsMax {
+            guard let number = pack.find(id), let type = pack.type(number) else { return nil }
+            if type == .commit { return number }
+            guard type == .tag, let tag = try pack.object(id, bytesMax: Self.bytesMax) else {
+                throw FetchError(
+                    .permanentFailure, .body,
+                    "\"\(name ?? "HEAD")\" is not a commit: it is a \(type.name)")
+            }
+            id = try ObjectHeader.target(ofTag: tag.content[...], format).id
+        }
+        throw FetchError(.protocolError, .body, "a chain of tags without an end")
+    }
+
+    private static let tagsMax = 16
+
+    func id(_ number: Number) -> ObjectID { pack.id(number) }
+
+    /// - Throws: `protocol-error` for a malformed commit, `too-large` for one that is.
+    func commit(_ number: Number) throws(FetchError) -> Commit {
+        let id = pack.id(number)
+        guard let object = try pack.object(id, bytesMax: Self.bytesMax) else {
+            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
+        }
+        return try Commit(parsing: object.content[...], format)
+    }
+
+    private static let bytesMax = 64 << 20
+
+    func node(_ number: Number) throws(FetchError) -> Node {
+        if let node = nodes[number] { return node }
+        let commit = try commit(number)
+        let parents = commit.parents.compactMap(find)
+        let node = Node(
+            date: commit.date, parents: parents,
+            lacksParents: parents.count < commit.parents.count)
+        nodes[number] = node
+        return node
+    }
+
+    /// All that can be reached from some commits, these among them.
+    func reachable(from starts: [Number]) throws(FetchError) -> Set<Number> {
+        var (found, pending) = (Set(starts), starts)
+        while let number = pending.popLast() {
+            for parent in try node(number).parents where found.insert(parent).inserted {
+                pending.append(parent)
+            }
+        }
+        return found
+    }
+
+    /// Walks from some commits to their parents as git-log(1) does: the newest of those that have
+    /// been met comes next, and of two of a second the one that was met first.
+    struct Walk {
+        private var queue: [Entry] = []
+        private var met: Set<Number>
+        private var count = 0
+
+        private struct Entry {
+            let number: Number
+            let date: Int
+            let order: Int
+
+            func comes(before other: Entry) -> Bool {
+                date != other.date ? date > other.date : order < other.order
+            }
+        }
+
+        /// - Parameter excluded: Commits that it never comes to.
+        init(excluding excluded: Set<Number> = []) { met = excluded }
+
+        mutating func add(_ number: Number, _ date: Int) {
+            guard met.insert(number).inserted else { return }
+            queue.append(Entry(number: number, date: date, order: count))
+            count += 1
+            var child = queue.count - 1
+            while child > 0, queue[child].comes(before: queue[(child - 1) / 2]) {
+                queue.swapAt(child, (child - 1) / 2)
+                child = (child - 1) / 2
+            }
+        }
+
+        mutating func next() -> Number? {
+            guard let first = queue.first else { return nil }
+            let last = queue.removeLast()
+            guard !queue.isEmpty else { return first.number }
+            queue[0] = last
+            var parent = 0
+            while true {
+                var best = parent
+                for child in [2 * parent + 1, 2 * parent + 2]
+                where child < queue.count && queue[child].comes(before: queue[best]) {
+                    best = child
+                }
+                if best == parent { break }
+                queue.swapAt(best, parent)
+                parent = best
+            }
+            return first.number
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// References with the moment that each is of: when an annotated tag was made, or the commit that
+/// it names. One request for all of them: their commits alone, where the server can filter.
+struct DatedRefs {
+    private let repository: Repository
+
+    init(_ repository: Repository) { self.repository = repository }
+
+    /// A line for each reference: the id, the name and the date, between tabs.
+    func write(_ refs: [Ref], wantsItems: Bool, _ emit: Emit) async throws(FetchError) {
+        guard !refs.isEmpty else { return }
+        var (wants, known) = ([ObjectID](), Set<ObjectID>())
+        for ref in refs {
+            if let id = ObjectID(hex: ref.oid), known.insert(id).inserted { wants.append(id) }
+        }
+        let pack = try await repository.history(
+            FetchRequest(wants: wants, depth: 1, filter: .trees))
+        var lines: [UInt8] = []
+        for ref in refs {
+            let date = try date(of: ref, pack).map(UTCDate.second)
+            lines += "\(ref.oid)\t\(ref.name)\t\(date ?? "")\n".utf8
+            guard wantsItems else { continue }
+            var item = ref.item
+            item.facts["date"] = Facts.Value(date)
+            try await emit(.item(item))
+        }
+        try await emit(.body(lines[...]))
+    }
+
+    /// `nil` for a directory or file, and what does not say it.
+    private func date(of ref: Ref, _ pack: PackSpool) throws(FetchError) -> Int? {
+        guard let id = ObjectID(hex: ref.oid),
+            let object = try pack.object(id, bytesMax: Self.bytesMax)
+        else {
+            throw FetchError(
+                .protocolError, .body, "the server's pack lacks the object \(ref.oid)")
+        }
+        switch object.type {
+        case .tag: return ObjectHeader.tagger(ofTag: object.content[...])?.date?.seconds
+        case .commit: return try Commit(parsing: object.content[...], repository.format).date
+        case .tree, .blob: return nil
+        }
+    }
+
+    private static let bytesMax = 64 << 20
+}

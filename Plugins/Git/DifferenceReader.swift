@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// A path that differs between two trees.
+struct TreeChange: Hashable, Sendable {
+    /// A file on one side.
+    struct Side: Hashable, Sendable {
+        /// As Git writes it: 100644, 100755, 120000 or 160000.
+        let mode: UInt32
+        let id: ObjectID
+
+        init(_ entry: TreeEntry) {
+            mode =
+                switch entry.kind {
+                case .executable: 0o100755
+                case .symbolicLink: 0o120000
+                case .submodule: 0o160000
+                case .file, .directory: 0o100644
+                }
+            id = entry.id
+        }
+
+        var isSubmodule: Bool { mode == 0o160000 }
+    }
+
+    let path: [UInt8]
+    /// `nil` where there is none; never both.
+    let old: Side?
+    let new: Side?
+
+    /// A, D, M, or T where a file has become something else than a file.
+    var status: String {
+        guard let old else { return "A" }
+        guard let new else { return "D" }
+        return old.mode >> 12 == new.mode >> 12 ? "M" : "T"
+    }
+}
+
+/// Two trees side by side, in the order of git-diff(1). Pure: trees are asked for by their ids.
+struct TreeComparison {
+    private let format: ObjectFormat
+    private let paths: [[UInt8]]
+    private var levels: [Level]
+
+    private struct Side {
+        private var cursor: TreeCursor
+        private(set) var entry: TreeEntry?
+
+        init(_ content: [UInt8]?, _ format: ObjectFormat) throws(FetchError) {
+            cursor = TreeCursor((content ?? [])[...], format)
+            entry = try cursor.next()
+        }
+
+        mutating func advance() throws(FetchError) { entry = try cursor.next() }
+    }
+
+    private struct Level {
+        /// With a slash at its end; empty for the root.
+        let path: [UInt8]
+        var old: Side
+        var new: Side
+    }
+
+    enum Step {
+        case change(TreeChange)
+        /// To be answered by ``enter(_:_:_:)``; `nil` where one side has none.
+        case directory([UInt8], old: ObjectID?, new: ObjectID?)
+    }
+
+    /// A tree that is deeper leads nowhere that a file could be.
+    private static let depthMax = 4096
+
+    /// - Parameter paths: What alone is compared, with all that is below; empty for everything.
+    init(
+        _ old: [UInt8], _ new: [UInt8], _ format: ObjectFormat, paths: [[UInt8]]
+    ) throws(FetchError) {
+        (self.format, self.paths) = (format, paths)
+        levels = [Level(path: [], old: try Side(old, format), new: try Side(new, format))]
+    }
+
+    /// Goes into the directory that ``next()`` has named.
+    mutating func enter(
+        _ path: [UInt8], _ old: [UInt8]?, _ new: [UInt8]?
+    ) throws(FetchError) {
+        guard levels.count < Self.depthMax else {
+            throw FetchError(.tooLarge, .body, "directories more than \(Self.depthMax) deep")
+        }
+        levels.append(
+            Level(
+                path: path + [ASCII.slash], old: try Side(old, format), new: try Side(new, format)))
+    }
+
+    /// `nil` at the end.
+    mutating func next() throws(FetchError) -> Step? {
+        while !levels.isEmpty {
+            let last = levels.count - 1
+            let (old, new) = (levels[last].old.entry, levels[last].new.entry)
+            guard old != nil || new != nil else {
+                levels.removeLast()
+                continue
+            }
+            let order = Self.order(old, new)
+            let (one, other) = (order <= 0 ? old : nil, order >= 0 ? new : nil)
+            if one != nil { try levels[last].old.advance() }
+            if other != nil { try levels[last].new.advance() }
+            guard let name = one?.name ?? other?.name else { continue }
+            let path = levels[last].path + name
+            if let step = step(path, one, other) { return step }
+        }
+        return nil
+    }
+
+    private func step(_ path: [UInt8], _ old: TreeEntry?, _ new: TreeEntry?) -> Step? {
+        let isDirectory = (old ?? new)?.kind == .directory
+        guard isWanted(path, isDirectory: isDirectory) else { return nil }
+        if isDirectory {
+            return old?.id == new?.id ? nil : .directory(path, old: old?.id, new: new?.id)
+        }
+        let change = TreeChange(
+            path: path, old: old.map(TreeChange.Side.init), new: new.map(TreeChange.Side.init))
+        return change.old == change.new ? nil : .change(change)
+    }
+
+    private func isWanted(_ path: [UInt8], isDirectory: Bool) -> Bool {
+        guard !paths.isEmpty else { return true }
+        return paths.contains { wanted in
+            path == wanted || path.starts(with: wanted + [ASCII.slash])
+                || isDirectory && wanted.starts(with: path + [ASCII.slash])
+        }
+    }
+
+    /// As trees are sorted: a directory as if its name had a slash at its end. What is missing
+    /// comes last.
+    private static func order(_ old: TreeEntry?, _ new: TreeEntry?) -> Int {
+        guard let old else { return 1 }
+        guard let new else { return -1 }
+        func end(_ entry: TreeEntry, _ count: Int) -> UInt8 {
+            entry.name.dropFirst(count).first ?? (entry.kind == .directory ? ASCII.slash : 0)
+        }
+        let count = min(old.name.count, new.name.count)
+        for (one, other) in zip(old.name, new.name) where one != other {
+            return one < other ? -1 : 1
+        }
+        let (one, other) = (end(old, count), end(new, count))
+        return one == other ? 0 : one < other ? -1 : 1
+    }
+}
+
+/// What differs between two versions, as git-diff(1) lists it: names, or the lines of files. The
+/// server is asked for both with their trees and without a file, and for the files that differ
+/// where their lines are to be shown.
+struct DifferenceReader {
+    private let repository: Repository
+    private let question: DifferenceQuestion
+    private let request: Request
+    private var format: ObjectFormat { repository.format }
+
+    init(_ repository: Repository, _ question: DifferenceQuestion, _ request: Request) {
+        (self.repository, self.question, self.request) = (repository, question, request)
+    }
+
+    /// - Throws: `permanent-failure` when there is no such version, `too-large`.
+    func read(_ emit: Emit) async throws(FetchError) {
+        let range = question.range
+        try await repository.lookUp([range.from, range.to])
+        let from = try await repository.resolve(range.from)
+        let to = try await repository.resolve(range.to)
+        var wanted = FetchRequest(wants: from == to ? [to] : [from, to], depth: 1, filter: .blobs)
+        if !repository.canFilter { wanted.filter = nil }
+        let pack = try await repository.trees(wanted)
+        let (old, new) = (try tree(from, range.from, pack), try tree(to, range.to, pack))
+        var comparison = try TreeComparison(
+            old.content, new.content, format, paths: question.paths)
+        if question.isPatch { return try await writePatch(&comparison, pack, emit) }
+        try await emit(.head(repository.server.listHead(name: "diff.txt")))
+        var lines: [UInt8] = []
+        while let change = try next(&comparison, pack) {
+            lines += line(change)
+            if request.wantsItems { try await emit(.item(change.item)) }
+            guard lines.count >= Self.pieceBytes else { continue }
+            try await emit(.body(lines[...]))
+            lines = []
+        }
+        if !lines.isEmpty { try await emit(.body(lines[...])) }
+    }
+
+    private func next(
+        _ comparison: inout TreeComparison, _ pack: PackSpool
+    ) throws(FetchError) -> TreeChange? {
+        while let step = try comparison.next() {
+            switch step {
+            case .directory(let path, let old, let new):
+                try comparison.enter(path, try content(old, pack), try content(new, pack))
+            case .change(let change): return change
+            }
+        }
+        return nil
+    }
+
+    // MARK: Patches
+
+    /// Asks for the files of both sides, in one exchange, and shows what differs in each.
+    private func writePatch(
+        _ comparison: inout TreeComparison, _ pack: PackSpool, _ emit: Emit
+    ) async throws(FetchError) {
+        var (changes, wants, known) = ([TreeChange](), [ObjectID](), Set<ObjectID>())
+        while let change = try next(&comparison, pack) {
+            guard changes.count < Self.patchFilesMax else {
+                throw FetchError(
+                    .tooLarge, .body, "more than \(Self.patchFilesMax) files differ",
+                    hint: "name paths", expected: String(Self.patchFilesMax))
+            }
+            changes.append(change)
+            for side in [change.old, change.new] {
+                guard let side, !side.isSubmodule, known.insert(side.id).inserted else { continue }
+                wants.append(side.id)
+            }
+        }
+        var files: PackSpool? = pack
+        if repository.canFilter {
+            files = nil
+            if !wants.isEmpty {
+                let request = FetchRequest(wants: wants)
+                files = try await repository.fetch(request, PackLimits())
+            }
+        }
+        var head = repository.server.listHead(name: "diff.patch")
+        head.hasNoUsualSize = true
+        try await emit(.head(head))
+        var text: [UInt8] = []
+        for change in changes {
+            let (old, new) = (
+                try patched(change.old, files), try patched(change.new, files)
+            )
+            text += FilePatch(change, old, new, format).text
+            if request.wantsItems { try await emit(.item(change.item)) }
+            guard text.count >= Self.pieceBytes else { continue }
+            try await emit(.body(text[...]))
+            text = []
+            await Task.yield()
+        }
+        if !text.isEmpty { try await emit(.body(text[...])) }
+    }
+
+    private static let patchFilesMax = 1 << 16
+
+    private func patched(
+        _ side: TreeChange.Side?, _ files: PackSpool?
+    ) throws(FetchError) -> FilePatch.Content {
+        guard let side else { return .text([]) }
+        if side.isSubmodule { return .text(Array("Subproject commit \(side.id)\n".utf8)) }
+        guard let files, let number = files.find(side.id) else {
+            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(side.id)")
+        }
+        guard files.type(number) == .blob else {
+            throw FetchError(
+                .protocolError, .body, "the object \(side.id) is not what its tree says")
+        }
+        guard try files.size(number) <= FilePatch.textBytesMax,
+            let object = try files.object(side.id)
+        else { return .binary }
+        return FilePatch.Content(object.content)
+    }
+
+    private static let pieceBytes = 65_536
+    private static let treeBytesMax = 64 << 20
+    private static let tagsMax = 16
+
+    private func object(_ id: ObjectID, _ pack: PackSpool) throws(FetchError) -> PackObject {
+        guard let object = try pack.object(id, bytesMax: Self.treeBytesMax) else {
+            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
+        }
+        return object
+    }
+
+    private func content(_ id: ObjectID?, _ pack: PackSpool) throws(FetchError) -> [UInt8]? {
+        guard let id else { return nil }
+        let tree = try object(id, pack)
+        guard tree.type == .tree else {
+            throw FetchError(
+                .protocolError, .body, "the object \(id) is not what its tree says")
+        }
+        return tree.content
+    }
+
+    /// The tree behind a version.
+    private func tree(
+        _ id: ObjectID, _ name: String?, _ pack: PackSpool
+    ) throws(FetchError) -> PackObject {
+        var found = try object(id, pack)
+        for _ in 0..<Self.tagsMax {
+            switch found.type {
+            case .tree: return found
+            case .commit:
+                found = try object(
+                    try ObjectHeader.tree(ofCommit: found.content[...], format), pack)
+            case .tag:
+                let target = try ObjectHeader.target(ofTag: found.content[...], format)
+                found = try object(target.id, pack)
+            case .blob:
+                throw FetchError(
+                    .permanentFailure, .body, "\"\(name ?? "HEAD")\" is a file, not a version")
+            }
+        }
+        throw FetchError(.protocolError, .body, "a chain of tags without an end")
+    }
+
+    private func line(_ change: TreeChange) -> [UInt8] {
+        let isNulled = request.options.flag("null")
+        var line: [UInt8] = []
+        if question.isRaw || request.wantsRawBody {
+            let none = String(repeating: "0", count: format.byteCount * 2)
+            func mode(_ side: TreeChange.Side?) -> String {
+                side.map { String($0.mode, radix: 8) } ?? "000000"
+            }
+            func id(_ side: TreeChange.Side?) -> String { side?.id.description ?? none }
+            line +=
+                ":\(mode(change.old)) \(mode(change.new)) \(id(change.old)) \(id(change.new)) ".utf8
+        }
+        line += change.status.utf8
+        line.append(isNulled ? ASCII.nul : ASCII.tab)
+        line += isNulled ? change.path : TreeEntry.quoted(change.path[...])
+        line.append(isNulled ? ASCII.nul : ASCII.lineFeed)
+        return line
+    }
+}
+
+extension TreeChange {
+    /// The record `change`.
+    fileprivate var item: Item {
+        var item = Item(kind: .record, text: String(decoding: path, as: UTF8.self))
+        item.type = "change"
+        func mode(_ side: Side?) -> Facts.Value {
+            Facts.Value(side.map { String($0.mode, radix: 8) })
+        }
+        item.facts = [
+            "status": .text(status), "path": Facts.Value(utf8: path),
+            "old_mode": mode(old), "new_mode": mode(new),
+            "old_oid": Facts.Value(old?.id.description),
+            "new_oid": Facts.Value(new?.id.description),
+        ]
+        return item
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebFormats
+
+/// How a file differs between two versions, in the form of git-diff(1) that git-apply(1) takes.
+/// Pure.
+struct FilePatch {
+    /// One side of a file.
+    enum Content {
+        case text([UInt8])
+        case binary
+
+        /// Git's own rule tells text from binary: a NUL near the beginning.
+        init(_ bytes: [UInt8]) {
+            self = bytes.prefix(8000).contains(ASCII.nul) ? .binary : .text(bytes)
+        }
+    }
+
+    /// Larger files are shown as binary ones.
+    static let textBytesMax = 16 << 20
+
+    private let change: TreeChange
+    private let old: Content
+    private let new: Content
+    private let format: ObjectFormat
+
+    init(_ change: TreeChange, _ old: Content, _ new: Content, _ format: ObjectFormat) {
+        (self.change, self.old, self.new, self.format) = (change, old, new, format)
+    }
+
+    /// With a header for each part: a file that has become something else than a file is removed
+    /// and added again.
+    var text: [UInt8] {
+        if change.status == "T" {
+            let gone = TreeChange(path: change.path, old: change.old, new: nil)
+            let come = TreeChange(path: change.path, old: nil, new: change.new)
+            return FilePatch(gone, old, .text([]), format).text
+                + FilePatch(come, .text([]), new, format).text
+        }
+        var text = Array("diff --git ".utf8) + name("a/") + [ASCII.space] + name("b/")
+        text.append(ASCII.lineFeed)
+        text += modes.utf8
+        guard change.old?.id != change.new?.id else { return text }
+        let none = String(repeating: "0", count: format.byteCount * 2)
+        text += "index \(change.old?.id.description ?? none)..".utf8
+        text += (change.new?.id.description ?? none).utf8
+        if let old = change.old, let new = change.new, old.mode == new.mode {
+            text += " \(String(old.mode, radix: 8))".utf8
+        }
+        text.append(ASCII.lineFeed)
+        let before = change.old == nil ? Array("/dev/null".utf8) : name("a/")
+        let after = change.new == nil ? Array("/dev/null".utf8) : name("b/")
+        guard case .text(let oldText) = old, case .text(let newText) = new else {
+            text += "Binary files ".utf8
+            return text + before + Array(" and ".utf8) + after + Array(" differ\n".utf8)
+        }
+        let (oldLines, newLines) = (Self.lines(oldText), Self.lines(newText))
+        let hunks = UnifiedDiff.text(old: oldLines, new: newLines, name: "")
+        // Its own names come first, in two lines.
+        guard let end = hunks.indices.filter({ hunks[$0] == ASCII.lineFeed }).prefix(2).last
+        else { return text }
+        text += Self.mark("-") + before + Self.nameEnd(before)
+        text += Self.mark("+") + after + Self.nameEnd(after)
+        return text + hunks[(end + 1)...]
+    }
+
+    /// What the line with the name of a side begins with.
+    private static func mark(_ sign: Character) -> [UInt8] {
+        Array(String(repeating: sign, count: 3).utf8) + [ASCII.space]
+    }
+
+    /// A name with a blank in it ends with a tab, for programs that take a date behind it.
+    private static func nameEnd(_ name: [UInt8]) -> [UInt8] {
+        name.contains(ASCII.space) && name.first != UInt8(ascii: "\"")
+            ? [ASCII.tab, ASCII.lineFeed] : [ASCII.lineFeed]
+    }
+
+    private func name(_ prefix: String) -> [UInt8] {
+        TreeEntry.quoted((Array(prefix.utf8) + change.path)[...])
+    }
+
+    private var modes: String {
+        func octal(_ side: TreeChange.Side) -> String { String(side.mode, radix: 8) }
+        guard let old = change.old else {
+            return change.new.map { "new file mode \(octal($0))\n" } ?? ""
+        }
+        guard let new = change.new else { return "deleted file mode \(octal(old))\n" }
+        return old.mode == new.mode ? "" : "old mode \(octal(old))\nnew mode \(octal(new))\n"
+    }
+
+    /// A last line without its end is one with a remark behind it, as diff(1) shows it.
+    private static func lines(_ text: [UInt8]) -> [ArraySlice<UInt8>] {
+        guard let last = text.last else { return [] }
+        var lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+        if last == ASCII.lineFeed {
+            lines.removeLast()
+        } else {
+            lines[lines.count - 1] += "\n\\ No newline at end of file".utf8
+        }
+        return lines
+    }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// What some paths lead to in many trees, as numbers: two trees have the same number where nothing
+/// below the paths differs. Trees are asked for level by level, each of them once, and no file.
+final class PathStates {
+    private let repository: Repository
+    private let paths: [[ArraySlice<UInt8>]]
+    /// The entries with the wanted names, of each tree that is known.
+    private var trees: [ObjectID: [TreeEntry]] = [:]
+    private var states: [ObjectID: Int] = [:]
+    private var numbers: [[TreeChange.Side?]: Int] = [:]
+
+    /// The number where none of the paths leads anywhere.
+    static let empty = 0
+    private static let treeBytesMax = 64 << 20
+
+    init(_ repository: Repository, _ paths: [[UInt8]]) {
+        self.repository = repository
+        self.paths = paths.map { $0.split(separator: ASCII.slash) }
+        numbers[paths.map { _ in nil }] = Self.empty
+    }
+
+    /// To be called before ``state(_:)``.
+    ///
+    /// - Parameters:
+    ///   - roots: Trees of commits.
+    ///   - pack: Has all trees, from a server that sends them with their commits.
+    func load(_ roots: Set<ObjectID>, from pack: PackSpool?) async throws(FetchError) {
+        let roots = roots.filter { states[$0] == nil }
+        var level = roots
+        for depth in 0..<(paths.map(\.count).max() ?? 0) where !level.isEmpty {
+            let names = Set(paths.filter { $0.count > depth }.map { $0[depth] })
+            let missing = level.filter { trees[$0] == nil }
+            if !missing.isEmpty {
+                var found = pack
+                if found == nil {
+                    let wants = missing.sorted { $0.description < $1.description }
+                    found = try await repository.fetch(
+                        FetchRequest(wants: wants, depth: 1, filter: .trees), PackLimits())
+                }
+                guard let found else { return }
+                for id in missing { trees[id] = try entries(of: id, names, found) }
+                await Task.yield()
+            }
+            level = Set(
+                level.flatMap { trees[$0] ?? [] }.filter { $0.kind == .directory }.map(\.id))
+        }
+        for root in roots { states[root] = number(of: root) }
+    }
+
+    /// The number of a tree that is loaded.
+    func state(_ root: ObjectID) -> Int { states[root] ?? Self.empty }
+
+    private func entries(
+        of id: ObjectID, _ names: Set<ArraySlice<UInt8>>, _ pack: PackSpool
+    ) throws(FetchError) -> [TreeEntry] {
+        guard let tree = try pack.object(id, bytesMax: Self.treeBytesMax), tree.type == .tree
+        else {
+            throw FetchError(.protocolError, .body, "the server's pack lacks the tree \(id)")
+        }
+        var cursor = TreeCursor(tree.content[...], repository.format)
+        var entries: [TreeEntry] = []
+        while let entry = try cursor.next() {
+            guard names.contains(entry.name) else { continue }
+            // Not a slice of all of the tree.
+            entries.append(
+                TreeEntry(
+                    mode: entry.mode, kind: entry.kind, name: Array(entry.name)[...],
+                    id: entry.id))
+        }
+        return entries
+    }
+
+    private func number(of root: ObjectID) -> Int {
+        let sides = paths.map { path in
+            var (tree, found) = (root as ObjectID?, nil as TreeEntry?)
+            for name in path {
+                found = tree.flatMap { trees[$0] }?.first { $0.name == name }
+                tree = found?.kind == .directory ? found?.id : nil
+            }
+            return found.map(TreeChange.Side.init)
+        }
+        if let number = numbers[sides] { return number }
+        let number = numbers.count
+        numbers[sides] = number
+        return number
+    }
+}
+
+/// Which commits change some paths, as git-log(1) chooses them by default: a merge that has what
+/// one of its parents has is left out, and only that parent is followed.
+final class PathHistory {
+    private let repository: Repository
+    private let graph: CommitGraph
+    private let states: PathStates
+    /// What is excluded with all that it stands on; `nil` for nothing.
+    private let bottom: ObjectID?
+    private let excluded: Set<CommitGraph.Number>
+    /// Parents that were not sent, with their trees.
+    private var boundary: [ObjectID: ObjectID] = [:]
+
+    init(
+        _ repository: Repository, _ graph: CommitGraph, _ states: PathStates, bottom: ObjectID?,
+        excluded: Set<CommitGraph.Number>
+    ) {
+        (self.repository, self.graph, self.states) = (repository, graph, states)
+        (self.bottom, self.excluded) = (bottom, excluded)
+    }
+
+    /// Asks for all trees that matter.
+    ///
+    /// - Parameters:
+    ///   - needsBoundary: Whether what was not sent is at the server.
+    ///   - pack: Has all trees, from a server that sends them with their commits.
+    func load(
+        from start: CommitGraph.Number, needsBoundary: Bool, _ pack: PackSpool?
+    ) async throws(FetchError) {
+        var (roots, missing) = (Set<ObjectID>(), Set<ObjectID>())
+        for number in try graph.reachable(from: [start]) {
+            let commit = try graph.commit(number)
+            roots.insert(commit.tree)
+            guard needsBoundary, !repository.shallow.contains(graph.id(number)) else { continue }
+            for parent in commit.parents where graph.find(parent) == nil { missing.insert(parent) }
+        }
+        if !missing.isEmpty {
+            let wants = missing.sorted { $0.description < $1.description }
+            let commits = try await repository.history(
+                FetchRequest(wants: wants, depth: 1, filter: .trees))
+            let others = CommitGraph(commits, repository.format)
+            for id in missing {
+                guard let number = others.find(id) else {
+                    throw FetchError(
+                        .protocolError, .body, "the server's pack lacks the object \(id)")
+                }
+                boundary[id] = try others.commit(number).tree
+            }
+            try await states.load(
+                Set(boundary.values), from: repository.canFilter ? nil : commits)
+        }
+        try await states.load(roots, from: pack)
+    }
+
+    /// - Returns: The parents that are followed, and whether the commit is listed.
+    func simplified(
+        _ number: CommitGraph.Number
+    ) throws(FetchError) -> (parents: [CommitGraph.Number], isListed: Bool) {
+        let commit = try graph.commit(number)
+        let own = states.state(commit.tree)
+        var (relevant, hasRelevantChange, hasOtherChange) = (0, false, false)
+        var known = 0
+        for id in commit.parents {
+            let parent = graph.find(id)
+            guard
+                let tree = try parent.map({ number throws(FetchError) in
+                    try graph.commit(number).tree
+                }) ?? boundary[id]
+            else { continue }
+            known += 1
+            let isRelevant = isRelevant(id, parent)
+            relevant += isRelevant ? 1 : 0
+            if states.state(tree) == own {
+                // A merge with what is excluded does not hide its other parents.
+                if isRelevant { return (parent.map { [$0] } ?? [], false) }
+            } else if isRelevant {
+                hasRelevantChange = true
+            } else {
+                hasOtherChange = true
+            }
+        }
+        let parents = commit.parents.compactMap(graph.find)
+        guard known > 0 else { return (parents, own != PathStates.empty) }
+        return (parents, relevant > 0 ? hasRelevantChange : hasOtherChange)
+    }
+
+    private func isRelevant(_ id: ObjectID, _ parent: CommitGraph.Number?) -> Bool {
+        guard let bottom, id != bottom else { return true }
+        return parent.map { !excluded.contains($0) } ?? false
+    }
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// A repository at its server: what its references stand for, and objects of it.
+final class Repository {
+    let server: Advertisement
+    let address: GitAddress
+    let limits: Limits
+    private let conversation: any GitConversation
+    private let cache: ObjectCache
+    private var overhead: Overhead
+    /// What the server has said, by name.
+    private var refs: [String: ObjectID]
+    /// What else it listed before version 2.
+    private let others: VersionNames
+    /// Names of versions that it was asked for.
+    private var lookedUp: Set<String> = []
+    /// Commits whose parents the server itself does not have.
+    private(set) var shallow: Set<ObjectID> = []
+    /// All of a version, when the server could not send less.
+    private var snapshot: PackSpool?
+
+    init(
+        _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
+        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead,
+        _ listed: VersionNames
+    ) {
+        self.conversation = conversation
+        self.server = server
+        self.address = address
+        self.cache = cache
+        self.limits = limits
+        self.overhead = overhead
+        refs = listed.wanted
+        others = listed
+    }
+
+    var format: ObjectFormat { server.format }
+
+    var canFilter: Bool { server.version == 2 && server.canFetch(with: "filter") }
+
+    // MARK: References
+
+    /// The object that a name stands for, behind annotated tags where the server says so.
+    ///
+    /// - Parameter name: A branch, tag, full reference or object id; `nil` is `HEAD`.
+    /// - Throws: `permanent-failure` when there is none.
+    func resolve(_ name: String?) async throws(FetchError) -> ObjectID {
+        let version = name ?? "HEAD"
+        if let id = ObjectID(hex: version), id.format == format { return id }
+        try await lookUp([name])
+        guard let id = Self.candidates(version).lazy.compactMap({ self.refs[$0] }).first else {
+            throw try await missing(name)
+        }
+        return id
+    }
+
+    /// The object that a name stands for: a tag itself, not what it is of.
+    func resolveUnpeeled(_ name: String) async throws(FetchError) -> ObjectID {
+        if let id = ObjectID(hex: name), id.format == format { return id }
+        let candidates = Self.candidates(name)
+        var refs = refs
+        if server.version == 2 {
+            try await list(candidates) { ref in
+                let name = String(decoding: ref.name, as: UTF8.self)
+                if let oid = ref.oid { refs[name] = ObjectID(hex: oid) }
+            }
+        }
+        guard let id = candidates.lazy.compactMap({ refs[$0] }).first else {
+            throw try await missing(name)
+        }
+        return id
+    }
+
+    /// Asks for what several names stand for, in one exchange.
+    func lookUp(_ names: [String?]) async throws(FetchError) {
+        let unknown = names.map { $0 ?? "HEAD" }.filter {
+            !lookedUp.contains($0) && ObjectID(hex: $0)?.format != format
+        }
+        guard server.version == 2, !unknown.isEmpty else { return }
+        lookedUp.formUnion(unknown)
+        let candidates = unknown.flatMap(Self.candidates)
+        try await list(candidates) { ref in
+            let name = String(decoding: ref.name, as: UTF8.self)
+            if candidates.contains(name), let oid = ref.oid {
+                refs[name] = ObjectID(hex: ref.peeled ?? oid)
+            }
+        }
+    }
+
+    /// The same, what a server wants to hear of it, and all tags, in the order of their names.
+    func resolveWithTags(
+        _ name: String?
+    ) async throws(FetchError) -> (id: ObjectID, wanted: ObjectID, tags: [Tag]) {
+        var (refs, tags) = (refs, [Tag]())
+        let version = name ?? "HEAD"
+        let candidates = Self.candidates(version)
+        if server.version == 2 {
+            try await list(candidates + [Tag.prefix]) { ref throws(FetchError) in
+                let name = String(decoding: ref.name, as: UTF8.self)
+                guard let oid = ref.oid, let id = ObjectID(hex: oid) else { return }
+                let peeled = ref.peeled.flatMap { ObjectID(hex: $0) }
+                if candidates.contains(name) { refs[name] = peeled ?? id }
+                guard name.hasPrefix(Tag.prefix) else { return }
+                guard tags.count < Self.tagsListedMax else { throw Self.tooManyTags }
+                let short = String(name.dropFirst(Tag.prefix.count))
+                tags.append(Tag(name: short, id: id, peeled: peeled))
+            }
+        } else {
+            for (name, id) in refs where name.hasPrefix(Tag.prefix) && !name.hasSuffix("^{}") {
+                let short = String(name.dropFirst(Tag.prefix.count))
+                tags.append(Tag(name: short, id: id, peeled: refs[name + "^{}"]))
+            }
+            tags.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        }
+        if let id = ObjectID(hex: version), id.format == format { return (id, id, tags) }
+        guard let name = candidates.first(where: { refs[$0] != nil }), let id = refs[name] else {
+            throw try await missing(version)
+        }
+        // Before version 2 nothing can be asked for but what is listed.
+        return (refs[name + "^{}"] ?? id, id, tags)
+    }
+
+    private static let tagsListedMax = 1 << 20
+    private static let tooManyTags = FetchError(
+        .tooLarge, .body, "the repository has more than \(tagsListedMax) tags",
+        expected: String(tagsListedMax))
+
+    /// The error for a version that there is not, with the one that may be meant.
+    private func missing(_ name: String?) async throws(FetchError) -> FetchError {
+        guard let name, name != "HEAD" else {
+            return FetchError(
+                .permanentFailure, .body,
+                "the repository has no commit yet, or its HEAD is on none",
+                remedy: .listReferences)
+        }
+        var others = others
+        if server.version == 2 {
+            do throws(FetchError) {
+                try await list(VersionNames.prefixes) { ref in
+                    others.add(String(decoding: ref.name, as: UTF8.self))
+                }
+            } catch  where error.outcome != .interrupted {
+                // There is an error to report already.
+            }
+        }
+        let message = "no branch or tag \"\(name)\""
+        guard let question = Nearest.question(name, among: others.names) else {
+            return FetchError(.permanentFailure, .body, message, remedy: .listReferences)
+        }
+        return FetchError(.permanentFailure, .body, message, hint: question)
+    }
+
+    /// gitrevisions(7): what a name may be short for, the first first.
+    static func candidates(_ name: String) -> [String] {
+        [
+            name, "refs/\(name)", "refs/tags/\(name)", "refs/heads/\(name)",
+            "refs/remotes/\(name)", "refs/remotes/\(name)/HEAD",
+        ]
+    }
+
+    /// Asks for references, in version 2.
+    private func list(
+        _ prefixes: [String], _ take: (RefLine) throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        let request = try RefList.request(prefixes: prefixes, symrefs: false, server)
+        let format = format
+        try await conversation.exchange(request) { decoder async throws(FetchError) in
+            while let packet = try conversation.next(&decoder) {
+                guard let text = packet.text else { return true }
+                try overhead.add(packet)
+                try take(try RefLine(attributed: text, format))
+            }
+            return false
+        }
+    }
+
+    /// The commits that a request asks for.
+    ///
+    /// - Throws: `too-large` when the server sends all files with them, and they are more than
+    ///   64 MiB or what the user has allowed.
+    func history(_ request: FetchRequest) async throws(FetchError) -> PackSpool {
+        var packLimits = PackLimits(objectsMax: LogQuestion.countMax)
+        if !canFilter {
+            packLimits = PackLimits()
+            packLimits.packBytesMax =
+                limits.isUsualForBodies ? 64 << 20 : limits.bodyBytesMax ?? packLimits.packBytesMax
+        }
+        do throws(FetchError) {
+            return try await fetch(request, packLimits)
+        } catch  where error.outcome == .tooLarge && !canFilter {
+            throw FetchError(
+                .tooLarge, .body,
+                "the server cannot send commits alone, and all files of them are too large",
+                remedy: .raise(.bodyBytes), expected: error.expected)
+        } catch  where error.outcome == .tooLarge {
+            throw FetchError(
+                .tooLarge, .body, "more than \(LogQuestion.countMax) commits",
+                hint: "ask for fewer: a number of them, a range or a date",
+                expected: error.expected)
+        }
+    }
+
+    /// Versions with their trees, and without their files where the server can leave those out.
+    ///
+    /// - Throws: `too-large` as ``history(_:)``.
+    func trees(_ request: FetchRequest) async throws(FetchError) -> PackSpool {
+        canFilter ? try await fetch(request, PackLimits()) : try await history(request)
+    }
+
+    /// To be called when a refusal is an answer.
+    func forgetRefusal() { conversation.refusal = nil }
+
+    // MARK: Objects
+
+    private static let objectBytesMax = 64 << 20
+
+    /// A commit, tag or tree, or a file from a server that cannot send it alone.
+    ///
+    /// - Parameters:
+    ///   - start: What the version's name stands for.
+    ///   - whole: Told how many objects come, when the server sends all of the version.
+    func load(
+        _ id: ObjectID, of start: ObjectID, whole: (Int) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> PackObject {
+        if let known = cache[id] { return known }
+        guard canFilter else {
+            let pack = try await wholeVersion(of: start, whole)
+            guard let object = try pack.object(id, bytesMax: Self.objectBytesMax) else {
+                throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
+            }
+            if object.type != .blob { cache.add(object) }
+            return object
+        }
+        let pack = try await fetch(
+            FetchRequest(wants: [id], depth: 1, filter: .trees),
+            PackLimits(
+                totalBytesMax: Self.objectBytesMax, packBytesMax: Self.objectBytesMax))
+        guard let object = try pack.object(id) else {
+            throw FetchError(
+                .protocolError, .body, "the server sent another object than \(id)")
+        }
+        if object.type != .blob { cache.add(object) }
+        return object
+    }
+
+    /// Everything in a version, from a server that cannot send a part of it.
+    ///
+    /// - Parameter began: Told how many objects come.
+    func wholeVersion(
+        of start: ObjectID, _ began: (Int) async throws(FetchError) -> Void = { _ in }
+    ) async throws(FetchError) -> PackSpool {
+        if let snapshot { return snapshot }
+        do throws(FetchError) {
+            let request = FetchRequest(wants: [start], depth: 1)
+            let pack = try await fetch(request, PackLimits(), began)
+            snapshot = pack
+            return pack
+        } catch  where error.outcome == .tooLarge {
+            throw FetchError(
+                .tooLarge, .body,
+                "the server cannot send a part of a version, and all of it is too large",
+                hint: "clone the repository with git", expected: error.expected)
+        }
+    }
+
+    /// The pack that answers a request, its deltas undone and all ids computed.
+    ///
+    /// - Parameter began: Told how many objects come.
+    func fetch(
+        _ request: FetchRequest, _ limits: PackLimits,
+        _ began: (Int) async throws(FetchError) -> Void = { _ in }
+    ) async throws(FetchError) -> PackSpool {
+        let pack = try PackSpool(format, limits: limits)
+        var isBegun = false
+        try await receive(request) { bytes async throws(FetchError) in
+            try pack.add(bytes)
+            if !isBegun && pack.objects > 0 {
+                isBegun = true
+                try await began(pack.objects)
+            }
+        }
+        try pack.finish()
+        while try !pack.resolve(Self.resolveBytes) {
+            // Other fetches share the loop, and a signal has to be seen.
+            await Task.yield()
+            guard !Task.isCancelled else { throw .cancelled }
+        }
+        return pack
+    }
+
+    private static let resolveBytes = 8 << 20
+
+    /// Gives out one object in pieces as they come, from a server that can send it alone.
+    func stream(
+        _ id: ObjectID, _ take: (PackReader.Event) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        let pack = try PackReader(format, limits: PackLimits(totalBytesMax: .max))
+        let request = FetchRequest(wants: [id], depth: 1, filter: .trees)
+        try await receive(request) { bytes async throws(FetchError) in
+            pack.add(bytes)
+            while let event = try pack.next() { try await take(event) }
+        }
+        try pack.finish()
+    }
+
+    private func receive(
+        _ request: FetchRequest,
+        _ take: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        var reply = FetchReply(server)
+        let isCut = request.depth != nil || request.since != nil
+        defer { if !isCut { shallow.formUnion(reply.shallow) } }
+        let request = try GitCommand.fetch(request, server)
+        try await conversation.exchange(request) { decoder async throws(FetchError) in
+            while let packet = try conversation.next(&decoder) {
+                switch try reply.take(packet) {
+                case .more: try overhead.add(packet)
+                case .end: return true
+                case .fatal(let text): throw conversation.refused(text)
+                case .pack(let bytes): try await take(bytes)
+                }
+            }
+            return false
+        }
+    }
+}
+
+/// Commits and trees of a process, so that several paths of one repository share them. They are
+/// what their ids say, wherever they came from.
+final class ObjectCache: Sendable {
+    // By the text of their ids: a key of another type costs every start the search for its `==`.
+    private let objects = Locked((byID: [String: PackObject](), bytes: 0))
+    private static let bytesMax = 16 << 20
+
+    subscript(id: ObjectID) -> PackObject? { objects.withLock { $0.byID[id.description] } }
+
+    func add(_ object: PackObject) {
+        objects.withLock { objects in
+            if objects.bytes + object.content.count > Self.bytesMax { objects = ([:], 0) }
+            guard object.content.count <= Self.bytesMax else { return }
+            if objects.byID.updateValue(object, forKey: object.id.description) == nil {
+                objects.bytes += object.content.count
+            }
+        }
+    }
+}

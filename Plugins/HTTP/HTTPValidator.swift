@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebHTTP
+
+/// What a reply says that tells its state from others, and what asks by it (RFC 9110 §8.8, §13.1):
+/// `etag` and an entity tag, or `date` and the value of Last-Modified. Pure.
+struct HTTPValidator {
+    let fields: [HTTPField]
+
+    /// Longer ones are not kept.
+    private static let lengthMax = 1024
+
+    /// `nil` for a request that is conditional or partial already, or is not a GET.
+    init?(_ request: Request, _ options: HTTPOptions) {
+        guard let text = request.validator?.text, options.method ?? "GET" == "GET",
+            options.body == nil, options.resumeOffset == nil,
+            !options.fields.contains(where: { Self.conditions.contains($0.name.lowercased()) })
+        else { return nil }
+        let parts = text.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, Self.isValue(parts[1]) else { return nil }
+        switch parts[0] {
+        case "etag": fields = [HTTPField("If-None-Match", String(parts[1]))]
+        case "date": fields = [HTTPField("If-Modified-Since", String(parts[1]))]
+        default: return nil
+        }
+    }
+
+    private static let conditions: Set<String> = [
+        "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+        "range",
+    ]
+
+    static func text(of reply: HTTPReply) -> String? {
+        guard reply.status == 200 || reply.status == 304 else { return nil }
+        if let tag = reply["etag"], isTag(tag) { return "etag " + tag }
+        return reply["last-modified"].flatMap { date in
+            HTTPDate.unixSeconds(date) == nil ? nil : "date " + date
+        }
+    }
+
+    /// `"x"` or `W/"x"` (RFC 9110 §8.8.3).
+    private static func isTag(_ text: String) -> Bool {
+        let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+        return tag.utf8.count >= 2 && tag.hasPrefix("\"") && tag.hasSuffix("\"")
+            && !tag.dropFirst().dropLast().contains("\"") && isValue(text)
+    }
+
+    private static func isValue(_ text: some StringProtocol) -> Bool {
+        1...lengthMax ~= text.utf8.count
+            && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    }
+}

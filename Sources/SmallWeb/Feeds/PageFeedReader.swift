@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+package import SmallWebFormats
+
+/// What of a page becomes entries.
+package struct FeedRules: Sendable {
+    /// Only the links below this heading; `nil` for all.
+    package var heading: String?
+    /// Whether links without a date are entries, too.
+    package var takesUndated = false
+    /// Of the newest entries.
+    package var entriesMax = 100
+
+    package init() {}
+}
+
+/// What a page is to a feed.
+package enum FeedNature: Sendable, Hashable {
+    /// Its lines, items or headings become entries.
+    case page
+    /// It is a feed already.
+    case document
+    /// Names of versions: what is new is known by their ids.
+    case versions
+    /// It cannot be a feed.
+    case other
+    /// The page was not delivered: it is as it was.
+    case unchanged
+}
+
+/// Reads the entries of one page while it arrives, in memory that does not grow with the page: in
+/// gemtext, among the items of menus and listings, in the headings of plain text.
+package struct PageFeedReader {
+    /// More entries without a date are dropped.
+    package static let undatedMax = 20_000
+
+    private let base: URI
+    private let registry: Registry
+    private let rules: FeedRules
+    private let essence: String
+    private var gemtext: GemtextReader?
+    private var section: GemtextSection?
+    private let charset: CharsetConverter?
+    private var headings: PlainHeadingReader?
+    /// The beginning of what may be a feed; `nil` when it is known.
+    private var beginning: [UInt8]?
+    private var dated: FeedEntries
+    private var known: Set<String> = []
+    private var lastHeading = 0
+
+    package private(set) var nature: FeedNature
+    package private(set) var title: String?
+    package private(set) var subtitle: String?
+    /// Entries without a date, in the order of the page; their time is 0.
+    package private(set) var undated: [Feed.Entry] = []
+    /// Whether there were more of them.
+    package private(set) var hasMore = false
+
+    /// - Parameter base: The page's own URI, after redirects.
+    package init(_ head: Head, base: URI, registry: Registry, _ rules: FeedRules) {
+        self.base = base.withoutPassword
+        self.registry = registry
+        self.rules = rules
+        dated = FeedEntries(countMax: rules.entriesMax)
+        let type = head.mediaType
+        essence = type?.essence ?? ""
+        nature = head.isUnchanged ? .unchanged : .other
+        charset = type?.charset.flatMap(CharsetConverter.init(from:))
+        switch essence {
+        case "text/gemini":
+            gemtext = GemtextReader(of: base, registry)
+            section = rules.heading.map { GemtextSection(under: $0) }
+            nature = .page
+        case "application/gopher-menu": nature = .page
+        case "text/plain", "text/markdown":
+            headings = PlainHeadingReader()
+            beginning = []
+            nature = .page
+        case "text/html": break
+        default: beginning = type?.isText ?? true ? [] : nil
+        }
+    }
+
+    /// Whether it may turn out to be a feed already, so that its bytes must be kept.
+    package var mayBeDocument: Bool { beginning != nil || nature == .document }
+
+    /// Whether the heading that was asked for is on the page.
+    package var hasHeading: Bool { rules.heading == nil || section?.wasFound ?? false }
+
+    package mutating func take(_ event: Event) {
+        switch event {
+        case .body(let bytes): read(bytes)
+        case .item(let item): add(item)
+        default: break
+        }
+    }
+
+    /// The page has ended.
+    ///
+    /// - Parameter isWhole: Whether the last line is, when no line feed ends it.
+    package mutating func finish(isWhole: Bool) {
+        if let charset { show(charset.finish()[...]) }
+        if isWhole, let line = gemtext?.finish() { add(line) }
+        if isWhole, let heading = headings?.finish() { add(heading) }
+        judge()
+    }
+
+    /// The dated entries, the newest first.
+    package mutating func newest() -> [Feed.Entry] { dated.newest() }
+
+    // MARK: Bytes
+
+    private mutating func read(_ bytes: ArraySlice<UInt8>) {
+        if let count = beginning?.count {
+            beginning? += bytes.prefix(FeedSniffer.bytesMax - count)
+            if (beginning?.count ?? 0) >= FeedSniffer.bytesMax { judge() }
+        }
+        show(charset.map { $0.convert(bytes)[...] } ?? bytes)
+    }
+
+    /// Decides by its beginning whether the page is a feed.
+    private mutating func judge() {
+        guard let bytes = beginning.take() else { return }
+        let kind = FeedSniffer.kind(of: bytes[...])
+        let saysFeed = ["application/atom+xml", "application/rss+xml", "application/feed+json"]
+            .contains(essence)
+        if kind == .xmlFeed || kind == .jsonFeed
+            || saysFeed && kind == .other && bytes.contains { $0 > 0x20 }
+        {
+            nature = .document
+            headings = nil
+        }
+    }
+
+    private mutating func show(_ text: ArraySlice<UInt8>) {
+        if gemtext != nil {
+            for line in gemtext?.add(text) ?? [] { add(line) }
+        } else if headings != nil {
+            for heading in headings?.add(text) ?? [] { add(heading) }
+        }
+    }
+
+    // MARK: Lines
+
+    private mutating func add(_ line: GemtextLine) {
+        let isIncluded = section?.includes(line) ?? true
+        switch line.kind {
+        case .heading(1) where title == nil && !line.text.isEmpty:
+            title = FeedText.line(line.text)
+            lastHeading = line.number
+        case .heading(2) where lastHeading > 0 && line.number == lastHeading + 1:
+            if !line.text.isEmpty { subtitle = FeedText.line(line.text) }
+        // A prompt asks for input: nothing is there to be read.
+        case .link where isIncluded:
+            let date = DatedText(label: line.text[...])
+            guard date != nil || rules.takesUndated else { return }
+            guard let uri = Link(line, base: base, registry: registry).uri else { return }
+            add(uri.description, date, line.text[...])
+        default: break
+        }
+    }
+
+    private mutating func add(_ item: Item) {
+        switch item.kind {
+        case .info, .error, .input: return
+        case .reference: return addVersion(item)
+        default: break
+        }
+        headings = nil
+        nature = .page
+        guard rules.heading == nil else { return }
+        let text = Array(item.text.utf8)
+        let date = item.time == nil ? DatedText(item: text[...]) : nil
+        guard date != nil || item.time != nil || rules.takesUndated,
+            let uri = Link(item, base: base, line: 0).uri
+        else { return }
+        add(uri.withoutPassword.description, date, text[...], time: item.time)
+    }
+
+    /// A version is new when its id is.
+    private mutating func addVersion(_ item: Item) {
+        (headings, nature) = (nil, .versions)
+        let name = item.text
+        let isTag = name.hasPrefix("refs/tags/")
+        guard isTag || name.hasPrefix("refs/heads/"), let version = item.version else { return }
+        let short = name.dropFirst(isTag ? "refs/tags/".utf8.count : "refs/heads/".utf8.count)
+        let title = isTag ? "tag \(short)" : "branch \(short) at \(version.prefix(12))"
+        let place = item.url ?? "\(base)#" + PercentEncoding.encode(name.utf8, also: "/")
+        let mark = item.url == nil ? "@" : "#"
+        addUndated("\(place)\(mark)\(PercentEncoding.encode(version.utf8))", title)
+    }
+
+    private mutating func add(_ heading: PlainHeadingReader.Heading) {
+        guard rules.heading == nil else { return }
+        var uri = base
+        uri.fragment = PercentEncoding.encode(heading.text)
+        add(uri.description, heading.dated, heading.text[...])
+    }
+
+    private mutating func add(
+        _ url: String, _ date: DatedText?, _ label: ArraySlice<UInt8>, time: Int? = nil
+    ) {
+        let url = FeedText.url(url)
+        guard let time = date?.day.noon ?? time else {
+            let title = FeedText.line(label)
+            return addUndated(url, title.isEmpty ? url : title)
+        }
+        var title = FeedText.line(date?.rest ?? Array(label))
+        if title.isEmpty { title = date?.day.description ?? url }
+        dated.add(Feed.Entry(url: url, title: title, time: time))
+    }
+
+    private mutating func addUndated(_ url: String, _ title: String) {
+        let url = FeedText.url(url)
+        guard undated.count < Self.undatedMax else {
+            hasMore = hasMore || !known.contains(url)
+            return
+        }
+        guard known.insert(url).inserted else { return }
+        undated.append(Feed.Entry(url: url, title: FeedText.line(title.utf8), time: 0))
+    }
+}
+
+extension URI {
+    /// Neither a user nor a password, if there is a password: a feed is read by others.
+    package var withoutPassword: URI {
+        guard userinfo?.contains(":") ?? false else { return self }
+        var copy = self
+        copy.userinfo = nil
+        return copy
+    }
+}

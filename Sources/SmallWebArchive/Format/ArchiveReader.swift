@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+package import SmallWebCore
+
+/// Reads an archive, plain or with a gzip member for each record, record by record. Of a block no
+/// more than a piece is in memory.
+package final class ArchiveReader {
+    package let path: String
+    package let isCompressed: Bool
+    /// Where the present record begins in the file, and after the last one where that ended.
+    package private(set) var offset = 0
+    /// What is wrong with the record at ``offset``, once something was.
+    package private(set) var fault: Malformed?
+
+    private let file: Descriptor
+    private var decoder = RecordDecoder()
+    private let members: GzipMembers?
+    /// Read from the file, and not used yet.
+    private var input: ArraySlice<UInt8> = []
+    /// Of the file, behind `input`.
+    private var position = 0
+    /// Inflated, and not used yet.
+    private var inflated: ArraySlice<UInt8> = []
+    private var isInRecord = false
+
+    private static let pieceBytes = 65_536
+
+    /// - Throws: `read` for a file that cannot be opened, or is a directory, a pipe or a device.
+    package init(_ path: String) throws(FetchError) {
+        self.path = path
+        let isCompressed: Bool
+        do throws(SystemError) {
+            // A pipe without a writer would keep us.
+            let file = try systemCall { open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) }
+            self.file = Descriptor(owning: file)
+            isCompressed = try Self.isCompressed(file)
+        } catch {
+            let message =
+                error.number == ESPIPE
+                ? "cannot read the archive \(path): it is not a file"
+                : "cannot read the archive \(path): \(error.sentence)"
+            throw FetchError(.read, .input, message, errnoName: error.name)
+        }
+        self.isCompressed = isCompressed
+        members = isCompressed ? try GzipMembers() : nil
+    }
+
+    private static func isCompressed(_ file: Int32) throws(SystemError) -> Bool {
+        var status = stat()
+        _ = try systemCall { fstat(file, &status) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw SystemError(number: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : ESPIPE)
+        }
+        var magic = [UInt8](repeating: 0, count: 3)
+        let count = max(1, try systemCall { pread(file, &magic, magic.count, 0) })
+        return magic.prefix(count).elementsEqual(GzipMembers.magic.prefix(count))
+    }
+
+    /// Whether the present record has at least begun as one.
+    package var hasBegunRecord: Bool { decoder.hasVersion }
+
+    /// Whether a run has the file to add to it.
+    package var isBeingWritten: Bool {
+        guard flock(file.borrowed, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
+        // No run has it: what cannot be given back goes with the descriptor.
+        _ = flock(file.borrowed, LOCK_UN)
+        return false
+    }
+
+    /// Goes on at `offset`, where a record begins.
+    package func seek(to offset: Int) {
+        (self.offset, position, input, inflated) = (offset, offset, [], [])
+        (decoder, isInRecord, fault) = (RecordDecoder(), false, nil)
+        members?.reset()
+    }
+
+    /// The next record's header; `nil` at the end of the file.
+    ///
+    /// - Throws: `protocol-error` for what is not a WARC, with the offset; `read`.
+    package func next() throws(FetchError) -> RecordHeader? {
+        if isInRecord { try skip() }
+        if input.isEmpty, try !fill() {
+            offset = position
+            return nil
+        }
+        offset = position - input.count
+        if let members, members.isBetweenMembers { members.reset() }
+        isInRecord = true
+        guard case .header(let header)? = try element() else {
+            throw broken(Malformed(why: "a record has no header"))
+        }
+        return header
+    }
+
+    /// The next bytes of the record's block; empty at its end.
+    ///
+    /// - Throws: `protocol-error` with the offset of the record; `read`.
+    package func block() throws(FetchError) -> ArraySlice<UInt8> {
+        guard isInRecord, case .block(let bytes)? = try element() else {
+            isInRecord = false
+            return []
+        }
+        return bytes
+    }
+
+    /// All of the block, or its first `limit` bytes.
+    package func block(upTo limit: Int) throws(FetchError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < limit {
+            let piece = try block()
+            if piece.isEmpty { break }
+            bytes += piece.prefix(limit - bytes.count)
+        }
+        return bytes
+    }
+
+    /// Passes over the rest of the record.
+    private func skip() throws(FetchError) {
+        if members == nil {
+            let left = decoder.skipBlock()
+            if left <= input.count {
+                input = input.dropFirst(left)
+            } else {
+                var status = stat()
+                guard fstat(file.borrowed, &status) == 0,
+                    Int(status.st_size) - position >= left - input.count
+                else {
+                    throw broken(
+                        Malformed(why: "the record's block is cut off", isTorn: true))
+                }
+                position += left - input.count
+                input = []
+            }
+        }
+        while try !block().isEmpty {}
+    }
+
+    /// - Returns: `nil` at the end of the record.
+    private func element() throws(FetchError) -> RecordDecoder.Element? {
+        while true {
+            do throws(Malformed) {
+                let element =
+                    members == nil
+                    ? try decoder.next(&input) : try decoder.next(&inflated)
+                if case .end? = element {
+                    try endMember()
+                    return nil
+                }
+                if let element { return element }
+                if let members {
+                    inflated = []
+                    inflated = try members.inflate(&input)
+                    if !inflated.isEmpty { continue }
+                    if members.isBetweenMembers {
+                        throw Malformed(
+                            why: decoder.torn?.why ?? "a gzip member has nothing in it")
+                    }
+                }
+            } catch {
+                throw broken(error)
+            }
+            guard input.isEmpty else { continue }
+            guard try fill() else {
+                throw broken(
+                    members == nil
+                        ? decoder.torn ?? Malformed(why: "the record is cut off", isTorn: true)
+                        : Malformed(why: "the gzip member is cut off", isTorn: true))
+            }
+        }
+    }
+
+    /// A member has one record, and ends with it.
+    private func endMember() throws(Malformed) {
+        guard let members else { return }
+        while inflated.isEmpty && !members.isBetweenMembers {
+            if input.isEmpty {
+                do throws(FetchError) {
+                    guard try fill() else {
+                        throw FetchError(.protocolError, .input, "the gzip member is cut off")
+                    }
+                } catch {
+                    throw Malformed(why: error.message, isTorn: true)
+                }
+            }
+            inflated = try members.inflate(&input)
+        }
+        guard inflated.isEmpty else {
+            throw Malformed(
+                why: "the gzip member has more in it than a record: "
+                    + "such a file must be compressed again, record by record")
+        }
+    }
+
+    private func broken(_ malformed: Malformed) -> FetchError {
+        fault = malformed
+        isInRecord = false
+        return FetchError(
+            .protocolError, .input, "\(path): at byte \(offset): \(malformed.why)")
+    }
+
+    /// - Returns: False at the end of the file.
+    private func fill() throws(FetchError) -> Bool {
+        do throws(SystemError) {
+            var piece = [UInt8](repeating: 0, count: Self.pieceBytes)
+            let count = try systemCall {
+                pread(file.borrowed, &piece, piece.count, off_t(position))
+            }
+            position += count
+            input = piece[..<count]
+            return count > 0
+        } catch {
+            throw FetchError(.read, .input, "cannot read the archive \(path)", error)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+
+/// What is wrong with the bytes of an archive, in words for people.
+package struct Malformed: Error, Sendable, Hashable {
+    package let why: String
+    /// Whether all would be well if the bytes went on: a record that a crash has torn.
+    package var isTorn = false
+}
+
+/// The header of a WARC record (WARC 1.1, section 4): a version and named fields.
+package struct RecordHeader: Sendable, Hashable {
+    /// `1.0` or `1.1`.
+    package let version: String
+    /// In their order, as they came; repeated ones repeated.
+    package private(set) var fields: [(name: String, value: String)]
+    /// Of the block.
+    package let blockBytes: Int
+
+    package static func == (left: RecordHeader, right: RecordHeader) -> Bool {
+        left.version == right.version && left.blockBytes == right.blockBytes
+            && left.fields.elementsEqual(right.fields) { $0 == $1 }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(blockBytes)
+        for field in fields { hasher.combine(field.value) }
+    }
+
+    /// Longest header: a target of a megabyte has room in it.
+    package static let bytesMax = 2 << 20
+
+    /// A header that begins with `bytes`.
+    ///
+    /// - Parameter bytes: From the first byte of the record on.
+    /// - Returns: The header and how long it is; `nil` when its end is not there yet.
+    package static func parse(
+        _ bytes: ArraySlice<UInt8>
+    ) throws(Malformed) -> (header: RecordHeader, bytes: Int)? {
+        let version = try checkVersion(bytes)
+        guard let version, let end = end(of: bytes) else {
+            guard bytes.count < bytesMax else {
+                throw Malformed(why: "the record's header is longer than \(bytesMax >> 20) MiB")
+            }
+            return nil
+        }
+        guard end - bytes.startIndex <= bytesMax else {
+            throw Malformed(why: "the record's header is longer than \(bytesMax >> 20) MiB")
+        }
+        let header = try RecordHeader(version: version, parsing: bytes[..<end])
+        return (header, end - bytes.startIndex)
+    }
+
+    private static let magic = Array("WARC/".utf8)
+
+    /// - Returns: The version; `nil` when its line is not there yet.
+    private static func checkVersion(_ bytes: ArraySlice<UInt8>) throws(Malformed) -> String? {
+        guard bytes.prefix(magic.count).elementsEqual(magic.prefix(bytes.count)) else {
+            throw Malformed(why: "there is no WARC record")
+        }
+        guard let end = bytes.firstLineFeed else {
+            guard bytes.count <= 32 else { throw Malformed(why: "there is no WARC record") }
+            return nil
+        }
+        let line = bytes[..<end].dropFirst(magic.count).filter { $0 != ASCII.carriageReturn }
+        let version = String(decoding: line.prefix(24), as: UTF8.self)
+        guard version == "1.0" || version == "1.1" else {
+            throw Malformed(why: "WARC/\(version) is not supported: 1.0 and 1.1 are")
+        }
+        return version
+    }
+
+    /// Where the empty line ends that ends a header; `nil` when it is not there yet.
+    private static func end(of bytes: ArraySlice<UInt8>) -> Int? {
+        var start = bytes.startIndex
+        while let lineFeed = bytes[start...].firstLineFeed {
+            let line = bytes[start..<lineFeed]
+            if line.isEmpty || line.count == 1 && line.first == ASCII.carriageReturn {
+                return lineFeed + 1
+            }
+            start = lineFeed + 1
+        }
+        return nil
+    }
+
+    private init(version: String, parsing bytes: ArraySlice<UInt8>) throws(Malformed) {
+        self.version = version
+        fields = []
+        for line in bytes.split(separator: ASCII.lineFeed).dropFirst() {
+            let line = line.last == ASCII.carriageReturn ? line.dropLast() : line
+            guard let first = line.first else { continue }
+            // A value goes on in the next line, which begins with a blank.
+            if ASCII.isBlank(first), !fields.isEmpty {
+                let more = String(decoding: line.drop(while: ASCII.isBlank), as: UTF8.self)
+                fields[fields.count - 1].value += " " + more
+                continue
+            }
+            guard let colon = line.firstIndex(of: ASCII.colon), colon > line.startIndex else {
+                throw Malformed(why: "a line of the record's header is not NAME: VALUE")
+            }
+            var value = line[(colon + 1)...].drop(while: ASCII.isBlank)
+            while let last = value.last, ASCII.isBlank(last) { value.removeLast() }
+            fields.append(
+                (
+                    String(decoding: line[..<colon], as: UTF8.self),
+                    String(decoding: value, as: UTF8.self)
+                ))
+        }
+        let lengths = Set(Self.values(of: "content-length", in: fields))
+        guard let length = lengths.first, lengths.count == 1,
+            let count = ASCII.decimal(length.utf8, max: 1 << 56)
+        else {
+            throw Malformed(
+                why: lengths.isEmpty
+                    ? "the record has no Content-Length"
+                    : "the record's Content-Length is not one number of bytes")
+        }
+        blockBytes = count
+    }
+
+    private static func values(
+        of name: String, in fields: [(name: String, value: String)]
+    ) -> [String] {
+        fields.filter { isEqual($0.name, name) }.map(\.value)
+    }
+
+    /// - Parameter lower: In lower case.
+    private static func isEqual(_ name: String, _ lower: String) -> Bool {
+        name.utf8.count == lower.utf8.count
+            && zip(name.utf8, lower.utf8).allSatisfy { ASCII.lowercased($0) == $1 }
+    }
+
+    /// The first value of a field, by its name in lower case.
+    package subscript(name: String) -> String? {
+        fields.first { Self.isEqual($0.name, name) }?.value
+    }
+
+    /// All values of a field, by its name in lower case.
+    package func all(_ name: String) -> [String] { Self.values(of: name, in: fields) }
+
+    /// `response`, `metadata` and the like; empty where there is none.
+    package var type: String { self["warc-type"] ?? "" }
+
+    /// Of WARC 1.0 it may stand in angle brackets.
+    package var target: String? {
+        guard let text = self["warc-target-uri"] else { return nil }
+        return text.hasPrefix("<") && text.hasSuffix(">")
+            ? String(text.dropFirst().dropLast()) : text
+    }
+
+    /// `<urn:uuid:…>`, as it stands.
+    package var id: String? { self["warc-record-id"] }
+
+    /// The media type of the block, in lower case and without its parameters.
+    package var contentType: String? {
+        self["content-type"].flatMap { MediaType(parsing: $0)?.essence }
+    }
+
+    /// The parameter `msgtype` of the media type.
+    package var messageType: String? {
+        self["content-type"].flatMap { MediaType(parsing: $0)?.parameters["msgtype"] }
+    }
+}

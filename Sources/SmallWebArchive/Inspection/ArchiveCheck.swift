@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+internal import SmallWebLibraries
+
+/// Checks an archive: lengths, digests, identifiers, and what refers to what.
+package struct ArchiveCheck {
+    package private(set) var records = 0
+    package private(set) var digests = 0
+    /// Requests without a reply, and without a word about why there is none.
+    package private(set) var unanswered = 0
+    private var ids: Set<RecordKey> = []
+    private var requests: Set<RecordKey> = []
+    /// Which have a reply or are spoken of.
+    private var answered: Set<RecordKey> = []
+    /// What records name that has not been seen, and where they are.
+    private var missing: [(key: RecordKey, offset: Int)] = []
+
+    private static let headBytesMax = 300 << 10
+    /// Most partners of a record that are looked for: a header has room for thousands.
+    private static let partnersMax = 16
+
+    /// - Throws: `protocol-error` for the first fault, with its offset; `read`.
+    package init(_ path: String) throws(FetchError) {
+        let reader = try ArchiveReader(path)
+        while let header = try reader.next() {
+            records += 1
+            func fault(_ why: String) -> FetchError {
+                FetchError(.protocolError, .input, "\(path): at byte \(reader.offset): \(why)")
+            }
+            guard let id = header.id, header["warc-date"] != nil, !header.type.isEmpty else {
+                throw fault("the record has no WARC-Type, WARC-Record-ID or WARC-Date")
+            }
+            guard ids.insert(RecordKey(id)).inserted else {
+                throw fault("another record has the same WARC-Record-ID")
+            }
+            try note(header, reader.offset, fault)
+            if let why = try badDigest(header, reader) { throw fault(why) }
+        }
+        // A reply that is repeated may have its first one in another file.
+        if let (_, offset) = missing.first(where: { !ids.contains($0.key) }) {
+            throw FetchError(
+                .protocolError, .input,
+                "\(path): at byte \(offset): the record is a pair with one that is not there")
+        }
+        unanswered = requests.subtracting(answered).count
+    }
+
+    private mutating func note(
+        _ header: RecordHeader, _ offset: Int, _ fault: (String) -> FetchError
+    ) throws(FetchError) {
+        let partners = header.all("warc-concurrent-to").prefix(Self.partnersMax)
+            .map { RecordKey($0) }
+        let own = header.id.map { RecordKey($0) }
+        switch header.type {
+        case "request":
+            if let own { requests.insert(own) }
+            if !partners.isEmpty, let own { answered.insert(own) }
+            for partner in partners { missing.append((partner, offset)) }
+        case "response", "revisit":
+            for partner in partners {
+                missing.append((partner, offset))
+                guard answered.insert(partner).inserted || !requests.contains(partner) else {
+                    throw fault("there are two replies to one request")
+                }
+            }
+        case "metadata":
+            for subject in header.all("warc-refers-to")
+            where header.contentType == "application/warc-fields" {
+                answered.insert(RecordKey(subject))
+            }
+        default: break
+        }
+    }
+
+    /// - Returns: What is wrong with a digest; `nil` for nothing.
+    private mutating func badDigest(
+        _ header: RecordHeader, _ reader: ArchiveReader
+    ) throws(FetchError) -> String? {
+        let whole = header["warc-block-digest"].flatMap(BlockDigest.init)
+        let isMessage = header.contentType == MessageHead.mediaType
+        // That of a revisit is of what is elsewhere.
+        let payload =
+            isMessage && header.type != "revisit"
+            ? header["warc-payload-digest"].flatMap(BlockDigest.init) : nil
+        var (wholeDigest, payloadDigest) = (Digest?.none, Digest?.none)
+        var (bodyDigest, chunks) = (Digest?.none, ChunkedBody())
+        if let whole { wholeDigest = try Digest(whole.algorithm) }
+        if let payload {
+            (payloadDigest, bodyDigest) = (
+                try Digest(payload.algorithm), try Digest(payload.algorithm)
+            )
+        }
+        var head: [UInt8]? = payload == nil ? nil : []
+        while true {
+            var piece = try reader.block()
+            if piece.isEmpty { break }
+            wholeDigest?.update(piece)
+            guard payload != nil else { continue }
+            if var begun = head {
+                begun += piece
+                guard let end = RecordedRequest.headEnd(begun) else {
+                    head = begun.count <= Self.headBytesMax ? begun : nil
+                    if head == nil { return "the message has no end of its header" }
+                    continue
+                }
+                (head, piece) = (nil, begun[end...])
+            }
+            payloadDigest?.update(piece)
+            // Some hash the body as it is without its transfer coding.
+            while let body = try? chunks.next(&piece) { bodyDigest?.update(body) }
+        }
+        if let whole {
+            digests += 1
+            guard wholeDigest?.finish() == whole.bytes else {
+                return "the block is not what its digest says"
+            }
+        }
+        if let payload {
+            digests += 1
+            let isRight =
+                payloadDigest?.finish() == payload.bytes || bodyDigest?.finish() == payload.bytes
+            guard isRight else { return "the payload is not what its digest says" }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+internal import SmallWebHTTP
+internal import SmallWebTesting
+
+/// Says what a recorded reply is, by the plugin of its scheme: status and media type.
+package struct HeadReader {
+    private let registry: Registry
+
+    /// How much of a block is looked at.
+    package static let bytesMax = 64 << 10
+
+    /// - Parameter registry: Of built-in plugins.
+    package init(_ registry: Registry) { self.registry = registry }
+
+    /// The head of a reply, as far as its beginning tells; `nil` for what no plugin understands.
+    package func head(target: String?, block: [UInt8]) async -> Head? {
+        guard let target, let uri = try? URI(parsing: target), let entry = registry[uri.scheme]
+        else { return nil }
+        var request = Request(uri: uri, scheme: entry.scheme)
+        request.wantsHeadAlone = true
+        request.wantsItems = false
+        if entry.scheme.uploads?.isOnlyUse == true { request.upload = Request.Upload([]) }
+        if entry.scheme.input == .line { request.input = [] }
+        var head: Head?
+        do throws(FetchError) {
+            _ = try await entry.handler.fetch(request, dialer: BlockDialer(block: block)) {
+                event throws(FetchError) in
+                guard case .head(let found) = event else { return }
+                head = found
+                throw .cancelled
+            }
+        } catch {
+            // A part of a reply is enough.
+        }
+        return head
+    }
+}
+
+/// A server that says the same, whatever it is asked.
+private struct BlockDialer: Dialer, HTTPClient {
+    let block: [UInt8]
+
+    func dial(_ endpoint: Endpoint) -> ByteStream { ByteStream(replaying: block) }
+
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        guard type == (any HTTPClient).self, let engine = self as any HTTPClient as? Engine else {
+            throw .noEngine(type)
+        }
+        return engine
+    }
+
+    func exchange(
+        _ request: HTTPRequest,
+        onReply: (HTTPReply) async throws(FetchError) -> Void,
+        onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Completeness {
+        guard let end = RecordedRequest.headEnd(block) else { return .truncated }
+        try await onReply(HTTPReply(lines: Array(block[..<end])))
+        return .unverified
+    }
+}

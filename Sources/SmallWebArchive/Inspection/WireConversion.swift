@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+internal import SmallWebTesting
+package import SmallWebTransport
+
+/// Fixtures of the wire as an archive, and an archive as fixtures.
+package struct WireConversion {
+    private let registry: Registry
+
+    /// The block of such a record is a fixture as it stands; `name` in the type is its name.
+    static let mediaType = "application/x-smallweb-wire"
+    private static let textBytesMax = 64 << 20
+
+    package init(_ registry: Registry) { self.registry = registry }
+
+    // MARK: From fixtures
+
+    /// Adds a fixture to an archive: its exchange, and the text from which it can be made again.
+    ///
+    /// - Throws: `read` for a file that is not a fixture, `write`.
+    package func add(
+        name: String, _ text: [UInt8], to archive: ArchiveWriter
+    ) throws(FetchError) {
+        let wire: WireCase
+        do throws(WireCase.Malformed) {
+            wire = try WireCase(name: name, text)
+        } catch {
+            throw FetchError(.read, .input, error.why)
+        }
+        let scheme = registry[URI.scheme(of: wire.url) ?? ""]?.scheme
+        var exchange = FinishedExchange(target: Self.target(wire.url), date: .now)
+        exchange.subtype = scheme?.messageSubtype ?? URI.scheme(of: wire.url) ?? "octet-stream"
+        if !wire.request.isEmpty { exchange.request = .bytes(wire.request) }
+        let hasReply = !wire.reply.isEmpty || (!wire.request.isEmpty && wire.close != .silence)
+        if hasReply { exchange.response = .bytes(wire.reply) }
+        exchange.ending =
+            switch wire.close {
+            case .closeNotify: .closeNotify
+            case .fin: .endOfFile
+            case .reset: .reset
+            case .silence: nil
+            }
+        if wire.close == .silence {
+            exchange.failure = .silence(.body)
+            if hasReply { exchange.truncated = .time }
+        }
+        exchange.turns = Self.turns(wire.steps)
+        exchange.traffic = Ending.Traffic(sent: wire.request.count, received: wire.reply.count)
+        try archive.write(exchange)
+        _ = try archive.write(
+            type: "metadata", target: exchange.target,
+            contentType: "\(Self.mediaType); name=\"\(name.filter { $0 != "\"" })\"", text)
+    }
+
+    /// A URL that may not be one, in a line of a header.
+    private static func target(_ url: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in url.utf8 {
+            if byte > ASCII.space && byte < 0x7F {
+                bytes.append(byte)
+            } else {
+                bytes.append("%" + [byte].hex.uppercased())
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func turns(_ steps: [WireCase.Step]) -> [UInt8] {
+        var text: [String] = []
+        for step in steps {
+            switch step {
+            case .request(let bytes): text.append("[\"sent\",\(bytes.count),0.000000]")
+            case .reply(let bytes): text.append("[\"received\",\(bytes.count),0.000000]")
+            }
+        }
+        return Array("{\"turns\":[\(text.joined(separator: ","))]}\n".utf8)
+    }
+
+    // MARK: To fixtures
+
+    /// The fixtures of an archive: those that were put into it, and one for each other
+    /// conversation, which expects what the plugin makes of it.
+    ///
+    /// - Parameters:
+    ///   - onSkipped: Gets the target of what no fixture can have.
+    ///   - body: Gets a name without its ending, and the text.
+    package func forEachFixture(
+        of path: String, on loop: EventLoop, onSkipped: (String) -> Void,
+        _ body: (_ name: String, _ text: [UInt8]) throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        let replayer = Replayer(try ArchiveIndex([path]), ReplayOptions())
+        var (names, kept) = (Set<String>(), Set<RecordKey>())
+        try Self.forEachKeptText(of: path) { name, text, target throws(FetchError) in
+            names.insert(name)
+            kept.insert(RecordKey(target))
+            try body(name, text)
+        }
+        for recording in replayer.index.recordings
+        where !kept.contains(recording.target) && !recording.isFailureAlone {
+            let target = try replayer.target(of: recording)
+            guard let text = try await text(of: recording, target, replayer, on: loop) else {
+                onSkipped(target)
+                continue
+            }
+            var (name, number) = (Self.name(target), 2)
+            while !names.insert(name).inserted {
+                name = "\(Self.name(target))-\(number)"
+                number += 1
+            }
+            try body(name, text)
+        }
+    }
+
+    private static func forEachKeptText(
+        of path: String,
+        _ body: (_ name: String, _ text: [UInt8], _ target: String) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        let reader = try ArchiveReader(path)
+        while let header = try reader.next() {
+            guard header.type == "metadata", header.contentType == mediaType else { continue }
+            let type = header["content-type"].flatMap { MediaType(parsing: $0) }
+            let name = safe(type?.parameters["name"] ?? "recorded")
+            try body(name, try reader.block(upTo: textBytesMax), header.target ?? "")
+        }
+    }
+
+    /// `gemini-example.org-docs-faq.gmi`.
+    private static func name(_ target: String) -> String {
+        let words = String(target.prefix(200))
+            .split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
+        let name = safe(words.joined(separator: "-"))
+        return String(name.prefix(80))
+    }
+
+    /// What names no other folder.
+    private static func safe(_ name: String) -> String {
+        let name = String(name.prefix(200).filter { $0 != "/" && $0 != "\0" }.drop { $0 == "." })
+        return name.isEmpty ? "recorded" : name
+    }
+
+    /// - Returns: `nil` for what HTTP's engine has said, and for what no plugin speaks.
+    private func text(
+        of recording: Recording, _ target: String, _ replayer: Replayer, on loop: EventLoop
+    ) async throws(FetchError) -> [UInt8]? {
+        guard !recording.hasHeads,
+            let handler = registry[URI.scheme(of: target) ?? ""]?.handler
+        else { return nil }
+        let source =
+            recording.earlier.flatMap { replayer.index.recording(of: $0) }
+            .map { replayer.index.recordings[$0] } ?? recording
+        let blocks = try replayer.blocks(
+            [recording.request, recording.turns, recording.facts], upTo: Self.textBytesMax)
+        let reply = try replayer.blocks([source.response], upTo: Self.textBytesMax)[0]
+        let fixture = WireText(
+            target: target, request: blocks[0] ?? [], reply: reply ?? [],
+            turns: RecordedTurns(blocks[1]), facts: blocks[2], truncated: recording.truncated)
+        let text = fixture.lines.joined()
+        guard let wire = try? WireCase(name: target, parsing: text) else { return nil }
+        let played = try await FixtureTest(plugin: handler).played(wire, on: loop)
+        var lines = text
+        if let place = played.dialled.first {
+            lines = text.replacing(text: WireText.dialMark, with: "dial   \(place)\n")
+        }
+        lines = lines.replacing(text: WireText.dialMark, with: "")
+        for line in played.lines { lines += "=      \(line)\n" }
+        if let error = played.error { lines += "error  \(error.outcome.rawValue)\n" }
+        return Array(lines.utf8)
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWebCore
+internal import SmallWebLibraries
+
+/// What is in a file that an archive goes on in. Read from the front: from the back, an archive
+/// within a body would look like one of ours.
+struct FoundArchive {
+    /// Where its last whole record ends.
+    private(set) var end = 0
+    private(set) var known = KnownRecords()
+    /// What a person should know about it.
+    private(set) var note: String?
+
+    private static let pemBytesMax = 256 << 10
+    /// A date with microseconds has 27; those of many records are kept.
+    private static let dateBytesMax = 64
+
+    /// - Throws: `write` for what is not an archive, of another form, or damaged.
+    init(_ path: String, isCompressed: Bool) throws(FetchError) {
+        let reader: ArchiveReader
+        do throws(FetchError) {
+            reader = try ArchiveReader(path)
+        } catch {
+            throw FetchError(.write, .output, error.message)
+        }
+        do throws(FetchError) {
+            while let header = try reader.next() {
+                guard reader.isCompressed == isCompressed else {
+                    throw FetchError(
+                        .write, .output,
+                        isCompressed
+                            ? "the archive \(path) is not compressed, although its name says so"
+                            : "the archive \(path) is compressed, although its name says nothing "
+                                + "of it",
+                        hint: "a name that ends in .gz is for compressed archives, and no other")
+                }
+                try note(header, reader)
+            }
+            end = reader.offset
+        } catch {
+            guard let fault = reader.fault else { throw error }
+            guard fault.isTorn, reader.offset > 0 || reader.hasBegunRecord else {
+                throw FetchError(
+                    .write, .output,
+                    reader.offset == 0
+                        ? "\(path) is not a WARC archive: \(fault.why)"
+                        : "the archive \(path) is damaged at byte \(reader.offset): \(fault.why)",
+                    hint: "name another file: this one was left as it is")
+            }
+            end = reader.offset
+            note = "\(path): cut off an unfinished record at byte \(end)"
+        }
+    }
+
+    private mutating func note(
+        _ header: RecordHeader, _ reader: ArchiveReader
+    ) throws(FetchError) {
+        guard let target = header.target else { return }
+        switch header.type {
+        case "response":
+            let isPayload = header.contentType == MessageHead.mediaType
+            guard let text = header[isPayload ? "warc-payload-digest" : "warc-block-digest"],
+                let digest = BlockDigest(text), digest.algorithm == .sha256,
+                let id = header.id.flatMap(RecordID.init), let date = header["warc-date"],
+                date.utf8.count <= Self.dateBytesMax
+            else { return }
+            known.add(target, digest.bytes, id, date)
+            if isPayload { known.add(target, [], id, date) }
+        case "metadata" where header.contentType == Certificates.mediaType:
+            let pem = try reader.block(upTo: Self.pemBytesMax)
+            guard let leaf = Certificates.decode(pem).first, let place = Certificates.place(target)
+            else { return }
+            let digest = try Digest(.sha256)
+            digest.update(leaf[...])
+            _ = known.add(certificate: digest.finish(), of: place)
+        default: return
+        }
+    }
+}
+
+/// Certificates as archives have them.
+enum Certificates {
+    static let mediaType = "application/x-pem-file"
+
+    private static let begin = "-----BEGIN CERTIFICATE-----"
+    private static let end = "-----END CERTIFICATE-----"
+
+    /// DER as PEM (RFC 7468).
+    static func encode(_ chain: [[UInt8]]) -> [UInt8] {
+        var text: [UInt8] = []
+        for certificate in chain {
+            text.append(begin + "\n")
+            var rest = Array(Base64.encode(certificate).utf8)[...]
+            while !rest.isEmpty {
+                text += rest.prefix(64)
+                text.append(ASCII.lineFeed)
+                rest = rest.dropFirst(64)
+            }
+            text.append(end + "\n")
+        }
+        return text
+    }
+
+    /// The certificates of a PEM text, DER.
+    static func decode(_ pem: [UInt8]) -> [[UInt8]] {
+        var (chain, lines) = ([[UInt8]](), String?.none)
+        for line in pem.split(whereSeparator: { $0 == 10 || $0 == 13 }) {
+            let text = String(decoding: line, as: UTF8.self)
+            if text == begin {
+                lines = ""
+            } else if text == end {
+                if let der = lines.flatMap(Base64.decode) { chain.append(der) }
+                lines = nil
+            } else {
+                lines?.append(text)
+            }
+        }
+        return chain
+    }
+
+    /// `SCHEME HOST:PORT` of a URL, or `SCHEME HOST` where it names no port.
+    static func place(_ target: String) -> String? { (try? URI(parsing: target)).flatMap(place) }
+
+    static func place(_ uri: URI) -> String? { uri.hostAndPort.map { "\(uri.scheme) \($0)" } }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// What an archive has already: replies by URL and digest, so that the same one is not written
+/// twice, and certificates by host.
+struct KnownRecords {
+    /// A reply that is there.
+    struct Earlier {
+        let id: RecordID
+        let target: String
+        let date: String
+    }
+
+    private struct Key: Hashable {
+        let first, second: Int
+
+        init(_ target: String, _ digest: [UInt8]) {
+            var (first, second) = (Hasher(), Hasher())
+            first.combine(0)
+            second.combine(1)
+            for part in [Array(target.utf8), digest] {
+                first.combine(part)
+                second.combine(part)
+            }
+            (self.first, self.second) = (first.finalize(), second.finalize())
+        }
+    }
+
+    private var replies: [Key: (id: RecordID, date: String)] = [:]
+    private var certificates: Set<Key> = []
+
+    /// Most replies that are remembered, those of earlier runs included.
+    static let repliesMax = 100_000
+
+    /// Whether there were more replies than are remembered.
+    private(set) var isFull = false
+
+    /// - Parameter digest: Of the payload, where the messages have one, else of the block; empty
+    ///   for whatever the last reply was.
+    func reply(_ target: String, _ digest: [UInt8]) -> Earlier? {
+        replies[Key(target, digest)].map { Earlier(id: $0.id, target: target, date: $0.date) }
+    }
+
+    mutating func add(_ target: String, _ digest: [UInt8], _ id: RecordID, _ date: String) {
+        guard replies.count < Self.repliesMax else {
+            isFull = true
+            return
+        }
+        replies[Key(target, digest)] = (id, date)
+    }
+
+    /// - Parameter sha256: Of the certificate.
+    /// - Returns: Whether it is new for this host.
+    mutating func add(certificate sha256: [UInt8], of place: String) -> Bool {
+        certificates.insert(Key(place, sha256)).inserted
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWebCore
+
+/// Who has a file that is locked, as far as the system says so.
+enum LockHolder {
+    /// `process 1234 (smallweb)`, or `another process`.
+    static func words(_ status: stat) -> String {
+        guard let locks = read("/proc/locks") else { return "another process" }
+        for line in locks.split(separator: "\n") {
+            // 1: FLOCK ADVISORY WRITE 1234 fd:01:5678 0 EOF
+            let words = line.split(separator: " ")
+            guard words.count >= 6, words[1] == "FLOCK",
+                words[5].split(separator: ":").last == "\(status.st_ino)"
+            else { continue }
+            let name = read("/proc/\(words[4])/comm")?.split(separator: "\n").first
+            return "process \(words[4])" + (name.map { " (\($0))" } ?? "")
+        }
+        return "another process"
+    }
+
+    private static func read(_ path: String) -> String? {
+        guard let file = try? Descriptor(opening: path, O_RDONLY) else { return nil }
+        return (try? readAll(file.borrowed, limit: 1 << 20)).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+}

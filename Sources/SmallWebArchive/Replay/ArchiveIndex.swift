@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebLibraries
+
+/// Where a record is.
+struct RecordPlace: Sendable, Hashable {
+    let file: Int
+    let offset: Int
+}
+
+/// What archives have of one exchange: where its records are, and what their headers say. Texts of
+/// any length stay in the file: a compressed megabyte is a kilobyte.
+struct Recording: Sendable {
+    let target: RecordKey
+    var request, response, facts, turns, failure: RecordPlace?
+    /// Of the request's block.
+    var requestDigest: BlockDigest?
+    var address: String?
+    var isHTTP2 = false
+    var truncated: Truncation?
+    /// The reply whose body it has, by the identifier of its record.
+    var earlier: RecordKey?
+    /// Whether the messages are those of HTTP, with a head of their own.
+    var hasHeads = false
+
+    init(target: RecordKey) { self.target = target }
+
+    /// Whether it says how the exchange ended: others write requests without it.
+    var isAnswered: Bool { response != nil || failure != nil }
+
+    /// A record that has its target.
+    var anyPlace: RecordPlace? { response ?? request ?? facts ?? failure }
+
+    /// Whether there was no conversation.
+    var isFailureAlone: Bool { request == nil && response == nil }
+}
+
+/// A record's identifier, or another text, in sixteen bytes.
+struct RecordKey: Sendable, Hashable {
+    private let first, second: Int
+
+    init(_ text: String) {
+        var (first, second) = (Hasher(), Hasher())
+        first.combine(0)
+        second.combine(1)
+        first.combine(text)
+        second.combine(text)
+        (self.first, self.second) = (first.finalize(), second.finalize())
+    }
+}
+
+/// What archives have, by URL, by place and by the bytes of requests.
+struct ArchiveIndex: Sendable {
+    let paths: [String]
+    private(set) var recordings: [Recording] = []
+    /// PEM records by `SCHEME HOST[:PORT]`.
+    private var certificates: [RecordKey: [RecordPlace]] = [:]
+    private var byURL: [RecordKey: [Int]] = [:]
+    private var byRequest: [BlockDigest: [Int]] = [:]
+    private var byPlace: [RecordKey: [Int]] = [:]
+    private var byID: [RecordKey: Int] = [:]
+    private(set) var hasOldDigests = false
+
+    /// Longer than any address of IPv6.
+    private static let addressBytesMax = 64
+
+    /// - Throws: `read`; `protocol-error` with the offset of what is not a record.
+    init(_ paths: [String]) throws(FetchError) {
+        self.paths = paths
+        for (file, path) in paths.enumerated() {
+            let reader = try ArchiveReader(path)
+            do throws(FetchError) {
+                while let header = try reader.next() {
+                    note(header, RecordPlace(file: file, offset: reader.offset))
+                }
+            } catch {
+                // Another run is writing the record that is not whole.
+                guard reader.fault?.isTorn ?? false, reader.isBeingWritten else { throw error }
+            }
+        }
+        for (index, recording) in recordings.enumerated() {
+            guard let digest = recording.requestDigest else { continue }
+            byRequest[digest, default: []].append(index)
+            if digest.algorithm != .sha256 { hasOldDigests = true }
+        }
+    }
+
+    private mutating func note(_ header: RecordHeader, _ place: RecordPlace) {
+        guard let target = header.target else { return }
+        let related = (header.all("warc-concurrent-to") + header.all("warc-refers-to"))
+            .compactMap { byID[RecordKey($0)] }.first
+        switch header.type {
+        case "request":
+            let index = slot(target, related) { $0.request == nil && $0.response != nil }
+            recordings[index].request = place
+            recordings[index].requestDigest = header["warc-block-digest"].flatMap(BlockDigest.init)
+            noteConnection(header, index)
+            remember(header, index)
+        case "response", "revisit":
+            // A reply that is written again refers to an earlier one, too.
+            let partner = header.all("warc-concurrent-to").compactMap { byID[RecordKey($0)] }.first
+            let index = slot(target, partner) { $0.response == nil && $0.request != nil }
+            recordings[index].response = place
+            recordings[index].truncated = header["warc-truncated"].map {
+                Truncation(rawValue: $0) ?? .unspecified
+            }
+            recordings[index].hasHeads = header.contentType == MessageHead.mediaType
+            if header.type == "revisit", header.contentType != nil,
+                !(header["warc-profile"] ?? "").hasSuffix("server-not-modified")
+            {
+                recordings[index].earlier = header["warc-refers-to"].map { RecordKey($0) }
+            }
+            noteConnection(header, index)
+            remember(header, index)
+        case "metadata": noteMetadata(header, target, related, place)
+        default: return
+        }
+    }
+
+    /// The recording that a message belongs to: the one that it names, or the last one where
+    /// nothing is named.
+    private mutating func slot(
+        _ target: String, _ related: Int?, where isFree: (Recording) -> Bool
+    ) -> Int {
+        if let related {
+            if isFree(recordings[related]) { return related }
+            // A second reply to one request.
+            let index = append(target)
+            recordings[index].request = recordings[related].request
+            recordings[index].requestDigest = recordings[related].requestDigest
+            return index
+        }
+        if let last = recordings.last, last.target == RecordKey(target), isFree(last) {
+            return recordings.count - 1
+        }
+        return append(target)
+    }
+
+    private mutating func append(_ target: String) -> Int {
+        let index = recordings.count
+        recordings.append(Recording(target: RecordKey(target)))
+        guard let uri = try? URI(parsing: target) else { return index }
+        byURL[RecordKey(Self.text(uri)), default: []].append(index)
+        if let place = Certificates.place(uri) {
+            byPlace[RecordKey(place), default: []].append(index)
+        }
+        return index
+    }
+
+    private mutating func noteConnection(_ header: RecordHeader, _ index: Int) {
+        if let address = header["warc-ip-address"], address.utf8.count <= Self.addressBytesMax {
+            recordings[index].address = address
+        }
+        if header.all("warc-protocol").contains("h2") { recordings[index].isHTTP2 = true }
+    }
+
+    private mutating func remember(_ header: RecordHeader, _ index: Int) {
+        if let id = header.id { byID[RecordKey(id)] = index }
+    }
+
+    private mutating func noteMetadata(
+        _ header: RecordHeader, _ target: String, _ related: Int?, _ place: RecordPlace
+    ) {
+        switch header.contentType {
+        case Certificates.mediaType:
+            guard let name = Certificates.place(target) else { return }
+            certificates[RecordKey(name), default: []].append(place)
+        case "application/x-smallweb-exchange":
+            // That of a failure comes before it.
+            let index = related ?? append(target)
+            recordings[index].facts = place
+        case "application/x-smallweb-turns":
+            if let related { recordings[related].turns = place }
+        case "application/warc-fields":
+            if let related {
+                recordings[related].failure = place
+            } else if let last = recordings.last, last.target == RecordKey(target),
+                last.isFailureAlone, last.failure == nil, last.facts != nil
+            {
+                recordings[recordings.count - 1].failure = place
+            }
+        default: return
+        }
+    }
+
+    // MARK: Looking up
+
+    func recording(of id: RecordKey) -> Int? { byID[id] }
+
+    /// The recordings of a URL that have an end, in their order.
+    ///
+    /// - Parameter defaultPort: What no port means.
+    func recordings(of uri: URI, defaultPort: UInt16) -> [Int] {
+        Self.texts(uri, defaultPort).flatMap { byURL[RecordKey($0)] ?? [] }
+            .filter { recordings[$0].isAnswered }.sorted()
+    }
+
+    /// Whether there is any for a scheme, host and port.
+    func place(of uri: URI, defaultPort: UInt16) -> [Int] {
+        Self.places(of: uri, defaultPort).flatMap { byPlace[RecordKey($0)] ?? [] }
+    }
+
+    /// Those whose request has this digest.
+    func recordings(ofRequest digest: BlockDigest) -> [Int] { byRequest[digest] ?? [] }
+
+    /// Where the certificates of a server are, in their order.
+    func certificates(of uri: URI, defaultPort: UInt16) -> [RecordPlace] {
+        Self.places(of: uri, defaultPort).flatMap { certificates[RecordKey($0)] ?? [] }
+    }
+
+    private static func places(of uri: URI, _ defaultPort: UInt16) -> [String] {
+        forms(uri, defaultPort).compactMap(Certificates.place)
+    }
+
+    private static func texts(_ uri: URI, _ defaultPort: UInt16) -> [String] {
+        forms(uri, defaultPort).map(text)
+    }
+
+    /// With and without the port that is meant anyway.
+    private static func forms(_ uri: URI, _ defaultPort: UInt16) -> [URI] {
+        guard uri.port == nil || uri.port == defaultPort else { return [uri] }
+        var (with, without) = (uri, uri)
+        (with.port, without.port) = (defaultPort, nil)
+        return [with, without]
+    }
+
+    private static func text(_ uri: URI) -> String {
+        var uri = uri.withoutFragment
+        if uri.path.isEmpty && uri.host != nil { uri.path = "/" }
+        return uri.display
+    }
+}

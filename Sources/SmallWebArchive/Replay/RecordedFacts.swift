@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+/// What the metadata of an exchange says.
+struct RecordedFacts {
+    private(set) var port: UInt16?
+    private(set) var ending: ByteStream.Ending?
+    private(set) var traffic = Ending.Traffic()
+    /// A reply's head as it came, where the block has another.
+    private(set) var head: [UInt8]?
+    private(set) var certificate: [UInt8]?
+    private(set) var proxy: String?
+    private var tls: JSONValue?
+
+    init() {}
+
+    /// - Parameter json: Of anyone; what makes no sense counts as missing.
+    init(_ json: [UInt8]?) {
+        guard let json, let facts = try? JSONValue.parse(json[...]) else { return }
+        port = facts["remote"]?["port"]?.integer.flatMap { UInt16(exactly: $0) }
+        ending = facts["ending"]?.string.flatMap { ByteStream.Ending(word: $0) }
+        traffic.sent = facts["bytes"]?["sent"]?.integer ?? 0
+        traffic.received = facts["bytes"]?["received"]?.integer ?? 0
+        head =
+            facts["head"]?.string.map { Array($0.utf8) }
+            ?? facts["head_base64"]?.string.flatMap(Base64.decode)
+        tls = facts["tls"]
+        certificate = Self.digest(tls?["cert"])
+    }
+
+    private static func digest(_ value: JSONValue?) -> [UInt8]? {
+        guard let text = value?.string, text.hasPrefix("sha256:") else { return nil }
+        return ASCII.bytes(hex: text.utf8.dropFirst(7))
+    }
+
+    func handshake(_ chain: [[UInt8]]) -> RecordedHandshake {
+        var handshake = RecordedHandshake(chain: chain)
+        handshake.version = tls?["version"]?.string ?? ""
+        handshake.cipher = tls?["cipher"]?.string ?? ""
+        handshake.serverName = tls?["sni"]?.string
+        handshake.applicationProtocol = tls?["alpn"]?.string
+        handshake.isResumed = tls?["resumed"]?.bool ?? false
+        handshake.chainLength = tls?["chain"]?.integer
+        handshake.shownIdentity = Self.digest(tls?["client_cert"])
+        return handshake
+    }
+}
+
+extension FetchError {
+    /// One that was recorded, as `application/warc-fields`; `nil` for what is not.
+    init?(warcFields text: [UInt8]) {
+        var fields: [String: String] = [:]
+        for line in text.split(whereSeparator: { $0 == 10 || $0 == 13 }) {
+            guard let colon = line.firstIndex(of: ASCII.colon) else { continue }
+            let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+            let value = line[(colon + 1)...].drop(while: ASCII.isBlank)
+            fields[name] = String(decoding: value, as: UTF8.self)
+        }
+        guard let outcome = fields["outcome"].flatMap(Outcome.init(rawValue:)), outcome != .ok,
+            outcome != .interrupted
+        else { return nil }
+        self.init(
+            outcome, fields["phase"].flatMap(Phase.init(rawValue:)) ?? .connect,
+            fields["message"] ?? outcome.summary, errnoName: fields["errno"],
+            hint: fields["hint"], expected: fields["expected"], actual: fields["actual"])
+        if let limit = fields["limit"].flatMap({ Remedy.Limit(word: $0) }) {
+            remedy = .raise(limit)
+        }
+    }
+}
+
+/// How a conversation alternated.
+struct RecordedTurns {
+    struct Turn {
+        let isSent: Bool
+        let bytes: Int
+        let seconds: Double
+    }
+
+    private(set) var turns: [Turn] = []
+
+    /// - Parameter json: `nil` where nothing is known: what was received comes at once.
+    init(_ json: [UInt8]?) {
+        guard let json, let value = try? JSONValue.parse(json[...]),
+            case .array(let list)? = value["turns"]
+        else { return }
+        for case .array(let entry) in list where entry.count == 3 {
+            guard let word = entry[0].string, let bytes = entry[1].integer, bytes >= 0,
+                bytes <= 1 << 48, case .number(let text) = entry[2], let seconds = Double(text),
+                seconds >= 0, seconds < 1e9
+            else { continue }
+            turns.append(Turn(isSent: word == "sent", bytes: bytes, seconds: seconds))
+        }
+    }
+
+    /// How many bytes have been received before more than so many had to be sent.
+    ///
+    /// - Parameter total: All that were received: with no turn that says otherwise.
+    func available(afterSending sent: Int, of total: Int) -> Int {
+        var (needed, received) = (0, 0)
+        for turn in turns {
+            if turn.isSent {
+                needed += turn.bytes
+                if needed > sent { return min(received, total) }
+            } else {
+                received += turn.bytes
+            }
+        }
+        return total
+    }
+
+    /// When the byte at `offset` of what was received came, in seconds since the start.
+    func moment(ofReceived offset: Int) -> Double {
+        var received = 0
+        for turn in turns where !turn.isSent {
+            received += turn.bytes
+            if received > offset { return turn.seconds }
+        }
+        return turns.last?.seconds ?? 0
+    }
+}
+
+extension JSONValue {
+    fileprivate var integer: Int? {
+        if case .number(let text) = self { Int(text) } else { nil }
+    }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebCore
+internal import SmallWebHTTP
+internal import SmallWebTransport
+
+/// HTTP's engine, by what archives have.
+struct ReplayClient: HTTPClient {
+    let replayer: Replayer
+    let hop: Hop
+
+    /// Longest head of a message, as libcurl has it.
+    private static let headBytesMax = 300 << 10
+    private static let requestBytesMax = 64 << 20
+
+    func exchange(
+        _ request: HTTPRequest,
+        onReply: (HTTPReply) async throws(FetchError) -> Void,
+        onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Completeness {
+        let endpoint = request.endpoint
+        let defaultPort: UInt16 = endpoint.security == .tls ? 443 : 80
+        var uri = request.uri
+        if uri.port == nil && endpoint.port != defaultPort { uri.port = endpoint.port }
+        let (number, sent) = try find(request, uri, defaultPort)
+        let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
+        try await meeting.meet(number, uri: uri, defaultPort: defaultPort)
+        replayer.notePlayed(number)
+        let recording = replayer.index.recordings[number]
+        let blocks = try replayer.blocks(
+            [recording.facts, recording.failure, recording.turns], upTo: 1 << 20)
+        let facts = RecordedFacts(blocks[0])
+        let failure = blocks[1].flatMap { FetchError(warcFields: $0) }
+        hop.add(facts.traffic)
+        if let sent {
+            let method = sent.prefix { $0 != ASCII.space }
+            try await hop.emit(.sent(sent, method: String(decoding: method, as: UTF8.self)))
+        }
+        if replayer.options.keepsPauses {
+            let turns = RecordedTurns(blocks[2])
+            await hop.loop.sleep(
+                until: min(
+                    hop.deadline, .now.advanced(seconds: turns.moment(ofReceived: 0))))
+            if Task.isCancelled { throw .cancelled }
+        }
+        guard recording.response != nil else {
+            throw failure ?? .notRecorded("a reply to this request")
+        }
+        let reply = try await play(recording, facts, onReply, onBody)
+        switch recording.truncated {
+        case .length: throw failure ?? .recordedLimit
+        case .time:
+            throw failure
+                ?? FetchError(.timeout, .body, "the recording ends where its time was over")
+        case .disconnect, .unspecified: return .truncated
+        case nil: break
+        }
+        if let failure, failure.outcome != .truncated, !reply.isWhole { throw failure }
+        return reply.isWhole ? CurlClient.completeness(reply.head, request) : .truncated
+    }
+
+    // MARK: Finding
+
+    /// The recording of a request, and the request's head as it was recorded.
+    private func find(
+        _ request: HTTPRequest, _ uri: URI, _ defaultPort: UInt16
+    ) throws(FetchError) -> (Int, [UInt8]?) {
+        let candidates = replayer.index.recordings(of: uri, defaultPort: defaultPort)
+        guard let expected = replayer.next(candidates) else {
+            throw .notRecorded("this URL")
+        }
+        if replayer.options.isLoose || replayer.index.recordings[expected].isFailureAlone {
+            return (expected, nil)
+        }
+        var (fitting, heads) = ([Int](), [Int: [UInt8]]())
+        for number in candidates {
+            let recording = replayer.index.recordings[number]
+            guard !recording.isFailureAlone else { continue }
+            let block = try replayer.blocks(
+                [recording.request], upTo: Self.requestBytesMax)[0]
+            guard RecordedRequest(block).matches(request) else { continue }
+            fitting.append(number)
+            if let block { heads[number] = RecordedRequest(block).head }
+            if !replayer.isPlayed(number) { break }
+        }
+        guard let number = replayer.next(fitting) else {
+            throw .notRecorded("this request for the URL")
+        }
+        return (number, heads[number])
+    }
+
+    // MARK: Playing
+
+    private func play(
+        _ recording: Recording, _ facts: RecordedFacts,
+        _ onReply: (HTTPReply) async throws(FetchError) -> Void,
+        _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> (head: HTTPReply, isWhole: Bool) {
+        guard let place = recording.response else { preconditionFailure("there is a reply") }
+        let box = try replayer.reader(of: place.file)
+        defer { replayer.giveBack(box, of: place.file) }
+        box.reader.seek(to: place.offset)
+        _ = try box.reader.next()
+        var (head, rest) = try head(box.reader, hasHead: recording.hasHeads)
+        let isChunked = head["transfer-encoding"] != nil
+        if let original = facts.head {
+            head = HTTPReply(lines: original)
+        } else if recording.isHTTP2 {
+            head = HTTPReply(lines: Array("HTTP/2".utf8) + head.fields.bytes.dropFirst(8))
+        }
+        try await onReply(head)
+        var source = box
+        var file = place.file
+        defer { if source !== box { replayer.giveBack(source, of: file) } }
+        if let earlier = recording.earlier.flatMap({ replayer.index.recording(of: $0) }),
+            let place = replayer.index.recordings[earlier].response
+        {
+            file = place.file
+            source = try replayer.reader(of: file)
+            source.reader.seek(to: place.offset)
+            _ = try source.reader.next()
+            (_, rest) = try self.head(source.reader, hasHead: recording.hasHeads)
+        }
+        var chunks: ChunkedBody? = isChunked ? ChunkedBody() : nil
+        var bodyBytes = 0
+        while true {
+            if rest.isEmpty { rest = try source.reader.block() }
+            if rest.isEmpty { break }
+            var piece: ArraySlice<UInt8>? = rest
+            if chunks == nil {
+                rest = []
+            } else {
+                do throws(Malformed) {
+                    piece = try chunks?.next(&rest)
+                } catch {
+                    throw FetchError(.protocolError, .body, error.why)
+                }
+            }
+            guard let piece, !piece.isEmpty else { continue }
+            bodyBytes += piece.count
+            try await give(piece, onBody)
+        }
+        let length = head["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 56) }
+        let isShort = !isChunked && bodyBytes > 0 && length.map { bodyBytes < $0 } ?? false
+        return (head, (chunks?.isWhole ?? true) && !isShort)
+    }
+
+    private func give(
+        _ bytes: ArraySlice<UInt8>,
+        _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        guard let limit = replayer.options.pieceBytes else { return try await onBody(bytes) }
+        var rest = bytes
+        while !rest.isEmpty {
+            let piece = rest.prefix(limit)
+            rest = rest.dropFirst(piece.count)
+            try await onBody(piece)
+        }
+    }
+
+    /// The head of a reply, and what follows it in the same piece.
+    private func head(
+        _ reader: ArchiveReader, hasHead: Bool
+    ) throws(FetchError) -> (HTTPReply, ArraySlice<UInt8>) {
+        guard hasHead else { return (HTTPReply(), try reader.block()) }
+        var bytes: [UInt8] = []
+        while true {
+            let piece = try reader.block()
+            bytes += piece
+            if let end = RecordedRequest.headEnd(bytes) {
+                return (HTTPReply(lines: Array(bytes[..<end])), bytes[end...])
+            }
+            guard !piece.isEmpty, bytes.count <= Self.headBytesMax else {
+                throw FetchError(
+                    .protocolError, .header,
+                    "\(reader.path): at byte \(reader.offset): the reply has no whole header")
+            }
+        }
+    }
+}
+
+/// A request of HTTP as an archive has it.
+struct RecordedRequest {
+    /// With the empty line.
+    let head: [UInt8]
+    private let body: ArraySlice<UInt8>
+    private let isThere: Bool
+
+    init(_ block: [UInt8]?) {
+        isThere = block != nil
+        let block = block ?? []
+        let end = Self.headEnd(block) ?? block.count
+        head = Array(block[..<end])
+        body = block[end...]
+    }
+
+    /// Where the body begins; `nil` while the head has not ended.
+    static func headEnd(_ bytes: [UInt8]) -> Int? {
+        var start = 0
+        while let end = bytes[start...].firstLineFeed {
+            let line = bytes[start..<end]
+            if line.isEmpty || line.count == 1 && line.first == ASCII.carriageReturn {
+                return end + 1
+            }
+            start = end + 1
+        }
+        return nil
+    }
+
+    /// Whether it is what the engine would send, as far as the user has a say: the method, the
+    /// body, and the fields that were asked for. What other clients add of their own is theirs.
+    func matches(_ request: HTTPRequest) -> Bool {
+        let options = request.options
+        let method = options.method ?? (options.body == nil ? "GET" : "POST")
+        guard isThere else { return method == "GET" }
+        guard head.prefix(while: { $0 != ASCII.space }).elementsEqual(method.utf8) else {
+            return false
+        }
+        let sent = options.body ?? []
+        guard body.elementsEqual(sent) || body.elementsEqual(Redaction.mask) && !sent.isEmpty
+        else { return false }
+        let fields = HTTPReply(fieldLines: head)
+        for field in options.fields where !field.value.isEmpty {
+            let line = Array("\(field.name): \(field.value)\r\n".utf8)
+            let masked = String(decoding: SecretFields.masked(line), as: UTF8.self)
+            let known = fields.values(of: field.name.lowercased())
+            guard
+                known.contains(field.value)
+                    || known.contains(where: { masked.hasSuffix(": \($0)\r\n") })
+            else { return false }
+        }
+        let range = options.resumeOffset.map { "bytes=\($0)-" }
+        let asksByField = options.fields.contains { $0.name.lowercased() == "range" }
+        return asksByField || fields.values(of: "range") == (range.map { [$0] } ?? [])
+    }
+}
+
+extension HTTPReply {
+    /// The head of a reply, line by line.
+    init(lines: [UInt8]) {
+        self.init()
+        for line in Self.lines(lines) { add(line: line) }
+    }
+
+    /// The fields of a request, without its first line.
+    fileprivate init(fieldLines head: [UInt8]) {
+        self.init()
+        for line in Self.lines(head).dropFirst() { add(line: line) }
+    }
+
+    private static func lines(_ head: [UInt8]) -> [[UInt8]] {
+        var (lines, start) = ([[UInt8]](), 0)
+        while let end = head[start...].firstLineFeed {
+            lines.append(Array(head[start...end]))
+            start = end + 1
+        }
+        return lines
+    }
+
+    fileprivate func values(of name: String) -> [String] {
+        fields.all.filter { $0.name.lowercased() == name }.map(\.value)
+    }
+}

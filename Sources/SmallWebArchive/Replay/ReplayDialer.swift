@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebCore
+internal import SmallWebHTTP
+internal import SmallWebTransport
+
+/// Connects a plugin, or its program, with what archives have.
+struct ReplayDialer: Dialer {
+    let replayer: Replayer
+    let request: Request
+    let hop: Hop
+
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        hop.stream(over: try await carrier(to: endpoint, keepsDatagrams: false))
+    }
+
+    private func carrier(
+        to endpoint: Endpoint, keepsDatagrams: Bool
+    ) async throws(FetchError) -> any Carrier {
+        let defaultPort = request.scheme.defaultPort
+        let same = replayer.index.recordings(of: request.uri, defaultPort: defaultPort)
+        let others =
+            same.isEmpty ? replayer.index.place(of: request.uri, defaultPort: defaultPort) : []
+        // What the connection is like must be said before the request tells which it is.
+        guard let expected = replayer.next(same) ?? others.first else {
+            throw .notRecorded(
+                replayer.options.isLoose
+                    ? "this URL" : "a request to \(endpoint) over \(request.scheme.name)")
+        }
+        let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
+        try await meeting.meet(expected, uri: request.uri, defaultPort: defaultPort)
+        return ReplayCarrier(
+            ReplayConversation(
+                replayer, same, Redaction(request, hop.registry, keepsSecrets: false),
+                keepsDatagrams: keepsDatagrams), on: hop.loop,
+            isSecure: endpoint.security == .tls)
+    }
+
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        let engine: Any =
+            if type == (any HTTPClient).self {
+                DecodingClient(
+                    ReplayClient(replayer: replayer, hop: hop), loop: hop.loop,
+                    deadline: hop.deadline)
+            } else {
+                runner
+            }
+        guard let engine = engine as? Engine else { throw .noEngine(type) }
+        return engine
+    }
+
+    private var runner: any ProgramRunner {
+        let (dialer, hop) = (self, hop)
+        return ProgramExchange(on: hop.loop, by: hop.deadline) { program throws(FetchError) in
+            switch program.transport {
+            case .none:
+                throw FetchError(.internal, .plugin, "there is no server to connect to")
+            case .stream(let endpoint):
+                let carrier = try await dialer.carrier(to: endpoint, keepsDatagrams: false)
+                hop.add(carrier)
+                return carrier
+            case .datagrams(let endpoint):
+                return try await dialer.carrier(to: endpoint, keepsDatagrams: true)
+            }
+        } onSent: { bytes async throws(FetchError) in
+            hop.add(Ending.Traffic(sent: bytes.count))
+            try await hop.emit(.sent(bytes))
+        } onReceived: {
+            hop.add(Ending.Traffic(received: $0))
+        }
+    }
+}
+
+/// The connection of a recording, as it is told: with its certificate judged as if it were live.
+struct RecordedMeeting {
+    let replayer: Replayer
+    let hop: Hop
+    let endpoint: Endpoint
+
+    /// Connects.
+    ///
+    /// - Throws: What was recorded of a connection that failed; what the trust policy says.
+    func meet(
+        _ number: Int, uri: URI, defaultPort: UInt16
+    ) async throws(FetchError) {
+        let recording = replayer.index.recordings[number]
+        let blocks = try replayer.blocks([recording.facts, recording.failure], upTo: 1 << 20)
+        let facts = RecordedFacts(blocks[0])
+        let failure = blocks[1].flatMap { FetchError(warcFields: $0) }
+        let port = facts.port ?? endpoint.port
+        if let address = recording.address ?? facts.proxy {
+            try await hop.emit(
+                .connecting(endpoint, address: "\(address.bracketedHost):\(port)"))
+        }
+        // A key that was refused is judged again: what was right then may be another thing now.
+        let wasRefused = [.untrusted, .trustChanged].contains(failure?.outcome)
+        if recording.isFailureAlone, let failure, !wasRefused {
+            replayer.notePlayed(number)
+            throw failure
+        }
+        let tls = try tls(facts, uri, defaultPort)
+        let connection = { (trust: Connection.Trust?) in
+            Connection(
+                endpoint: endpoint, address: recording.address, port: port, tls: tls, trust: trust,
+                moments: .now)
+        }
+        var trust: Connection.Trust?
+        do throws(FetchError) {
+            trust = try await judge(tls, failure)
+        } catch {
+            try await hop.emit(
+                .connected(
+                    connection(
+                        Connection.Trust(
+                            verdict: error.outcome == .trustChanged ? .changed : .refused,
+                            firstSeen: nil, policy: hop.trustStore.policy.rule))))
+            throw error
+        }
+        try await hop.emit(.connected(connection(trust)))
+        guard !recording.isFailureAlone else {
+            throw .notRecorded("a reply: the connection ended at its certificate")
+        }
+    }
+
+    private func tls(
+        _ facts: RecordedFacts, _ uri: URI, _ defaultPort: UInt16
+    ) throws(FetchError) -> Connection.TLS? {
+        guard endpoint.security == .tls else { return nil }
+        let chain = try replayer.chain(
+            of: uri, defaultPort: defaultPort, sha256: facts.certificate)
+        guard let chain else { return nil }
+        let host = endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
+        return try facts.handshake(chain).facts(
+            host: host, asksAuthorities: hop.trustStore.policy.asksAuthorities)
+    }
+
+    private func judge(
+        _ tls: Connection.TLS?, _ recorded: FetchError?
+    ) async throws(FetchError) -> Connection.Trust? {
+        guard endpoint.security == .tls else { return nil }
+        var store = hop.trustStore
+        store.isReadOnly = true
+        if let tls {
+            let now = UTCDate.now
+            let trust = try await store.judge(endpoint, tls, now: now, loop: hop.loop)
+            let key = tls.certificate.spkiSHA256
+            guard trust.verdict == .firstUse,
+                let known = replayer.pin(key, of: endpoint.description, now: now)
+            else { return trust }
+            guard known.key == key else {
+                if let recorded, recorded.outcome == .trustChanged { throw recorded }
+                throw FetchError(
+                    .trustChanged, .tls, "the key of \(endpoint) changes within the archive",
+                    expected: "sha256:" + known.key.hex, actual: "sha256:" + key.hex)
+            }
+            return Connection.Trust(
+                verdict: .match, firstSeen: known.since, policy: trust.policy)
+        }
+        guard store.policy == .skip else {
+            throw FetchError(
+                .untrusted, .tls, "the recording of \(endpoint) has no certificate to judge")
+        }
+        return Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip)
+    }
+}
+
+extension Connection.Moments {
+    /// All at once.
+    fileprivate static var now: Connection.Moments {
+        var moments = Connection.Moments()
+        let now = Instant.now
+        (moments.connected, moments.ready) = (now, now)
+        return moments
+    }
+}

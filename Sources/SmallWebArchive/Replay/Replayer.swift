@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+package import SmallWeb
+package import SmallWebCore
+internal import SmallWebLibraries
+
+/// How archives are replayed.
+package struct ReplayOptions: Sendable {
+    /// Whether a URL is enough to know a recording by.
+    package var isLoose = false
+    /// Whether servers take as long as they did.
+    package var keepsPauses = false
+    /// Most bytes that are handed out at once; `nil` for no limit.
+    package var pieceBytes: Int?
+
+    package init() {}
+}
+
+extension Network {
+    /// What archives have: nothing is looked up or connected.
+    ///
+    /// What they do not have fails with `not-recorded`.
+    ///
+    /// - Throws: `read` for a file that cannot be read, `protocol-error` for one that is not an
+    ///   archive.
+    package static func replaying(
+        _ paths: [String], _ options: ReplayOptions = ReplayOptions()
+    ) throws(FetchError) -> Network {
+        let replayer = Replayer(try ArchiveIndex(paths), options)
+        return Network { request, hop in
+            ReplayDialer(replayer: replayer, request: request, hop: hop)
+        }
+    }
+}
+
+/// Finds recordings, and plays each that there are several of in its turn.
+final class Replayer: Sendable {
+    let index: ArchiveIndex
+    let options: ReplayOptions
+    private let state: Locked<State>
+
+    private struct State {
+        var isPlayed: [Bool]
+        /// Those that are not in use, by file.
+        var readers: [[ReaderBox]]
+        var chains: [RecordPlace: [[UInt8]]] = [:]
+        /// Keys that a live run would have pinned by now, and when.
+        var pins: [String: (key: [UInt8], since: Int)] = [:]
+    }
+
+    //
+    // @unchecked: used by the one who has taken it out of the lock.
+    final class ReaderBox: @unchecked Sendable {
+        let reader: ArchiveReader
+        init(_ reader: ArchiveReader) { self.reader = reader }
+    }
+
+    init(_ index: ArchiveIndex, _ options: ReplayOptions) {
+        (self.index, self.options) = (index, options)
+        state = Locked(
+            State(
+                isPlayed: [Bool](repeating: false, count: index.recordings.count),
+                readers: [[ReaderBox]](repeating: [], count: index.paths.count)))
+    }
+
+    // MARK: Reading
+
+    /// A reader of a file, to be given back by ``giveBack(_:of:)``.
+    func reader(of file: Int) throws(FetchError) -> ReaderBox {
+        if let box = state.withLock({ $0.readers[file].popLast() }) { return box }
+        return ReaderBox(try ArchiveReader(index.paths[file]))
+    }
+
+    func giveBack(_ box: ReaderBox, of file: Int) {
+        state.withLock { $0.readers[file].append(box) }
+    }
+
+    /// The blocks of small records, in the order of `places`.
+    ///
+    /// - Parameter limit: Of each; what is larger is cut off.
+    func blocks(
+        _ places: [RecordPlace?], upTo limit: Int
+    ) throws(FetchError) -> [[UInt8]?] {
+        guard let file = places.lazy.compactMap({ $0?.file }).first else {
+            return places.map { _ in nil }
+        }
+        let box = try reader(of: file)
+        defer { giveBack(box, of: file) }
+        var blocks = [[UInt8]?](repeating: nil, count: places.count)
+        var isFirst = true
+        let wanted = places.enumerated().compactMap { place in
+            place.element.map { (place.offset, $0) }
+        }.sorted { $0.1.offset < $1.1.offset }
+        for (position, place) in wanted where place.file == file {
+            // What lies behind one another is read in one go.
+            var header = isFirst ? nil : try box.reader.next()
+            if header == nil || box.reader.offset != place.offset {
+                box.reader.seek(to: place.offset)
+                header = try box.reader.next()
+            }
+            isFirst = false
+            blocks[position] = try box.reader.block(upTo: limit)
+        }
+        return blocks
+    }
+
+    /// The URL of a recording, as it stands.
+    func target(of recording: Recording) throws(FetchError) -> String {
+        guard let place = recording.anyPlace else { return "" }
+        let box = try reader(of: place.file)
+        defer { giveBack(box, of: place.file) }
+        box.reader.seek(to: place.offset)
+        return try box.reader.next()?.target ?? ""
+    }
+
+    /// The certificates that were recorded for a server, its own first.
+    ///
+    /// - Parameter sha256: Of the one that is meant; `nil` where that is not known.
+    func chain(
+        of uri: URI, defaultPort: UInt16, sha256: [UInt8]?
+    ) throws(FetchError) -> [[UInt8]]? {
+        let places = index.certificates(of: uri, defaultPort: defaultPort)
+        var first: [[UInt8]]?
+        for place in places {
+            let chain = try chain(at: place)
+            guard let own = chain.first else { continue }
+            first = first ?? chain
+            guard let sha256 else { break }
+            let digest = try Digest(.sha256)
+            digest.update(own[...])
+            if digest.finish() == sha256 { return chain }
+        }
+        return sha256 == nil || places.count == 1 ? first : nil
+    }
+
+    private func chain(at place: RecordPlace) throws(FetchError) -> [[UInt8]] {
+        if let chain = state.withLock({ $0.chains[place] }) { return chain }
+        let pem = try blocks([place], upTo: 256 << 10)[0] ?? []
+        let chain = Certificates.decode(pem)
+        state.withLock { $0.chains[place] = chain }
+        return chain
+    }
+
+    /// Notes the key of a place that has been accepted at a first visit: the store is left alone,
+    /// but a visit is a first one only once.
+    ///
+    /// - Returns: The key that was accepted before, and when; `nil` at the first visit.
+    func pin(_ key: [UInt8], of place: String, now: Int) -> (key: [UInt8], since: Int)? {
+        state.withLock { state in
+            if let known = state.pins[place] { return known }
+            state.pins[place] = (key, now)
+            return nil
+        }
+    }
+
+    // MARK: Choosing
+
+    /// The one whose turn it is: the first that was not played, or the last one again.
+    func next(_ candidates: [Int]) -> Int? {
+        state.withLock { state in
+            candidates.first { !state.isPlayed[$0] } ?? candidates.last
+        }
+    }
+
+    func notePlayed(_ index: Int) { state.withLock { $0.isPlayed[index] = true } }
+
+    func isPlayed(_ index: Int) -> Bool { state.withLock { $0.isPlayed[index] } }
+}
+
+extension FetchError {
+    static func notRecorded(_ what: String) -> FetchError {
+        FetchError(.notRecorded, .connect, "no recording has \(what)")
+    }
+}

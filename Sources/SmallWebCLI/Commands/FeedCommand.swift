@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebRecords
+
+extension Command {
+    static let feed = Command(
+        "feed URL…", "what is new on pages, as a feed",
+        manual: "Writes an Atom feed of what is dated on the pages: the links of gemtext whose "
+            + "label begins with a date (\"Subscribing to Gemini pages\"), the items of gopher "
+            + "menus and other listings with a date in their text, the dated headings of plain "
+            + "text, and the tags and branches of a Git repository. Several URLs make one feed, "
+            + "the newest entry first. The same pages give the same bytes. A page that is an Atom, "
+            + "RSS or JSON feed already passes through if it is the only URL. Feed readers can run "
+            + "it, such as newsboat with a line 'exec:' in its file urls.\n\n"
+            + "With --state, --name or --new it remembers in a file below "
+            + "$XDG_STATE_HOME/smallweb/feed/ when links without a date were first seen, where "
+            + "pages have moved for good, that they are gone for good, and until when a host wants "
+            + "to be left alone. A page that is gone is a failure once; later it is left out "
+            + "without a word, and the exit status is 0.\n\n"
+            + "Pages that cannot become feeds, such as HTML, are left out with a message; when "
+            + "nothing else is left, the exit status is 8.",
+        examples: [
+            "smallweb feed gemini://example.org/gemlog/ > gemlog.xml": "A capsule as a feed",
+            "smallweb feed --new gopher://example.org/1/phlog": "A menu without dates",
+            "smallweb feed --state tags.state git://example.org/repo.git":
+                "What is tagged in a repository",
+        ],
+        takes: { option in
+            option.isForSubscriptions
+                || option.group == .feeds
+                    && (Option.feedOptions + Option.feedAlone).contains(option.long)
+        }
+    ) { settings, operands throws(FetchError) in
+        try SubscriptionCommand(settings, operands, .feed).run()
+    }.with(\.mainOptions, Option.feedAlone + Option.feedOptions)
+}
+
+/// `smallweb feed` and `smallweb watch`.
+struct SubscriptionCommand: Sendable {
+    let settings: Settings
+    let operands: [String]
+    let kind: SubscriptionState.Kind
+
+    init(_ settings: Settings, _ operands: [String], _ kind: SubscriptionState.Kind) {
+        var settings = settings
+        settings.fetch.promptsAllowed = false
+        // The lines of menus and listings, as their plugins read them.
+        if kind == .feed || settings.feeds.comparesLinks { settings.output.listing = .links }
+        if kind == .watch {
+            // Never two requests to a host at once.
+            (settings.run.policy.jobs, settings.run.policy.jobsPerHost) = (1, 1)
+            settings.records.options.body = .none
+        }
+        self.settings = settings
+        self.operands = operands + settings.run.lists
+        self.kind = kind
+    }
+
+    /// - Returns: The exit status.
+    func run() throws(FetchError) -> Int32 {
+        try GetCommand.check(operands)
+        return try SignalledRun.run(isInterruptible: true) { () throws(FetchError) in
+            var settings = settings
+            try settings.fetch.readFiles()
+            let fetcher = try settings.fetcher(EventLoop())
+            let (ready, kind) = (settings, kind)
+            return SignalledRun.Work(
+                on: fetcher.loop, writesRecords: ready.records.areWanted
+            ) {
+                do throws(FetchError) {
+                    return kind == .feed
+                        ? try await self.feed(ready, fetcher)
+                        : try await self.watch(ready, fetcher)
+                } catch {
+                    if error.outcome != .interrupted {
+                        Messages(ready.messages).error(nil, error)
+                    }
+                    return error.outcome.exitStatus
+                }
+            }
+        }
+    }
+
+    /// All that is asked for: a round may be repeated, and the state's name depends on all URLs.
+    ///
+    /// - Throws: `usage` for more than is watched at a time; `interrupted`.
+    func orders(_ loop: EventLoop) async throws(FetchError) -> [Order] {
+        let source = OrderSource(operands)
+        var orders: [Order] = []
+        while true {
+            switch source.take() {
+            case .order(let order):
+                orders.append(order)
+                guard orders.count <= Self.pagesMax else {
+                    throw usageError("more than \(Self.pagesMax) URLs", hint: "split the list")
+                }
+            case .foreign: continue
+            case .nothing(let descriptor): await loop.untilReadable(descriptor, by: .never)
+            case .end: return orders
+            }
+            if Task.isCancelled { throw .cancelled }
+        }
+    }
+
+    private static let pagesMax = 100_000
+
+    private func feed(_ settings: Settings, _ fetcher: Fetcher) async throws(FetchError) -> Int32 {
+        let orders = try await orders(fetcher.loop)
+        let feeds = settings.feeds
+        var file: StateFile?
+        if feeds.takesUndated || feeds.stateFile != nil || feeds.stateName != nil {
+            file = try await StateFile(
+                SubscriptionState.path(.feed, feeds, orders), fetcher.loop,
+                seconds: settings.fetch.totalSeconds)
+        }
+        let context = RunContext(settings, fetcher, isBulk: true)
+        let run = try FeedRun(context, file, isOnly: orders.count == 1)
+        let engine = Engine(SubscriptionSource(orders, run), run.policy, fetcher) {
+            swposix_pending_signal() != 0
+        }
+        await engine.run()
+        let status = try context.conclude(engine)
+        guard !engine.isStopping else { return status }
+        try await run.finish()
+        if status == 0 && run.leftOut > 0 && !run.hasPages {
+            return Outcome.protocolError.exitStatus
+        }
+        return status
+    }
+}

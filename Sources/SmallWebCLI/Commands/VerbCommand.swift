@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebPlugins
+internal import SmallWebRecords
+
+extension Command {
+    /// What the protocols declare.
+    static var verbs: [Command] {
+        Registry.builtIn.handlers.flatMap(\.verbs).map(Command.init)
+    }
+
+    private init(_ verb: Verb) {
+        let own = Set(verb.optionKeys.map(\.option) + verb.options)
+        let useless = ["head", "render", "hyperlink", "request", "continue-at", "continue"]
+        self.init(
+            verb.synopsis, verb.summary, manual: verb.manual, examples: verb.examples,
+            operands: [.url, .text],
+            takes: { option in
+                // feed has an option of one of these names, too.
+                own.contains(option.long) && option.group != .feeds
+                    || option.group != .links && option.isForPages
+                        && !useless.contains(option.long) && !option.isPartOfURL
+            }
+        ) { settings, operands throws(FetchError) in
+            try VerbCommand(verb, settings).run(operands)
+        }
+        mainOptions = verb.optionKeys.map(\.option) + verb.options
+        canUse = { scheme in
+            Self.schemes(of: verb, in: Registry.builtIn).contains {
+                $0.name == scheme.name || $0.webScheme == scheme.name
+            }
+        }
+    }
+
+    static func schemes(of verb: Verb, in registry: Registry) -> [Scheme] {
+        registry.schemes.filter { scheme in
+            registry[scheme.name]?.handler.verbs.contains { $0.name == verb.name } ?? false
+        }
+    }
+}
+
+/// A command that a protocol declares: it writes a URL, and fetches that.
+private struct VerbCommand {
+    let verb: Verb
+    let settings: Settings
+
+    init(_ verb: Verb, _ settings: Settings) { (self.verb, self.settings) = (verb, settings) }
+
+    func run(_ operands: [String]) throws(FetchError) -> Int32 {
+        let last = min(settings.invocation.lastOperands, operands.count)
+        let words = operands.dropLast(last)
+        guard let url = words.first else {
+            throw usageError("no URL", hint: "usage: smallweb \(verb.synopsis)")
+        }
+        let takesLast = verb.operandKey != nil || last == 0
+        guard words.count <= 2, takesLast, words.count == 1 || verb.takesOperand else {
+            throw usageError(
+                "\(verb.name) does not take \"\(operands.last ?? "")\"",
+                hint: "usage: smallweb \(verb.synopsis)")
+        }
+        var settings = settings
+        try settings.fetch.readLists()
+        var asked = try repository(url, settings).adding(
+            queryField: verb.key, words.dropFirst().first?.systemBytes)
+        // Those that are a part of any URL come with the rest of what holds for it.
+        for (option, key) in verb.optionKeys
+        where Option.named(option[...], where: { $0.group != .feeds })?.urlKey == nil {
+            for value in settings.fetch.options.fields(option) {
+                asked = asked.adding(queryField: key, value)
+            }
+            settings.fetch.options[option] = nil
+        }
+        if let key = verb.operandKey {
+            for word in operands.suffix(last) {
+                asked = asked.adding(queryField: key, word.systemBytes)
+            }
+        }
+        settings.output.listing = .records
+        // The records have all that the body would say.
+        if settings.records.areWanted {
+            settings.records.options.body = .none
+            settings.invocation.given.append("body")
+        }
+        return try GetCommand(settings, [asked]).run()
+    }
+
+    /// The URL under a scheme that has the command.
+    private func repository(
+        _ url: String, _ settings: Settings
+    ) throws(FetchError) -> String {
+        let schemes = Command.schemes(of: verb, in: try settings.registry())
+        let scheme = URI.scheme(of: url)
+        if schemes.contains(where: { $0.name == scheme }) { return url }
+        // A place is there under the URL that people copy from their browser.
+        if let scheme, let own = schemes.first(where: { $0.webScheme == scheme }) {
+            return own.name + url.dropFirst(scheme.count)
+        }
+        let names = schemes.map(\.name) + schemes.compactMap(\.webScheme)
+        throw usageError(
+            scheme.map { "the scheme \($0) has no \(verb.name)" }
+                ?? "\"\(url)\" is not a URL",
+            hint: "\(verb.name) is for URLs of \(names.joined(separator: ", "))")
+    }
+}
+
+extension Option {
+    /// Whether its value is a part of the URL.
+    fileprivate var isPartOfURL: Bool { urlKey != nil }
+}
+
+extension Verb {
+    /// Whether something may stand between the URL and `--`.
+    fileprivate var takesOperand: Bool {
+        let words = synopsis.split(separator: " ").dropFirst(2)
+        return words.first.map { $0 != "[--" } ?? false
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+internal import SmallWebArchive
+internal import SmallWebPlugins
+internal import SmallWebRecords
+internal import SmallWebTesting
+
+extension Command {
+    static let warc = Command(
+        "warc ACTION …", "look into archives, and make fixtures of them",
+        manual: "Works on WARC archives, those of --warc and those of other programs, plain or "
+            + "with a gzip member for each record. A missing FILE is exit status 26, any other "
+            + "file 8, with the offset of the fault.",
+        examples: [
+            "smallweb warc list night.warc.gz": "What is in an archive",
+            "smallweb get --warc bug.warc.gz gemini://example.org/": "Record what goes wrong",
+            "smallweb warc wire bug.warc.gz Fixtures/": "Make a test of it",
+        ],
+        actions: [list, check, wire, from])
+
+    private static let list = Command.action(
+        "list FILE…", "the records of an archive",
+        manual: "Prints a line for each record: offset, type, date, status, media type, size of "
+            + "the block and URL, with tabs between them; - stands for what a record does not "
+            + "have. With --json each is a record of type warc-record.",
+        operands: [.file], options: ["json"]
+    ) { settings, names throws(FetchError) in
+        try EventLoop().runToEnd { () async throws(FetchError) in
+            for name in names { try await WarcCommand(settings).list(name) }
+        }
+    }
+
+    private static let check = Command.action(
+        "check FILE…", "check digests, lengths and pairs",
+        manual: "Reads the whole archive. The exit status is 8 for a fault, and the message has "
+            + "the offset of the first one. Unknown types of records and digests, and a missing "
+            + "warcinfo, are not faults.",
+        operands: [.file]
+    ) { settings, names throws(FetchError) in
+        for name in names { try WarcCommand(settings).check(name) }
+    }
+
+    private static let wire = Command.action(
+        "wire FILE DIR", "fixtures of the conversations of an archive",
+        manual: "Writes a file *.wire into DIR for each conversation, which expects what the "
+            + "plugin makes of it now: smallweb-wire(5) says what that is. Existing files are "
+            + "kept. Exchanges of HTTP are left out, since libcurl speaks it. What 'smallweb warc "
+            + "from' has put into an archive comes out as it was.",
+        operands: [.file, .directory], options: ["plugin"]
+    ) { settings, words throws(FetchError) in
+        let loop = try EventLoop()
+        try loop.runToEnd { () async throws(FetchError) in
+            try await WarcCommand(settings).wire(words[0], words[1], on: loop)
+        }
+    }
+
+    private static let from = Command.action(
+        "from DIR FILE", "an archive of fixtures",
+        manual: "Adds the conversation of each file *.wire of DIR to the archive FILE, with the "
+            + "file itself, so that 'smallweb warc wire' makes it again.",
+        operands: [.directory, .file], options: ["plugin"]
+    ) { settings, words throws(FetchError) in
+        try WarcCommand(settings).from(words[0], words[1])
+    }
+}
+
+private struct WarcCommand: Sendable {
+    private let settings: Settings
+
+    init(_ settings: Settings) { self.settings = settings }
+
+    // MARK: list
+
+    private struct Line {
+        let offset: Int
+        let header: RecordHeader
+        let head: Head?
+    }
+
+    func list(_ name: String) async throws(FetchError) {
+        let reader = try ArchiveReader(name)
+        let heads = HeadReader(.builtIn)
+        while let header = try reader.next() {
+            var head: Head?
+            if header.type == "response" {
+                let block = try reader.block(upTo: HeadReader.bytesMax)
+                head = await heads.head(target: header.target, block: block)
+            }
+            try settings.write([Line(offset: reader.offset, header: header, head: head)]) {
+                Self.write($1, to: &$0)
+            } text: { line in
+                let fields = [
+                    "\(line.offset)", line.header.type, line.header["warc-date"] ?? "-",
+                    line.head?.status.map { "\($0)" } ?? "-",
+                    line.head?.mediaType?.essence ?? "-", "\(line.header.blockBytes)",
+                    line.header.target ?? "-",
+                ]
+                return fields.joined(separator: "\t") + "\n"
+            }
+        }
+    }
+
+    private static func write(_ line: Line, to writer: inout JSONWriter) {
+        let header = line.header
+        writer.begin("warc-record")
+        writer.member("offset", line.offset)
+        writer.member("kind", header.type)
+        // Without a fraction, as all dates of records.
+        let date = header["warc-date"].map { $0.prefix(19) + "Z" }
+        writer.member("date", date.map { String($0) })
+        writer.member("status", line.head?.status)
+        writer.member("mime", line.head?.mediaType?.essence)
+        writer.member("size", header.blockBytes)
+        writer.member("url", header.target)
+    }
+
+    // MARK: check
+
+    func check(_ name: String) throws(FetchError) {
+        let check = try ArchiveCheck(name)
+        if check.unanswered > 0 {
+            let count = check.unanswered
+            Messages(settings.messages).warning(
+                "\(name): \(count) request\(count == 1 ? "" : "s") without a reply")
+        }
+        try StandardStream.output.writeForeign(
+            "\(name)\t\(check.records) records\t\(check.digests) digests\n")
+    }
+
+    // MARK: wire and from
+
+    func wire(
+        _ name: String, _ folder: String, on loop: EventLoop
+    ) async throws(FetchError) {
+        let registry = try settings.registry()
+        let messages = Messages(settings.messages)
+        if mkdir(folder, 0o777) != 0, errno != EEXIST {
+            throw FetchError(
+                .write, .output, "cannot make the folder \(folder)", SystemError(number: errno))
+        }
+        try await WireConversion(registry).forEachFixture(of: name, on: loop) { target in
+            messages.warning("\(target): left out: fixtures cannot have such an exchange")
+        } _: { name, text throws(FetchError) in
+            let file = try FileOutput(
+                "\(folder)/\(name).wire", clash: .number, createsDirectories: false)
+            try file.write(text[...])
+            try file.commit()
+            try StandardStream.output.writeForeign(file.path + "\n")
+        }
+    }
+
+    func from(_ folder: String, _ name: String) throws(FetchError) {
+        let fixtures = try Fixtures(folder)
+        guard fixtures.count > 0 else {
+            throw FetchError(.read, .input, "\(folder) has no fixtures, which are files *.wire")
+        }
+        let archive = try ArchiveWriter(
+            name, software: "smallweb/\(Help.version)",
+            commandLine: "smallweb " + settings.invocation.maskedWords.joined(separator: " "))
+        if let note = archive.note { Messages(settings.messages).warning(note) }
+        let conversion = WireConversion(try settings.registry())
+        try fixtures.forEach { name, text throws(FetchError) in
+            try conversion.add(name: name, text, to: archive)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import SmallWeb
+internal import SmallWebRecords
+
+extension Command {
+    static let watch = Command(
+        "watch URL…", "say which pages are new, changed or gone",
+        manual: "Fetches each page, compares it with what it was, and prints a line for it: new, "
+            + "changed, unchanged, gone or failed, a tab and the URL. What pages were is "
+            + "remembered in a file below $XDG_STATE_HOME/smallweb/watch/, and servers that can "
+            + "tell are asked for no body unless the page has changed.\n\n"
+            + "The exit status is 0 when something is new, changed or gone for the first time, 1 "
+            + "when nothing is, and that of the first failure when nothing is and something "
+            + "failed: it reads 'watch && act'. Since 1 has a meaning here, a scheme that no "
+            + "plugin handles is 2; the record of its URL has 1, as everywhere. A page that is "
+            + "gone for good (Gemini 52, HTTP 410) is not fetched again and counts as unchanged. "
+            + "Where an engine takes 1 for an error, as urlwatch does, use 'smallweb feed --format "
+            + "gemtext' as the job's command.\n\n"
+            + "There is never more than one request at a time. A host that fails is left alone for "
+            + "a minute, and for twice as long after each further failure, up to a day; a host "
+            + "that asks to be left alone is.\n\n"
+            + "A line of crontab(5), which mails what has changed:\n\n"
+            + "    */15 * * * * smallweb watch -q gemini://example.org/ > news "
+            + "&& mail -s news me < news\n\n"
+            + "For systemd, a service and the timer that starts it, after which "
+            + "'systemctl --user enable --now smallweb-watch.timer' is all:\n\n"
+            + "    [Service]\n\n    Type=oneshot\n\n"
+            + "    ExecStart=smallweb watch --exec 'jq -r .url >> %h/news' "
+            + "gemini://example.org/\n\n"
+            + "    SuccessExitStatus=1\n\n"
+            + "    [Timer]\n\n    OnCalendar=*:0/15\n\n    RandomizedDelaySec=90\n\n"
+            + "    [Install]\n\n    WantedBy=timers.target",
+        examples: [
+            "smallweb watch gemini://example.org/ && echo news": "Do something when there is news",
+            "smallweb watch --every 1h --exec 'mail -s news me' gemini://example.org/":
+                "Stay, and send each change by mail",
+            "smallweb watch --json --links gopher://example.org/ | jq -r '.added[]'":
+                "The links that were added",
+        ],
+        takes: { option in
+            option.isForSubscriptions && !refused.contains(option.long)
+                || ["json", "summary"].contains(option.long)
+                || option.group == .feeds
+                    && (Option.feedOptions + Option.watchAlone).contains(option.long)
+        }
+    ) { settings, operands throws(FetchError) in
+        try SubscriptionCommand(settings, operands, .watch).run()
+    }.with(\.mainOptions, Option.watchAlone + Option.feedOptions)
+
+    /// There is never more than one request at a time.
+    private static let refused: Set<String> = ["jobs", "parallel", "per-host"]
+}
+
+extension SubscriptionCommand {
+    /// Rounds of `watch`: one, or until a signal.
+    func watch(_ settings: Settings, _ fetcher: Fetcher) async throws(FetchError) -> Int32 {
+        let loop = fetcher.loop
+        let orders = try await orders(loop)
+        let path = try SubscriptionState.path(.watch, settings.feeds, orders)
+        let rules = try ComparisonRules(settings.feeds)
+        while true {
+            let started = Instant.now
+            let status = try await round(orders, path, rules, settings, fetcher)
+            guard let every = settings.feeds.everySeconds, swposix_pending_signal() == 0 else {
+                return status
+            }
+            // Up to a tenth later, so that not all ask at the same moment.
+            let next = started.advanced(seconds: every * Double.random(in: 1...1.1))
+            let rest = Instant.after(seconds: Self.restSeconds)
+            await loop.sleep(until: max(next, rest))
+            if Task.isCancelled { throw .cancelled }
+        }
+    }
+
+    /// Least time between two rounds.
+    private static let restSeconds = 60.0
+
+    private func round(
+        _ orders: [Order], _ path: String, _ rules: ComparisonRules, _ settings: Settings,
+        _ fetcher: Fetcher
+    ) async throws(FetchError) -> Int32 {
+        let file = try await StateFile(
+            path, fetcher.loop, seconds: settings.fetch.totalSeconds)
+        let context = RunContext(settings, fetcher, isBulk: true)
+        let run = try WatchRun(context, file, rules)
+        let engine = Engine(SubscriptionSource(orders, run), run.policy, fetcher) {
+            swposix_pending_signal() != 0
+        }
+        await engine.run()
+        var failure = engine.failure
+        do throws(FetchError) {
+            try run.save()
+        } catch {
+            failure = failure ?? error
+        }
+        let status = status(run, engine)
+        if settings.records.areWanted && settings.records.options.wantsSummary {
+            try StandardStream.output.write(
+                JSONWriter.line { $0.members(of: engine.tally, exit: status) }[...], isWhole: true)
+        }
+        if let failure { throw failure }
+        return status
+    }
+
+    private func status(_ run: WatchRun, _ engine: Engine) -> Int32 {
+        let signal = swposix_pending_signal()
+        if signal != 0 { return 128 + signal }
+        if let error = engine.failure ?? run.problem { return error.outcome.exitStatus }
+        if run.hasNews { return 0 }
+        switch engine.tally.exitStatus(.first) {
+        case 0: return 1
+        // Which means that nothing is new.
+        case 1: return Outcome.usage.exitStatus
+        case let status: return status
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebArchive
+
+/// Recording and replay, for a whole run.
+struct ArchiveSettings: Sendable {
+    /// Where what goes over the wire is recorded.
+    var file: String?
+    var keepsSecrets = false
+    /// The archives that are replayed.
+    var replayed: [String] = []
+    var replay = ReplayOptions()
+    /// The open archive.
+    var writer: ArchiveWriter?
+    /// What answers.
+    var network = Network.live
+
+    enum Speed: String, Sendable, CaseIterable {
+        case instant, recorded
+    }
+}
+
+extension Option {
+    static let archive: [Option] = [
+        Option(
+            "warc", .archive, "record what goes over the wire in FILE",
+            manual: "Adds the exact bytes of requests and replies to the WARC archive FILE, above "
+                + "TLS, with addresses, certificates and failures, while everything else happens "
+                + "as without it. With a name that ends in .gz each record is compressed. An "
+                + "existing archive is continued; an unfinished record at its end is cut off. "
+                + "Answers to prompts for passwords, values from --data @FILE and from files of "
+                + "secrets, passwords in URLs, Authorization, Cookie and Set-Cookie are written as "
+                + "***. A file that cannot be written ends the run.",
+            example: "smallweb get --warc page.warc.gz gemini://geminiprotocol.net/",
+            .value("FILE") { settings, value in settings.archive.file = value }),
+        Option(
+            "warc-secrets", .archive, "with --warc, write secrets too",
+            manual: "Writes passwords, tokens and cookies into the archive as they were sent.",
+            example: "smallweb get --warc own.warc --warc-secrets gemini://example.org/",
+            .flag { settings, isOn in settings.archive.keepsSecrets = isOn }),
+        Option(
+            "replay", .archive, "answer from the archive FILE alone",
+            manual: "Answers each request with what the WARC archive FILE has for it: no name is "
+                + "looked up and no connection is made. A recording must be of the same scheme, "
+                + "host, port and request; several of one request are played in their order, then "
+                + "the last one again. Certificates are judged as ever, and nothing is added to "
+                + "the trust store. A request without a recording is not-recorded, status 103. "
+                + "Options for proxies and addresses change nothing. Repeatable.",
+            example: "smallweb get --replay page.warc.gz gemini://geminiprotocol.net/",
+            .value("FILE") { settings, value in settings.archive.replayed.append(value) }),
+        Option(
+            "replay-loose", .archive, "with --replay, compare URLs alone",
+            manual: "Takes a recording of the same URL, whatever was sent.",
+            example: "smallweb get --replay a.warc --replay-loose https://example.org/",
+            .flag { settings, isOn in settings.archive.replay.isLoose = isOn }),
+        Option(
+            "replay-speed", .archive, "with --replay: instant or recorded",
+            manual: "instant replays without pauses, which is the default; recorded waits as long "
+                + "as the server did.",
+            example: "smallweb get --replay a.warc --replay-speed recorded gopher://example.org/",
+            .choice("SPEED") { (settings: inout Settings, speed: ArchiveSettings.Speed) in
+                settings.archive.replay.keepsPauses = speed == .recorded
+            }),
+        Option(
+            "replay-split", .archive, "with --replay, at most N bytes at a time",
+            manual: "Hands out what was received in pieces of at most N bytes, to test programs "
+                + "with short reads. Datagrams stay whole.",
+            example: "smallweb get --replay a.warc --replay-split 1 gopher://example.org/",
+            .value("N", OptionValue.count) { $0.archive.replay.pieceBytes = max(1, $1) }),
+    ]
+}
+
+extension Settings {
+    /// Opens the archives that options name, if they do.
+    ///
+    /// - Throws: `write` for one to record in, `read` or `protocol-error` for one to replay.
+    mutating func openArchives() throws(FetchError) {
+        if let path = archive.file {
+            let writer = try ArchiveWriter(
+                path, software: "smallweb/\(Help.version)",
+                commandLine: "smallweb " + invocation.maskedWords.joined(separator: " "),
+                keepsSecrets: archive.keepsSecrets)
+            if let note = writer.note { Messages(messages).warning(note) }
+            archive.writer = writer
+            archive.network = Network.live.recorded(in: writer)
+        }
+        if !archive.replayed.isEmpty {
+            archive.network = try .replaying(archive.replayed, archive.replay)
+        }
+    }
+}
+
+extension Invocation {
+    /// The command line without secrets.
+    var maskedWords: [String] {
+        words.map { word in
+            let value = word.hasPrefix("--") ? word.drop { $0 != "=" }.dropFirst() : word[...]
+            let text = value.isEmpty ? word : String(value)
+            var masked = URI.display(text)
+            // A header field, whose name may follow the letter of its option at once.
+            let letter = masked.hasPrefix("-") && !masked.hasPrefix("--") ? masked.prefix(2) : ""
+            let field = Array(masked.dropFirst(letter.count).utf8)
+            masked = letter + String(decoding: SecretFields.masked(field), as: UTF8.self)
+            return word.dropLast(text.count) + masked
+        }
+    }
+}

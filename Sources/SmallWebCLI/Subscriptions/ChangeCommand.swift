@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWeb
+
+/// The command of `--exec`: run by sh in a process group of its own, with a record on its standard
+/// input and our standard error for all that it writes.
+struct ChangeCommand {
+    let command: String
+    let loop: EventLoop
+    /// How long it may take.
+    var seconds = 600.0
+
+    /// Runs it to its end. A signal to us ends it too.
+    ///
+    /// - Returns: What went wrong; `nil` when it exits with 0.
+    /// - Throws: `write` when it cannot be started; `interrupted`.
+    func run(_ record: [UInt8]) async throws(FetchError) -> String? {
+        let process: pid_t
+        do throws(SystemError) {
+            // Not a pipe: a command that does not read its input must not hold us up.
+            let input = Descriptor(owning: try TemporaryFile.open())
+            try writeAll(record[...], to: input.borrowed)
+            _ = try systemCall { lseek(input.borrowed, 0, SEEK_SET) }
+            process = try start(over: input.borrowed)
+        } catch {
+            throw FetchError(.write, .output, "cannot run the command of --exec", error)
+        }
+        let deadline = Instant.after(seconds: seconds)
+        while true {
+            if let status = Self.status(of: process) { return Self.problem(status) }
+            let isLate = deadline <= .now
+            if isLate || Task.isCancelled {
+                await end(process)
+                if !isLate { throw .cancelled }
+                return "took longer than \(seconds.shortest) s, and was ended"
+            }
+            await wait(for: process, by: deadline)
+        }
+    }
+
+    /// Until it ends, or for a moment where the system cannot tell.
+    private func wait(for process: pid_t, by deadline: Instant) async {
+        let number = swposix_pidfd_open(process)
+        guard number >= 0 else { return await loop.sleep(until: .after(seconds: 0.02)) }
+        let descriptor = Descriptor(owning: number)
+        await loop.untilReadable(descriptor.borrowed, by: deadline)
+    }
+
+    /// Asks all of its group to end, and insists.
+    private func end(_ process: pid_t) async {
+        kill(-process, SIGTERM)
+        let patience = Instant.after(seconds: 1)
+        while Self.status(of: process) == nil {
+            // A cancelled task sleeps no more.
+            if .now >= patience || Task.isCancelled {
+                kill(-process, SIGKILL)
+                var status: Int32 = 0
+                while waitpid(process, &status, 0) == -1 && errno == EINTR {}
+                return
+            }
+            await loop.sleep(until: .after(seconds: 0.02))
+        }
+        kill(-process, SIGKILL)
+    }
+
+    /// `nil` while it runs.
+    private static func status(of process: pid_t) -> Int32? {
+        var status: Int32 = 0
+        let found = waitpid(process, &status, WNOHANG)
+        return found == 0 || found == -1 && errno == EINTR ? nil : status
+    }
+
+    private static func problem(_ status: Int32) -> String? {
+        if status & 0x7F != 0 { return "was ended by signal \(status & 0x7F)" }
+        let exit = (status >> 8) & 0xFF
+        return exit == 0 ? nil : "ended with exit status \(exit)"
+    }
+
+    private func start(over input: Int32) throws(SystemError) -> pid_t {
+        /// Of these functions, which return an error instead of setting `errno`.
+        func check(_ number: Int32) throws(SystemError) {
+            if number != 0 { throw SystemError(number: number) }
+        }
+        var actions = posix_spawn_file_actions_t()
+        try check(posix_spawn_file_actions_init(&actions))
+        // It frees memory.
+        defer { _ = posix_spawn_file_actions_destroy(&actions) }
+        try check(posix_spawn_file_actions_adddup2(&actions, input, 0))
+        try check(posix_spawn_file_actions_adddup2(&actions, 2, 1))
+        var attributes = posix_spawnattr_t()
+        try check(posix_spawnattr_init(&attributes))
+        // It frees memory.
+        defer { _ = posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        try check(posix_spawnattr_setsigmask(&attributes, &signals))
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&signals, signal) }
+        try check(posix_spawnattr_setsigdefault(&attributes, &signals))
+        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
+        try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
+        let line: [String] = ["sh", "-c", command]
+        var words: [UnsafeMutablePointer<CChar>?] = line.map { strdup($0.systemName) } + [nil]
+        defer { for word in words { free(word) } }
+        var process: pid_t = 0
+        try check(posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, environ))
+        return process
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebLibraries
+
+/// One `smallweb feed`: the entries of its pages, which become one feed at the end.
+final class FeedRun: SubscriptionRun {
+    private let rules: FeedRules
+    /// Whether a page that is a feed already passes through.
+    private let passesDocuments: Bool
+    /// A page that does.
+    private var document: Spool?
+    private var pages: [Feed] = []
+    /// Pages that cannot be feeds.
+    private(set) var leftOut = 0
+    /// Whether there is anything to write.
+    var hasPages: Bool { !pages.isEmpty || document != nil }
+
+    /// - Parameter isOnly: Whether there is one URL.
+    init(_ context: RunContext, _ file: StateFile?, isOnly: Bool) throws(FetchError) {
+        let settings = context.settings.feeds
+        var rules = FeedRules()
+        rules.heading = settings.heading
+        rules.takesUndated = settings.takesUndated
+        rules.entriesMax = settings.entriesMax
+        self.rules = rules
+        passesDocuments = isOnly && settings.format == nil
+        try super.init(.feed, context, file)
+    }
+
+    override func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) -> any PageReader {
+        FeedPageReader(
+            PageFeedReader(head, base: log.uri, registry: registry, rules),
+            keepsDocument: passesDocuments)
+    }
+
+    override func take(_ visit: Visit) async throws(FetchError) {
+        guard let key = visit.key else { return }
+        switch visit.result {
+        case .gone(isFirst: true): if hasState { state.change(key) { $0.isGone = true } }
+        case .gone, .failed, .unchanged: return
+        case .page(let reader):
+            guard let reader = reader as? FeedPageReader, let log = visit.log else { return }
+            try add(reader, key, log)
+        }
+    }
+
+    private func add(
+        _ reader: FeedPageReader, _ key: String, _ log: FetchLog
+    ) throws(FetchError) {
+        let name = URI.display(key)
+        switch reader.page.nature {
+        case .document where passesDocuments:
+            document = reader.document
+            return
+        case .document:
+            leftOut += 1
+            messages.error(
+                name, .permanentFailure, "left out: it is a feed already",
+                hint: "fetch it with smallweb get")
+            return
+        case .other, .unchanged:
+            leftOut += 1
+            let type = log.head?.mediaType?.essence ?? "a page without a type"
+            messages.error(
+                name, .permanentFailure, "left out: \(type) cannot become a feed", hint: nil)
+            return
+        case .page, .versions: break
+        }
+        if !reader.page.hasHeading {
+            messages.error(
+                name, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
+                hint: "it must be the whole text of a heading line of gemtext")
+        }
+        var entries = FeedEntries(countMax: rules.entriesMax)
+        for entry in reader.page.newest() { entries.add(entry) }
+        for entry in reader.page.undated {
+            var entry = entry
+            entry.time = hasState ? state.see(entry.url, at: now) : 0
+            entries.add(entry)
+        }
+        if reader.page.hasMore {
+            messages.warning(
+                "\(name): only the first \(PageFeedReader.undatedMax) links without a date")
+        }
+        let found = entries.newest()
+        if found.isEmpty && reader.page.hasHeading {
+            messages.error(
+                name, .permanentFailure,
+                "no link or heading has a date; --new makes an entry of every link", hint: nil)
+        }
+        let url = FeedText.url(log.uri.withoutFragment.withoutPassword.description)
+        let id = FeedText.url(key)
+        pages.append(
+            Feed(
+                id: id, url: url, title: reader.page.title ?? id,
+                subtitle: reader.page.subtitle, author: log.uri.host ?? id, entries: found))
+    }
+
+    // MARK: The feed
+
+    /// Writes what there is, and remembers it.
+    ///
+    /// - Throws: `write`.
+    func finish() async throws(FetchError) {
+        let patience = Patience(seconds: settings.fetch.totalSeconds)
+        if let document {
+            try await document.drain { bytes throws(FetchError) in
+                try StandardStream.output.write(bytes, patience)
+            }
+        } else if let feed = try merged() {
+            let format = settings.feeds.format ?? .atom
+            try StandardStream.output.write(format.document(feed)[...], patience)
+        }
+        try save()
+    }
+
+    private func merged() throws(FetchError) -> Feed? {
+        guard pages.count > 1 else { return pages.first }
+        var entries = FeedEntries(countMax: rules.entriesMax)
+        for page in pages { for entry in page.entries { entries.add(entry) } }
+        let more = pages.count > 3 ? " and \(pages.count - 3) more" : ""
+        var seen: Set<String> = []
+        let authors = pages.map(\.author).filter { seen.insert($0).inserted }
+        return Feed(
+            id: try Self.identifier(pages.map(\.id)), url: pages[0].url,
+            title: pages.prefix(3).map(\.title).joined(separator: ", ") + more,
+            author: authors.prefix(3).joined(separator: ", "), entries: entries.newest())
+    }
+
+    /// A UUID (RFC 9562 §5.8) that the same pages have each time.
+    private static func identifier(_ ids: [String]) throws(FetchError) -> String {
+        let digest = try Digest(.sha256)
+        for id in ids.sorted() { digest.update(Array("\(id)\n".utf8)[...]) }
+        var bytes = Array(digest.finish().prefix(16))
+        bytes[6] = bytes[6] & 0x0F | 0x80
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let digits = Array(bytes.hex)
+        let parts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
+        return "urn:uuid:" + parts.joined(separator: "-")
+    }
+}
+
+/// Reads one page for a feed, and keeps one that is a feed already.
+final class FeedPageReader: PageReader {
+    var page: PageFeedReader
+    /// As it came.
+    private(set) var document: Spool?
+
+    init(_ page: PageFeedReader, keepsDocument: Bool) {
+        self.page = page
+        document = keepsDocument && page.mayBeDocument ? Spool(memoryMax: 65_536) : nil
+    }
+
+    func take(_ event: Event) throws(FetchError) {
+        page.take(event)
+        if case .body(let bytes) = event, page.mayBeDocument { try document?.append(bytes) }
+        if !page.mayBeDocument { document = nil }
+    }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        page.finish(isWhole: ending.completeness != .truncated)
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+
+/// Leaves out lines that match extended regular expressions.
+struct LineFilter {
+    private let expressions: [ExtendedExpression]
+
+    /// - Throws: `usage` for what is not an extended expression, and for one that could take
+    ///   exponential time or memory.
+    init(_ patterns: [String]) throws(FetchError) {
+        expressions = try patterns.map { pattern throws(FetchError) in try Self.parse(pattern) }
+    }
+
+    var isEmpty: Bool { expressions.isEmpty }
+
+    /// Whether a line stays.
+    func keeps(_ line: ArraySlice<UInt8>) -> Bool {
+        !expressions.contains { $0.matches(in: line) }
+    }
+
+    /// - Throws: as ``init(_:)``.
+    static func parse(_ pattern: String) throws(FetchError) -> ExtendedExpression {
+        func refuse(_ why: String) -> FetchError {
+            usageError(
+                "--ignore: \"\(pattern.prefix(80))\" \(why)", hint: "regex(7) describes them")
+        }
+        guard !pattern.isEmpty else { throw refuse("is empty, and would match every line") }
+        do throws(ExtendedExpression.Problem) {
+            return try ExtendedExpression(pattern)
+        } catch {
+            throw refuse(error.message)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebLibraries
+
+/// The texts and lists of links that `watch` keeps beside its state to show what has changed: a
+/// file for each page, at most ``WatchedPage/keptMax`` long.
+struct PageCopies {
+    private static let filesMax = 1000
+
+    enum Kind: String { case text, links }
+
+    private let directory: String
+
+    /// - Parameter state: The path of the state.
+    init(of state: String) { directory = state + ".copies" }
+
+    /// - Returns: `nil` when no copy is kept.
+    func read(_ kind: Kind, of url: String) throws(FetchError) -> [UInt8]? {
+        UserFiles.read(try path(kind, url), limit: 2 * WatchedPage.keptMax)
+    }
+
+    /// - Parameter bytes: `nil` to keep none.
+    /// - Throws: `write` when it cannot be kept; the old copy is removed then.
+    func replace(_ kind: Kind, of url: String, by bytes: [UInt8]?) throws(FetchError) {
+        let path = try path(kind, url)
+        guard let bytes else {
+            unlink(path)
+            return
+        }
+        let part = path + ".part"
+        do throws(SystemError) {
+            try makeDirectories(directory, mode: 0o700)
+            if access(path, F_OK) != 0, try directoryNames(directory).count >= Self.filesMax {
+                throw SystemError(number: EMFILE)
+            }
+            unlink(part)
+            let file = try Descriptor(
+                opening: part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+            try writeAll(bytes[...], to: file.borrowed)
+            _ = try systemCall { rename(part, path) }
+        } catch {
+            unlink(part)
+            // A difference to something older would be wrong.
+            unlink(path)
+            throw FetchError(.write, .output, "cannot keep a copy in \(directory)", error)
+        }
+    }
+
+    private func path(_ kind: Kind, _ url: String) throws(FetchError) -> String {
+        let digest = try Digest(.sha256)
+        digest.update(Array(url.utf8)[...])
+        return "\(directory)/\(digest.finish().hex.prefix(32)).\(kind.rawValue)"
+    }
+}

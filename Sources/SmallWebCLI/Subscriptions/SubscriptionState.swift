@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+
+/// What `feed` and `watch` remember from one run to the next: a line for each page, host and link.
+/// Pure: bytes in, bytes out.
+///
+///     # smallweb watch 1
+///     host example.org:1965 next=1795478400
+///     page gemini://example.org/ time=1795478000 size=120 sha256=…
+///     link gemini://example.org/a first=1795478000
+///
+/// Comments, lines of other kinds and pairs that are not known stay as they are.
+struct SubscriptionState: Equatable {
+    /// The command whose state it is: the word of the first line.
+    enum Kind: String { case feed, watch }
+
+    struct Page: Equatable {
+        /// Unix seconds of the last visit that succeeded.
+        var time: Int?
+        /// Of the body then.
+        var size: Int?
+        var sha256: String?
+        /// The digest of what was compared, where that is not the body.
+        var compared: String?
+        /// How the last visit ended.
+        var exit = 0
+        /// What its plugin knows the body by, and the URL that it belongs to.
+        var validator: String?
+        var at: String?
+        /// Where it has moved for good.
+        var moved: String?
+        /// Whether it is gone for good.
+        var isGone = false
+        /// Pairs of later versions.
+        var others: [String] = []
+    }
+
+    struct Host: Equatable {
+        /// Unix seconds before which it is not asked again.
+        var next = 0
+        /// Visits in a row that have failed in a way that may pass.
+        var failures = 0
+    }
+
+    static let version = 1
+    /// Longest time that anything is put off: a clock that was set back must not put it off for
+    /// years.
+    static let waitSecondsMax = 86_400
+
+    let kind: Kind
+    private(set) var comments: [String] = []
+    private var order: [String] = []
+    private var pages: [String: Page] = [:]
+    /// By `host:port`, those that want to be left alone or have failed.
+    private(set) var hosts: [String: Host] = [:]
+    /// Unix seconds at which a link was first seen.
+    private(set) var links: [String: Int] = [:]
+    private var linkOrder: [String] = []
+    /// Lines that make no sense and were left out.
+    private(set) var damaged = 0
+
+    init(_ kind: Kind) { self.kind = kind }
+
+    /// - Parameter place: The file's name, for messages.
+    /// - Throws: `read` for a file that is not such a state, or one of a later version.
+    init(_ kind: Kind, _ bytes: [UInt8], at place: String) throws(FetchError) {
+        self.kind = kind
+        guard !bytes.isEmpty else { return }
+        var lines = bytes.split(
+            separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+        // What no line feed ends was cut off.
+        if lines.popLast()?.isEmpty == false { damaged += 1 }
+        let first = lines.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        let words = first.split(separator: " ")
+        guard words.count == 4, words[0] == "#", words[1] == "smallweb",
+            words[2] == kind.rawValue, let version = Int(words[3])
+        else {
+            throw FetchError(
+                .read, .input, "\(place) is not a state of smallweb \(kind.rawValue)",
+                hint: "name another file with --state")
+        }
+        guard version <= Self.version else {
+            throw FetchError(
+                .read, .input, "\(place) was written by a later version of smallweb",
+                hint: "use that one, or name another file with --state")
+        }
+        for line in lines.dropFirst() { take(String(decoding: line, as: UTF8.self)) }
+    }
+
+    private mutating func take(_ line: String) {
+        if line.isEmpty { return }
+        let words = line.split(separator: " ").map(String.init)
+        guard let kind = words.first, ["host", "page", "link"].contains(kind) else {
+            return comments.append(line)
+        }
+        guard words.count >= 3 else { return damaged += 1 }
+        let pairs = Array(words.dropFirst(2))
+        switch kind {
+        case "host":
+            guard let next = Self.number(pairs, "next") else { return damaged += 1 }
+            let failures = min(Self.number(pairs, "failures") ?? 0, 1000)
+            hosts[words[1]] = Host(next: next, failures: failures)
+        case "link":
+            guard let first = Self.number(pairs, "first") else { return damaged += 1 }
+            see(words[1], at: first)
+        default:
+            guard let page = Page(pairs) else { return damaged += 1 }
+            self[words[1]] = page
+        }
+    }
+
+    fileprivate static func number(_ pairs: [String], _ name: String) -> Int? {
+        guard let pair = pairs.first(where: { $0.hasPrefix(name + "=") }) else { return nil }
+        return ASCII.decimal(pair.utf8.dropFirst(name.utf8.count + 1), max: 1 << 50)
+    }
+
+    var bytes: [UInt8] {
+        var text: [UInt8] = []
+        func add(_ words: String...) {
+            for (index, word) in words.enumerated() {
+                if index > 0 { text.append(ASCII.space) }
+                text.append(word)
+            }
+            text.append(ASCII.lineFeed)
+        }
+        add("# smallweb \(kind.rawValue) \(Self.version)")
+        for comment in comments { add(comment) }
+        for (name, host) in hosts.sorted(by: { $0.key < $1.key }) {
+            add("host", name, "next=\(host.next) failures=\(host.failures)")
+        }
+        for url in order {
+            if let page = pages[url] { add("page", url, page.pairs.joined(separator: " ")) }
+        }
+        for url in linkOrder { if let first = links[url] { add("link", url, "first=\(first)") } }
+        return text
+    }
+
+    // MARK: Pages and hosts
+
+    /// By the URL that was asked for.
+    subscript(url: String) -> Page? {
+        get { pages[url] }
+        set {
+            if pages[url] == nil && newValue != nil { order.append(url) }
+            pages[url] = newValue
+        }
+    }
+
+    mutating func change(_ url: String, _ body: (inout Page) -> Void) {
+        var page = self[url] ?? Page()
+        body(&page)
+        self[url] = page
+    }
+
+    /// Until when a host must be left alone; `nil` when it may be asked now.
+    func opening(of host: String?, now: Int) -> Int? {
+        guard let next = host.flatMap({ hosts[$0] })?.next else { return nil }
+        return now < next && next <= now + Self.waitSecondsMax ? next : nil
+    }
+
+    /// Notes that a host wants to be left alone.
+    mutating func pause(_ host: String, seconds: Int, now: Int) {
+        let next = now + min(max(0, seconds), Self.waitSecondsMax)
+        hosts[host, default: Host()].next = next
+    }
+
+    /// Notes that a host could be asked, or that it failed: it is left alone for a minute then, and
+    /// for twice as long after each further failure.
+    mutating func note(_ host: String, failed: Bool, now: Int) {
+        guard failed else {
+            hosts[host] = hosts[host].flatMap { $0.next > now ? Host(next: $0.next) : nil }
+            return
+        }
+        var entry = hosts[host] ?? Host()
+        let seconds = min(60 << min(entry.failures, 11), Self.waitSecondsMax)
+        entry.failures += 1
+        if entry.next <= now || entry.next > now + Self.waitSecondsMax { entry.next = 0 }
+        entry.next = max(entry.next, now + seconds)
+        hosts[host] = entry
+    }
+
+    // MARK: Links
+
+    /// More links than these are forgotten again, the oldest first.
+    private static let linksMax = 100_000
+
+    /// - Returns: When a link was seen first, which may be now.
+    @discardableResult
+    mutating func see(_ url: String, at now: Int) -> Int {
+        if let first = links[url] { return first }
+        links[url] = now
+        linkOrder.append(url)
+        if linkOrder.count > Self.linksMax {
+            for old in linkOrder.prefix(Self.linksMax / 10) { links[old] = nil }
+            linkOrder.removeFirst(Self.linksMax / 10)
+        }
+        return now
+    }
+}
+
+extension SubscriptionState.Page {
+    /// `nil` for pairs that make no sense.
+    fileprivate init?(_ pairs: [String]) {
+        for pair in pairs {
+            guard let equals = pair.firstIndex(of: "=") else { return nil }
+            let name = pair[..<equals]
+            let value = String(pair[pair.index(after: equals)...])
+            let number = ASCII.decimal(value.utf8, max: 1 << 50)
+            switch name {
+            case "time", "size", "exit":
+                guard let number else { return nil }
+                switch name {
+                case "time": time = number
+                case "size": size = number
+                default: exit = min(number, 255)
+                }
+            case "sha256": sha256 = value
+            case "compared": compared = value
+            case "validator":
+                validator = String(decoding: PercentEncoding.decode(value), as: UTF8.self)
+            case "at": at = value
+            case "moved": moved = value
+            case "gone": isGone = value == "1"
+            default: others.append(pair)
+            }
+        }
+    }
+
+    fileprivate var pairs: [String] {
+        var pairs: [String] = []
+        func add(_ name: String, _ value: String?) {
+            if let value { pairs.append("\(name)=\(value)") }
+        }
+        add("time", time.map(String.init))
+        add("size", size.map(String.init))
+        add("sha256", sha256)
+        add("compared", compared)
+        add("exit", "\(exit)")
+        add("validator", validator.map { PercentEncoding.encode($0.utf8, also: "\"/:,;()+=@") })
+        add("at", at)
+        add("moved", moved)
+        if isGone { add("gone", "1") }
+        return pairs + others
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebRecords
+
+/// One round of `smallweb watch`: a line or a record for each page, and the command of `--exec`.
+final class WatchRun: SubscriptionRun {
+    enum Change: String {
+        case new, changed, unchanged, gone, failed
+    }
+
+    private let rules: ComparisonRules
+    private let copies: PageCopies?
+    private var lastSave = Instant.now
+    /// Texts and links of pages that have not been saved.
+    private var unsaved: [(url: String, page: WatchedPage)] = []
+    /// Whether something is new, changed or gone.
+    private(set) var hasNews = false
+    /// Why the command of `--exec` failed.
+    private(set) var problem: FetchError?
+
+    /// The time in which what was found is saved at the latest.
+    private static let saveSeconds = 1.0
+    private static let unsavedMax = 8
+
+    init(_ context: RunContext, _ file: StateFile, _ rules: ComparisonRules) throws(FetchError) {
+        self.rules = rules
+        let feeds = context.settings.feeds
+        copies =
+            file.isDevice || !(feeds.showsDifference || feeds.comparesLinks)
+            ? nil : PageCopies(of: file.path)
+        try super.init(.watch, context, file)
+    }
+
+    override func reader(
+        _ head: Head, _ log: FetchLog, _ registry: Registry
+    ) throws(FetchError) -> any PageReader {
+        try WatchedPage(head, log, registry, rules)
+    }
+
+    override func take(_ visit: Visit) async throws(FetchError) {
+        let last = visit.key.flatMap { state[$0] }
+        var news = News(change: .failed, last: last, exit: visit.outcome)
+        var page: WatchedPage?
+        switch visit.result {
+        case .page(let reader):
+            guard let reader = reader as? WatchedPage else { return }
+            page = reader
+            news.change = change(reader, last)
+            (news.size, news.sha256) = (reader.size, reader.sha256)
+            if news.change == .changed, let key = visit.key {
+                try compare(reader, key, &news)
+            }
+            if !reader.hasHeading {
+                messages.error(
+                    visit.order.url, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
+                    hint: "it must be the whole text of a heading line of gemtext")
+            }
+        case .unchanged:
+            news.change = .unchanged
+            (news.size, news.sha256) = (last?.size, last?.sha256)
+        case .gone(let isFirst): news.change = isFirst ? .gone : .unchanged
+        case .failed: break
+        }
+        try write(news, visit)
+        let isNews = [.new, .changed, .gone].contains(news.change)
+        hasNews = hasNews || isNews
+        if isNews, try await !runs(news, visit) { return }
+        guard let key = visit.key else { return }
+        remember(visit, page, key)
+        if let page, news.change == .new || news.change == .changed {
+            unsaved.append((key, page))
+        }
+        let isDue =
+            settings.feeds.command != nil && isNews || unsaved.count >= Self.unsavedMax
+            || Instant.now.seconds(since: lastSave) >= Self.saveSeconds
+        if isDue { try save() }
+    }
+
+    /// - Throws: `write`; the state is then as it was.
+    override func save() throws(FetchError) {
+        try super.save()
+        lastSave = .now
+        defer { unsaved = [] }
+        guard let copies else { return }
+        for (url, page) in unsaved {
+            do throws(FetchError) {
+                if rules.keepsText { try copies.replace(.text, of: url, by: page.text) }
+                if rules.comparesLinks {
+                    let lines = page.linkList.map { $0.flatMap { Array("\($0)\n".utf8) } }
+                    try copies.replace(.links, of: url, by: lines)
+                }
+            } catch {
+                messages.warning(error.message)
+            }
+        }
+    }
+
+    // MARK: What has changed
+
+    private func change(_ page: WatchedPage, _ last: SubscriptionState.Page?) -> Change {
+        guard let last, last.time != nil else { return .new }
+        if last.sha256 == page.sha256 { return .unchanged }
+        guard let compared = page.comparedDigest, let before = last.compared,
+            before.prefix(9) == compared.prefix(9)
+        else { return .changed }
+        return before == compared ? .unchanged : .changed
+    }
+
+    private func compare(
+        _ page: WatchedPage, _ key: String, _ news: inout News
+    ) throws(FetchError) {
+        guard let copies else { return }
+        if rules.keepsText, let text = page.text, let old = try copies.read(.text, of: key) {
+            news.difference = UnifiedDiff.text(
+                old: Self.lines(old), new: Self.lines(text), name: URI.display(key))
+        }
+        guard rules.comparesLinks, let links = page.linkList,
+            let old = try copies.read(.links, of: key)
+        else { return }
+        let before = Set(Self.lines(old).map { String(decoding: $0, as: UTF8.self) })
+        news.added = links.filter { !before.contains($0) }
+        news.removed = before.subtracting(links).sorted()
+    }
+
+    private static func lines(_ text: [UInt8]) -> [ArraySlice<UInt8>] {
+        var lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+        if lines.last?.isEmpty ?? false { lines.removeLast() }
+        return lines
+    }
+
+    private func remember(_ visit: Visit, _ page: WatchedPage?, _ key: String) {
+        state.change(key) { entry in
+            entry.exit = Int(visit.outcome.exitStatus)
+            switch visit.result {
+            case .gone: entry.isGone = true
+            case .failed: break
+            case .unchanged:
+                entry.time = now
+                entry.validator = visit.validator ?? entry.validator
+            case .page:
+                guard let page else { return }
+                (entry.time, entry.size, entry.sha256) = (now, page.size, page.sha256)
+                entry.compared = page.comparedDigest
+                entry.validator = visit.validator
+                entry.at = visit.validator == nil ? nil : visit.log?.uri.description
+            }
+        }
+    }
+
+    // MARK: Putting out
+
+    /// What there is to say of a page.
+    struct News {
+        var change: Change
+        let last: SubscriptionState.Page?
+        let exit: Outcome
+        var size: Int?
+        var sha256: String?
+        var difference: [UInt8]?
+        var added: [String]?
+        var removed: [String]?
+
+        init(change: Change, last: SubscriptionState.Page?, exit: Outcome) {
+            (self.change, self.last, self.exit) = (change, last, exit)
+        }
+    }
+
+    private func write(_ news: News, _ visit: Visit) throws(FetchError) {
+        let patience = Patience(seconds: settings.fetch.totalSeconds)
+        guard !settings.records.areWanted else {
+            return try StandardStream.output.write(
+                record(news, visit)[...], isWhole: true, patience)
+        }
+        let url = visit.order.url.map(URI.display) ?? ""
+        let isShown = Environment.isTerminal(1)
+        var lines: [UInt8] = []
+        lines.append(isShown ? Help.padded(news.change.rawValue, 10) : news.change.rawValue + "\t")
+        lines.append(TerminalText.escapeLine(url) + "\n")
+        for link in news.added ?? [] { lines.append("+\(link)\n") }
+        for link in news.removed ?? [] { lines.append("-\(link)\n") }
+        lines += news.difference ?? []
+        try StandardStream.output.write(
+            (isShown ? TerminalText.escape(lines) : lines)[...], isWhole: true, patience)
+    }
+
+    private func record(_ news: News, _ visit: Visit) -> [UInt8] {
+        JSONWriter.line { writer in
+            writer.begin("watch", visit.order.subject)
+            writer.member("url", (visit.key ?? visit.order.url).map(URI.display))
+            writer.member("change", news.change.rawValue)
+            writer.member("size", news.size)
+            writer.member("sha256", news.sha256)
+            writer.member("exit", Int(news.exit.exitStatus))
+            writer.member("outcome", news.exit.rawValue)
+            writer.member("last", object: news.last) { writer, last in
+                writer.member("date", last.time.map(UTCDate.second))
+                writer.member("size", last.size)
+                writer.member("sha256", last.sha256)
+                writer.member("exit", last.exit)
+            }
+            if rules.keepsText {
+                writer.member(
+                    "diff", news.difference.map { String(decoding: $0, as: UTF8.self) })
+            }
+            if rules.comparesLinks {
+                writer.member("added", array: news.added ?? []) { $0.value($1) }
+                writer.member("removed", array: news.removed ?? []) { $0.value($1) }
+            }
+        }
+    }
+
+    /// Runs the command of `--exec`, if there is one.
+    ///
+    /// - Returns: Whether it went well.
+    private func runs(_ news: News, _ visit: Visit) async throws(FetchError) -> Bool {
+        guard let command = settings.feeds.command else { return true }
+        let runner = ChangeCommand(command: command, loop: context.loop)
+        guard let problem = try await runner.run(record(news, visit)) else { return true }
+        let error = FetchError(
+            .write, .output, "the command of --exec \(problem)",
+            hint: "the next run reports the page again")
+        messages.error(visit.order.url, error)
+        self.problem = error
+        return false
+    }
+}

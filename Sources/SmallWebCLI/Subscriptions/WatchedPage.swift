@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebLibraries
+
+/// What is compared of a page: its bytes, its text without some lines, or its links.
+struct ComparisonRules {
+    let heading: String?
+    let comparesLinks: Bool
+    let filter: LineFilter
+    /// What the digest of what is compared stands for.
+    let basis: String
+    /// Whether the text is kept for a difference.
+    let keepsText: Bool
+
+    init(_ settings: FeedSettings) throws(FetchError) {
+        heading = settings.heading
+        comparesLinks = settings.comparesLinks
+        filter = try LineFilter(settings.ignored)
+        keepsText = settings.showsDifference
+        let digest = try Digest(.sha256)
+        for part in [settings.heading ?? "", settings.comparesLinks ? "links" : "text"]
+            + settings.ignored
+        {
+            digest.update(Array("\(part.utf8.count) \(part)".utf8)[...])
+        }
+        basis = String(digest.finish().hex.prefix(8))
+    }
+
+    /// Whether the bytes of the body are all that is compared.
+    var isOfBody: Bool { heading == nil && !comparesLinks && filter.isEmpty }
+}
+
+/// Reads one page to compare it with what it was, in memory that does not grow with it.
+final class WatchedPage: PageReader {
+    /// Longest text of which a difference is shown, and longest list of links.
+    static let keptMax = 1 << 20
+    /// A longer line comes in pieces.
+    private static let lineBytesMax = 65_536
+
+    private let rules: ComparisonRules
+    private let base: URI
+    private let registry: Registry
+    private let body: Digest
+    private let compared: Digest
+    private let isText: Bool
+    private let charset: CharsetConverter?
+    /// Of gemtext: its links, and its headings.
+    private var gemtext: GemtextReader?
+    private var section: GemtextSection?
+    private var pending: [UInt8] = []
+    private var links: Set<String> = []
+    private var linkBytes = 0
+
+    private(set) var size = 0
+    private(set) var sha256 = ""
+    /// Of what is compared, where that is not the body.
+    private(set) var comparedDigest: String?
+    /// The text that is compared; `nil` where the body is not text, or is too long.
+    private(set) var text: [UInt8]?
+    /// In order; `nil` for too many.
+    private(set) var linkList: [String]?
+    /// Whether the heading that was asked for is there.
+    var hasHeading: Bool { rules.heading == nil || section?.wasFound ?? false }
+
+    init(_ head: Head, _ log: FetchLog, _ registry: Registry, _ rules: ComparisonRules)
+        throws(FetchError)
+    {
+        self.rules = rules
+        self.registry = registry
+        base = log.uri.withoutPassword
+        (body, compared) = (try Digest(.sha256), try Digest(.sha256))
+        let type = head.mediaType
+        isText = type?.isText ?? true
+        charset = type?.charset.flatMap(CharsetConverter.init(from:))
+        if type?.essence == "text/gemini" {
+            gemtext = GemtextReader(of: log.uri, registry)
+            section = rules.heading.map { GemtextSection(under: $0) }
+        }
+        text = rules.keepsText && isText ? [] : nil
+        linkList = rules.comparesLinks ? [] : nil
+    }
+
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .body(let bytes):
+            size += bytes.count
+            body.update(bytes)
+            if readsLines { read(charset.map { $0.convert(bytes)[...] } ?? bytes) }
+        case .item(let item) where rules.comparesLinks && rules.heading == nil:
+            let link = Link(item, base: base, line: 0)
+            if link.isLink, link.kind != .reference { add(link) }
+        default: break
+        }
+    }
+
+    private var readsLines: Bool { isText && (!rules.isOfBody || text != nil) }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        if let charset, readsLines { read(charset.finish()[...]) }
+        if readsLines, !pending.isEmpty { takeLine() }
+        sha256 = body.finish().hex
+        guard !rules.isOfBody else { return }
+        if rules.comparesLinks {
+            linkList = linkBytes <= Self.keptMax ? links.sorted() : nil
+            for link in links.sorted() { compared.update(Array("\(link)\n".utf8)[...]) }
+        }
+        comparedDigest = rules.basis + ":" + compared.finish().hex
+    }
+
+    // MARK: Lines
+
+    private func read(_ bytes: ArraySlice<UInt8>) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let end = rest.firstLineFeed
+            var line = rest[..<(end ?? rest.endIndex)]
+            rest = end.map { rest[($0 + 1)...] } ?? []
+            while pending.count + line.count > Self.lineBytesMax {
+                let room = Self.lineBytesMax - pending.count
+                pending += line.prefix(room)
+                line = line.dropFirst(room)
+                takeLine()
+            }
+            pending += line
+            if end != nil { takeLine() }
+        }
+    }
+
+    private func takeLine() {
+        var line = pending
+        pending = []
+        if line.last == ASCII.carriageReturn { line.removeLast() }
+        if gemtext != nil, section != nil || rules.comparesLinks {
+            let lines = gemtext?.add((line + [ASCII.lineFeed])[...]) ?? []
+            // A part of a long line is one of its own here.
+            for line in lines {
+                let isIncluded = section?.includes(line) ?? true
+                if isIncluded && rules.comparesLinks && line.kind == .link {
+                    add(Link(line, base: base, registry: registry))
+                }
+                guard isIncluded else { return }
+            }
+        } else if rules.heading != nil {
+            return
+        }
+        guard !rules.comparesLinks || text != nil, rules.filter.keeps(line[...]) else { return }
+        line.append(ASCII.lineFeed)
+        if !rules.comparesLinks { compared.update(line[...]) }
+        guard let count = text?.count else { return }
+        if count + line.count <= Self.keptMax { text? += line } else { text = nil }
+    }
+
+    private func add(_ link: Link) {
+        guard let url = link.uri?.withoutPassword.description, linkBytes <= 16 * Self.keptMax,
+            links.insert(url).inserted
+        else { return }
+        linkBytes += url.utf8.count + 1
+    }
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// An extended regular expression of POSIX, as regcomp(3) reads it in the locale C with the escapes
+/// of GNU, without back-references: it says whether there is a match in some bytes, in time that is
+/// at most their number times ``stepsMax``. Pure.
+///
+/// The automaton of regexec(3) takes minutes and hundreds of megabytes for a kilobyte of text and
+/// expressions such as `(a|b)*a(a|b){200}`.
+package struct ExtendedExpression: Sendable {
+    /// Why a text is not such an expression.
+    package struct Problem: Error, Hashable {
+        package let message: String
+    }
+
+    /// Longest expression.
+    package static let bytesMax = 1024
+    /// Largest count of a repetition.
+    package static let countMax = 255
+    /// Largest automaton, in steps: repetitions count as often as they repeat.
+    package static let stepsMax = 4000
+
+    fileprivate enum Step: Sendable {
+        case set(ByteSet, next: Int)
+        case split(Int, Int)
+        case place(Place, next: Int)
+        case match
+    }
+
+    /// What a place in the bytes must be.
+    fileprivate enum Place: Sendable {
+        case start, end, wordStart, wordEnd, wordEdge, noWordEdge
+    }
+
+    private var steps: [Step] = []
+    private var start = 0
+
+    /// - Throws: ``Problem`` for anything else, and for what is too large.
+    package init(_ text: String) throws(Problem) {
+        guard text.utf8.count <= Self.bytesMax else {
+            throw Problem(message: "has more than 1 KiB")
+        }
+        var parser = ExpressionParser(Array(text.utf8))
+        let tree = try parser.parse()
+        steps.append(.match)
+        start = try emit(tree, before: 0)
+    }
+
+    // MARK: The automaton
+
+    private mutating func add(_ step: Step) throws(Problem) -> Int {
+        guard steps.count < Self.stepsMax else {
+            throw Problem(message: "is too large: its repetitions are nested or many")
+        }
+        steps.append(step)
+        return steps.count - 1
+    }
+
+    /// - Returns: The first step of a tree, after which comes `next`.
+    private mutating func emit(_ tree: ExpressionTree, before next: Int) throws(Problem) -> Int {
+        switch tree {
+        case .set(let set): return try add(.set(set, next: next))
+        case .place(let place): return try add(.place(place, next: next))
+        case .sequence(let parts):
+            var next = next
+            for part in parts.reversed() { next = try emit(part, before: next) }
+            return next
+        case .choice(let parts):
+            var first = try emit(parts[parts.count - 1], before: next)
+            for part in parts.dropLast().reversed() {
+                first = try add(.split(try emit(part, before: next), first))
+            }
+            return first
+        case .repetition(let part, let least, let most):
+            var first = next
+            if let most {
+                for _ in 0..<max(0, most - least) {
+                    first = try add(.split(try emit(part, before: first), next))
+                }
+            } else {
+                first = try add(.split(next, next))
+                steps[first] = .split(try emit(part, before: first), next)
+            }
+            for _ in 0..<least {
+                let after = first
+                first = try emit(part, before: after)
+                // Of what takes no step more would take none, but time.
+                if first == after { break }
+            }
+            return first
+        }
+    }
+
+    // MARK: Matching
+
+    /// Whether there is a match somewhere in `bytes`.
+    package func matches(in bytes: ArraySlice<UInt8>) -> Bool {
+        bytes.withUnsafeBufferPointer { matches(in: $0) }
+    }
+
+    private func matches(in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        // Which place a step was last entered at.
+        var entered = [Int](repeating: -1, count: steps.count)
+        var (present, waiting, stack): ([Int], [Int], [Int]) = ([], [], [])
+        for place in 0...bytes.count {
+            // A match may begin anywhere.
+            present.append(start)
+            for first in present {
+                stack.append(first)
+                while let index = stack.popLast() {
+                    guard entered[index] != place else { continue }
+                    entered[index] = place
+                    switch steps[index] {
+                    case .match: return true
+                    case .split(let one, let other):
+                        stack.append(other)
+                        stack.append(one)
+                    case .place(let kind, let next):
+                        if Self.isAt(kind, place, bytes) { stack.append(next) }
+                    case .set(let set, let next):
+                        if place < bytes.count, set.contains(bytes[place]) { waiting.append(next) }
+                    }
+                }
+            }
+            swap(&present, &waiting)
+            waiting.removeAll(keepingCapacity: true)
+        }
+        return false
+    }
+
+    private static func isAt(
+        _ kind: Place, _ place: Int, _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        let before = place > 0 && isWord(bytes[place - 1])
+        let after = place < bytes.count && isWord(bytes[place])
+        switch kind {
+        case .start: return place == 0
+        case .end: return place == bytes.count
+        case .wordStart: return !before && after
+        case .wordEnd: return before && !after
+        case .wordEdge: return before != after
+        case .noWordEdge: return before == after
+        }
+    }
+
+    fileprivate static func isWord(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "_")
+    }
+}
+
+/// A set of bytes.
+private struct ByteSet: Sendable {
+    private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+    init() {}
+
+    init(where predicate: (UInt8) -> Bool) {
+        for byte in UInt8.min...UInt8.max where predicate(byte) { insert(byte) }
+    }
+
+    func contains(_ byte: UInt8) -> Bool {
+        let bit = UInt64(1) << UInt64(byte & 63)
+        switch byte >> 6 {
+        case 0: return words.0 & bit != 0
+        case 1: return words.1 & bit != 0
+        case 2: return words.2 & bit != 0
+        default: return words.3 & bit != 0
+        }
+    }
+
+    mutating func insert(_ byte: UInt8) {
+        let bit = UInt64(1) << UInt64(byte & 63)
+        switch byte >> 6 {
+        case 0: words.0 |= bit
+        case 1: words.1 |= bit
+        case 2: words.2 |= bit
+        default: words.3 |= bit
+        }
+    }
+
+    var inverted: ByteSet { ByteSet { !contains($0) } }
+}
+
+private indirect enum ExpressionTree {
+    case set(ByteSet)
+    case place(ExtendedExpression.Place)
+    case sequence([ExpressionTree])
+    case choice([ExpressionTree])
+    /// Without an end for `nil`.
+    case repetition(ExpressionTree, Int, Int?)
+}
+
+/// Reads an expression: POSIX.1-2017, Base Definitions §9.4.
+private struct ExpressionParser {
+    private let bytes: [UInt8]
+    private var at = 0
+    /// Groups that are open.
+    private var depth = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func parse() throws(ExtendedExpression.Problem) -> ExpressionTree { try choice() }
+
+    private var byte: UInt8? { at < bytes.count ? bytes[at] : nil }
+
+    private func problem(_ message: String) -> ExtendedExpression.Problem {
+        ExtendedExpression.Problem(message: message)
+    }
+
+    private mutating func choice() throws(ExtendedExpression.Problem) -> ExpressionTree {
+        var parts = [try sequence()]
+        while byte == UInt8(ascii: "|") {
+            at += 1
+            parts.append(try sequence())
+        }
+        return parts.count == 1 ? parts[0] : .choice(parts)
+    }
+
+    private mutating func sequence() throws(ExtendedExpression.Problem) -> ExpressionTree {
+        var parts: [ExpressionTree] = []
+        while let byte, byte != UInt8(ascii: "|"), byte != UInt8(ascii: ")") || depth == 0 {
+            let part = try atom()
+            if case .place = part { parts.append(part) } else { parts.append(try repeated(part)) }
+        }
+        return .sequence(parts)
+    }
+
+    private mutating func atom() throws(ExtendedExpression.Problem) -> ExpressionTree {
+        let byte = bytes[at]
+        at += 1
+        switch byte {
+        case UInt8(ascii: "("):
+            depth += 1
+            // As deep as an expression is long would be too deep for a stack.
+            guard depth <= 100 else { throw problem("has groups that are nested too deeply") }
+            let inner = try choice()
+            guard self.byte == UInt8(ascii: ")") else { throw problem("has a ( without its )") }
+            at += 1
+            depth -= 1
+            // A place in a group can be repeated.
+            return .sequence([inner])
+        case UInt8(ascii: "["): return .set(try set())
+        case ASCII.dot: return .set(ByteSet { $0 != 0 })
+        case UInt8(ascii: "^"): return .place(.start)
+        case UInt8(ascii: "$"): return .place(.end)
+        case UInt8(ascii: "\\"): return try escape()
+        case UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "?"), UInt8(ascii: "{"):
+            throw problem("has a repetition of nothing")
+        default: return .set(ByteSet { $0 == byte })
+        }
+    }
+
+    private mutating func escape() throws(ExtendedExpression.Problem) -> ExpressionTree {
+        guard let byte else { throw problem("ends with a \\") }
+        at += 1
+        switch byte {
+        case 0x31...0x39: throw problem("has a back-reference")
+        case UInt8(ascii: "w"): return .set(ByteSet(where: ExtendedExpression.isWord))
+        case UInt8(ascii: "W"): return .set(ByteSet(where: ExtendedExpression.isWord).inverted)
+        case UInt8(ascii: "s"): return .set(ByteSet(where: Self.isSpace))
+        case UInt8(ascii: "S"): return .set(ByteSet(where: Self.isSpace).inverted)
+        case UInt8(ascii: "b"): return .place(.wordEdge)
+        case UInt8(ascii: "B"): return .place(.noWordEdge)
+        case UInt8(ascii: "<"): return .place(.wordStart)
+        case UInt8(ascii: ">"): return .place(.wordEnd)
+        case UInt8(ascii: "`"): return .place(.start)
+        case UInt8(ascii: "'"): return .place(.end)
+        default: return .set(ByteSet { $0 == byte })
+        }
+    }
+
+    private mutating func repeated(
+        _ part: ExpressionTree
+    ) throws(ExtendedExpression.Problem) -> ExpressionTree {
+        var (part, count) = (part, 0)
+        while let byte {
+            switch byte {
+            case UInt8(ascii: "*"): part = .repetition(part, 0, nil)
+            case UInt8(ascii: "+"): part = .repetition(part, 1, nil)
+            case UInt8(ascii: "?"): part = .repetition(part, 0, 1)
+            case UInt8(ascii: "{"):
+                let (least, most) = try counts()
+                part = .repetition(part, least, most)
+            default: return part
+            }
+            at += 1
+            count += 1
+            guard count <= 100 else { throw problem("repeats repetitions too often") }
+        }
+        return part
+    }
+
+    /// `{1}`, `{1,}`, `{,2}` or `{1,2}`, up to the bracket at its end.
+    private mutating func counts() throws(ExtendedExpression.Problem) -> (Int, Int?) {
+        guard let end = bytes[at...].firstIndex(of: UInt8(ascii: "}")) else {
+            throw problem("has a { without its }")
+        }
+        let numbers = bytes[(at + 1)..<end].split(
+            separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        at = end
+        let isCount = numbers.allSatisfy { $0.allSatisfy(ASCII.isDigit) }
+        guard isCount, numbers.count <= 2, numbers.contains(where: { !$0.isEmpty }) else {
+            throw problem("has a { that is not followed by a count and }")
+        }
+        let values = numbers.map { ASCII.decimal($0, max: ExtendedExpression.countMax) }
+        guard zip(numbers, values).allSatisfy({ $0.isEmpty || $1 != nil }) else {
+            throw problem("has a count above 255")
+        }
+        let least = values[0] ?? 0
+        let most = values.count == 1 ? least : values[1]
+        guard most.map({ $0 >= least }) ?? true else {
+            throw problem("has a count that ends before it begins")
+        }
+        return (least, most)
+    }
+
+    // MARK: Sets
+
+    private mutating func set() throws(ExtendedExpression.Problem) -> ByteSet {
+        var set = ByteSet()
+        let isInverted = byte == UInt8(ascii: "^")
+        if isInverted { at += 1 }
+        var isFirst = true
+        while let byte, byte != UInt8(ascii: "]") || isFirst {
+            isFirst = false
+            if let members = try characterClass() {
+                for member in UInt8.min...UInt8.max where members.contains(member) {
+                    set.insert(member)
+                }
+                continue
+            }
+            let low = try element()
+            guard self.byte == UInt8(ascii: "-"), at + 1 < bytes.count,
+                bytes[at + 1] != UInt8(ascii: "]")
+            else {
+                set.insert(low)
+                continue
+            }
+            at += 1
+            let high = try element()
+            guard low <= high else { throw problem("has a range that ends before it begins") }
+            for member in low...high { set.insert(member) }
+        }
+        guard byte != nil else { throw problem("has a [ without its ]") }
+        at += 1
+        return isInverted ? set.inverted : set
+    }
+
+    /// `[:digit:]`
+    private mutating func characterClass() throws(ExtendedExpression.Problem) -> ByteSet? {
+        guard bytes[at...].starts(with: "[:".utf8) else { return nil }
+        let name = bytes[(at + 2)...].prefix { $0 != ASCII.colon }
+        guard bytes[name.endIndex...].starts(with: ":]".utf8),
+            let predicate = Self.classes[String(decoding: name, as: UTF8.self)]
+        else { throw problem("has an unknown class of characters") }
+        at = name.endIndex + 2
+        return ByteSet(where: predicate)
+    }
+
+    /// A byte of a set, also as `[.a.]` or `[=a=]`.
+    private mutating func element() throws(ExtendedExpression.Problem) -> UInt8 {
+        guard let byte else { throw problem("has a [ without its ]") }
+        guard byte == UInt8(ascii: "["), at + 1 < bytes.count, ".=".utf8.contains(bytes[at + 1])
+        else {
+            at += 1
+            return byte
+        }
+        let mark = bytes[at + 1]
+        guard at + 4 < bytes.count, bytes[at + 3] == mark, bytes[at + 4] == UInt8(ascii: "]") else {
+            throw problem("has an element of more than one character")
+        }
+        at += 5
+        return bytes[at - 3]
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
+
+    private static let classes: [String: @Sendable (UInt8) -> Bool] = [
+        "alnum": { ASCII.isLetter($0) || ASCII.isDigit($0) }, "alpha": { ASCII.isLetter($0) },
+        "blank": { $0 == 0x20 || $0 == 0x09 }, "cntrl": { $0 < 0x20 || $0 == 0x7F },
+        "digit": { ASCII.isDigit($0) }, "graph": { 0x21...0x7E ~= $0 },
+        "lower": { 0x61...0x7A ~= $0 }, "print": { 0x20...0x7E ~= $0 },
+        "punct": { 0x21...0x7E ~= $0 && !ASCII.isLetter($0) && !ASCII.isDigit($0) },
+        "space": { isSpace($0) }, "upper": { 0x41...0x5A ~= $0 },
+        "xdigit": { ASCII.hexValue($0) != nil },
+    ]
+}

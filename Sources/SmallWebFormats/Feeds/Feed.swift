@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// What is new on a page, or on several, as feed readers take it.
+package struct Feed: Sendable, Hashable {
+    /// Something dated.
+    package struct Entry: Sendable, Hashable {
+        /// Absolute: where it leads, and what tells it from others.
+        package var url: String
+        /// For people, on one line, without control characters.
+        package var title: String
+        /// Unix seconds.
+        package var time: Int
+
+        package init(url: String, title: String, time: Int) {
+            (self.url, self.title, self.time) = (url, title, time)
+        }
+    }
+
+    /// What was asked for: it stays when the page moves.
+    package var id: String
+    /// The page for people.
+    package var url: String
+    /// For people, on one line, without control characters; never empty.
+    package var title: String
+    package var subtitle: String?
+    /// Who is said to have written it: the host's name.
+    package var author: String
+    package var entries: [Entry]
+
+    package init(
+        id: String, url: String, title: String, subtitle: String? = nil, author: String,
+        entries: [Entry] = []
+    ) {
+        (self.id, self.url, self.title) = (id, url, title)
+        (self.subtitle, self.author, self.entries) = (subtitle, author, entries)
+    }
+
+    /// Unix seconds of the newest entry; 0 without one.
+    package var updated: Int { entries.map(\.time).max() ?? 0 }
+}
+
+/// The newest of any number of entries, each once. Holds at most twice as many as are wanted, and
+/// a number for each of the others.
+package struct FeedEntries: Sendable {
+    /// So many are told apart; what comes after them is dropped.
+    private static let knownMax = 1_000_000
+
+    private let countMax: Int
+    private var entries: [(entry: Feed.Entry, place: Int)] = []
+    private var known: Set<Int> = []
+    private var places = 0
+
+    /// - Parameter countMax: Of the newest entries.
+    package init(countMax: Int) { self.countMax = countMax }
+
+    /// Adds an entry, unless one with its URL was added before.
+    package mutating func add(_ entry: Feed.Entry) {
+        guard known.count < Self.knownMax, known.insert(entry.url.hashValue).inserted else {
+            return
+        }
+        entries.append((entry, places))
+        places += 1
+        if entries.count >= max(2 * countMax, 1024) { shorten() }
+    }
+
+    /// Whether nothing was added.
+    package var isEmpty: Bool { places == 0 }
+
+    /// The newest, the very newest first; those of one moment in the order in which they came.
+    package mutating func newest() -> [Feed.Entry] {
+        shorten()
+        return entries.map(\.entry)
+    }
+
+    private mutating func shorten() {
+        entries.sort { ($1.entry.time, $0.place) < ($0.entry.time, $1.place) }
+        if entries.count > countMax { entries.removeSubrange(countMax...) }
+    }
+}
+
+/// Text and URLs of a page, made fit for feeds.
+package enum FeedText {
+    /// Longest text, in characters of Unicode.
+    private static let scalarsMax = 1000
+
+    /// A line for people: control characters and blanks become one space, what would reorder the
+    /// text is left out, and so is what XML cannot hold. Bytes that are not UTF-8 are replaced.
+    package static func line(_ bytes: some Collection<UInt8>) -> String {
+        let isPlain = { () -> Bool in
+            guard bytes.count <= scalarsMax else { return false }
+            var previous = ASCII.space
+            for byte in bytes {
+                guard byte &- 0x20 < 0x5F, byte != ASCII.space || previous != ASCII.space else {
+                    return false
+                }
+                previous = byte
+            }
+            return previous != ASCII.space || bytes.isEmpty
+        }
+        if isPlain() { return String(decoding: bytes, as: UTF8.self) }
+        var text = String.UnicodeScalarView()
+        var (count, isGap) = (0, false)
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+            if scalar == " " || isBreak(scalar) {
+                isGap = true
+                continue
+            }
+            guard !isLeftOut(scalar) else { continue }
+            if isGap && count > 0 {
+                text.append(" ")
+                count += 1
+            }
+            isGap = false
+            guard count < scalarsMax else {
+                text.append("\u{2026}")
+                break
+            }
+            text.append(scalar)
+            count += 1
+        }
+        return String(text)
+    }
+
+    private static func isBreak(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: true
+        default: false
+        }
+    }
+
+    private static func isLeftOut(_ scalar: Unicode.Scalar) -> Bool {
+        TerminalText.isDangerous(scalar) || scalar.value & 0xFFFE == 0xFFFE
+            || 0xFDD0...0xFDEF ~= scalar.value
+    }
+
+    /// A URL as every format of feeds can hold it: what neither a URI nor an IRI may hold becomes
+    /// `%XX`.
+    package static func url(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { $0 &- 0x21 < 0x5E && !isUnwise($0) }
+        if isPlain { return text }
+        var safe: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            let bytes = Array(String(scalar).utf8)
+            let isKept =
+                scalar.value < 0x80
+                ? scalar.value > 0x20 && scalar.value < 0x7F && !isUnwise(bytes[0])
+                : !isLeftOut(scalar) && !scalar.properties.isWhitespace
+            safe += isKept ? bytes : Array(PercentEncoding.encode(bytes).utf8)
+        }
+        return String(decoding: safe, as: UTF8.self)
+    }
+
+    /// RFC 3986 has no place for them.
+    private static func isUnwise(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
+            UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"),
+            UInt8(ascii: "}"):
+            true
+        default: false
+        }
+    }
+}

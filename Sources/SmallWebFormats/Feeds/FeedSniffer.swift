@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// What a document is, by its beginning: whether it is a feed already. Pure.
+package enum FeedSniffer {
+    package enum Kind: Sendable, Hashable {
+        /// Atom or RSS.
+        case xmlFeed
+        /// JSON Feed.
+        case jsonFeed
+        case html
+        case other
+    }
+
+    /// So much of a document is looked at.
+    package static let bytesMax = 4096
+
+    /// - Parameter bytes: The first ``bytesMax``, or all of a shorter document.
+    package static func kind(of bytes: ArraySlice<UInt8>) -> Kind {
+        let text = bytes.prefix(bytesMax).withoutByteOrderMark.drop { isSpace($0) }
+        if text.first == UInt8(ascii: "{") {
+            let head = String(decoding: text, as: UTF8.self)
+            // A slash may be escaped.
+            let isFeed =
+                head.contains(text: "jsonfeed.org/version/")
+                || head.contains(text: "jsonfeed.org\\/version\\/")
+            return isFeed ? .jsonFeed : .other
+        }
+        guard let name = rootElement(text) else { return .other }
+        switch name {
+        case "html", "!doctype html": return .html
+        case "rss", "rdf": return .xmlFeed
+        default:
+            return name == "feed" || name.hasSuffix(":feed") || name == "rdf:rdf"
+                ? .xmlFeed : .other
+        }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        ASCII.isSpace(byte) || byte == ASCII.lineFeed
+    }
+
+    /// The name of the first element, in lower case, or of the document type that says HTML.
+    private static func rootElement(_ text: ArraySlice<UInt8>) -> String? {
+        var rest = text
+        while rest.first == UInt8(ascii: "<") {
+            if rest.starts(with: "<?".utf8) {
+                guard let next = after("?>", rest) else { return nil }
+                rest = next
+            } else if rest.starts(with: "<!--".utf8) {
+                guard let next = after("-->", rest) else { return nil }
+                rest = next
+            } else if rest.starts(with: "<!".utf8) {
+                let words = rest.dropFirst().prefix(64).map(ASCII.lowercased)
+                if words.starts(with: "!doctype html".utf8) { return "!doctype html" }
+                guard let next = after(">", rest) else { return nil }
+                rest = next
+            } else {
+                let name = rest.dropFirst().prefix(64).prefix { byte in
+                    ASCII.isLetter(byte) || ASCII.isDigit(byte) || ":-_.".utf8.contains(byte)
+                }
+                return String(decoding: name.map(ASCII.lowercased), as: UTF8.self)
+            }
+            rest = rest.drop { isSpace($0) }
+        }
+        return nil
+    }
+
+    private static func after(_ mark: String, _ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        let mark = Array(mark.utf8)
+        var rest = text
+        while rest.count >= mark.count {
+            if rest.starts(with: mark) { return rest.dropFirst(mark.count) }
+            rest = rest.dropFirst()
+        }
+        return nil
+    }
+}

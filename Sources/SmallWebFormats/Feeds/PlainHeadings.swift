@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Finds the dated headings of a plain text, which arrives in any pieces. Pure; holds at most two
+/// lines.
+///
+/// A heading is a line that begins with a date, one that begins with `#`, `=` or `*` and a blank
+/// and has a date, or one that has a date and is underlined by at least three `=`, `-`, `~`, `*` or
+/// `_`.
+package struct PlainHeadingReader: Sendable {
+    package struct Heading: Sendable, Hashable {
+        package let dated: DatedText
+        /// Without its marks.
+        package let text: [UInt8]
+        /// In the source, from 1.
+        package let number: Int
+    }
+
+    /// Longer lines are not headings.
+    private static let lineBytesMax = 1000
+
+    private var pending: [UInt8] = []
+    private var isTooLong = false
+    /// The line before, if an underline would make it a heading.
+    private var previous: [UInt8] = []
+    private var number = 1
+
+    package init() {}
+
+    /// The headings that are known to be such by the next bytes.
+    package mutating func add(_ bytes: ArraySlice<UInt8>) -> [Heading] {
+        var headings: [Heading] = []
+        var rest = bytes
+        while !rest.isEmpty {
+            let end = rest.firstLineFeed
+            let line = rest[..<(end ?? rest.endIndex)]
+            rest = end.map { rest[($0 + 1)...] } ?? []
+            if pending.count + line.count > Self.lineBytesMax {
+                isTooLong = true
+                pending = []
+            }
+            if !isTooLong { pending += line }
+            guard end != nil else { continue }
+            if let heading = take() { headings.append(heading) }
+            number += 1
+        }
+        return headings
+    }
+
+    /// The last line's, when no line feed ended it.
+    package mutating func finish() -> Heading? { pending.isEmpty ? nil : take() }
+
+    private mutating func take() -> Heading? {
+        if pending.last == ASCII.carriageReturn { pending.removeLast() }
+        let line = number == 1 ? pending[...].withoutByteOrderMark : pending[...]
+        let (before, wasTooLong) = (previous, isTooLong)
+        (pending, previous, isTooLong) = ([], [], false)
+        if wasTooLong { return nil }
+        if Self.isUnderline(line.trimmed) {
+            let text = before[...].trimmed
+            return DatedText(item: text).map {
+                Heading(dated: $0, text: Array(text), number: number - 1)
+            }
+        }
+        let text = Self.withoutMarks(line)
+        let isMarked = text.count < line.count
+        if let dated = isMarked ? DatedText(item: text) : DatedText(start: text) {
+            return Heading(dated: dated, text: Array(text), number: number)
+        }
+        previous = Array(line)
+        return nil
+    }
+
+    private static func isUnderline(_ line: ArraySlice<UInt8>) -> Bool {
+        guard let first = line.first, line.count >= 3, "=-~*_".utf8.contains(first) else {
+            return false
+        }
+        return line.allSatisfy { $0 == first }
+    }
+
+    /// `== A ==` becomes `A`; a line without marks stays as it is.
+    private static func withoutMarks(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard let mark = line.first, "#=*".utf8.contains(mark) else { return line }
+        let text = line.drop { $0 == mark }
+        guard line.count - text.count <= 6, text.first.map(ASCII.isBlank) ?? false else {
+            return line
+        }
+        var inner = text.trimmed
+        while inner.last == mark { inner.removeLast() }
+        return inner.trimmed
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// Turns the lines of a page into a fragment of HTML or Markdown. Pure; holds nothing of the page.
+///
+/// Nothing of the page becomes markup: its text is escaped, a link leads where the caller says, and
+/// control characters and what would reorder text are left out. The same lines give the same bytes.
+package struct MarkupWriter: Sendable {
+    package enum Format: Sendable {
+        case html
+        /// CommonMark.
+        case markdown
+    }
+
+    /// What several lines are within.
+    private enum Block { case none, list, quotation, preformatted }
+
+    private let format: Format
+    private var block = Block.none
+
+    package init(_ format: Format) { self.format = format }
+
+    // MARK: Lines
+
+    /// A line of gemtext that is not a link.
+    package mutating func line(_ line: GemtextLine) -> [UInt8] {
+        let text = line.text[...]
+        switch line.kind {
+        case .link, .prompt: return link(text, to: nil)
+        case .heading(let level): return heading(text, level)
+        case .item: return within(.list, text)
+        case .quote: return within(.quotation, text)
+        case .preformatted: return within(.preformatted, text)
+        case .fence:
+            // The line that ends a block; the one that begins it opens none before there is text.
+            return close()
+        case .text: return paragraph(text)
+        }
+    }
+
+    /// A paragraph; an empty one ends what is open.
+    package mutating func paragraph(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        let text = Self.clean(text.trimmed)
+        var bytes = close()
+        guard !text.isEmpty else { return bytes }
+        switch format {
+        case .html:
+            bytes.append("<p>")
+            bytes.append(markup: text)
+            bytes.append("</p>\n")
+        case .markdown:
+            Self.append(escaped: text, to: &bytes)
+            bytes.append("\n\n")
+        }
+        return bytes
+    }
+
+    /// - Parameters:
+    ///   - url: Absolute, and safe to follow; `nil` for a label alone.
+    ///   - note: Of ours, behind the link.
+    package mutating func link(
+        _ label: ArraySlice<UInt8>, to url: String?, note: String = ""
+    ) -> [UInt8] {
+        let label = Self.clean(label.trimmed)
+        guard let url else { return paragraph(label[...]) }
+        let shown = label.isEmpty ? Array(url.utf8) : label
+        var bytes = close()
+        switch format {
+        case .html:
+            bytes.append("<p><a href=\"")
+            bytes.append(markup: Array(url.utf8))
+            bytes.append("\">")
+            bytes.append(markup: shown)
+            bytes.append("</a>\(note)</p>\n")
+        case .markdown:
+            bytes.append("[")
+            Self.append(escaped: shown, to: &bytes)
+            bytes.append("](<")
+            // Without what could end it, it is taken as it stands but for these.
+            for byte in url.utf8 {
+                if "\\&".utf8.contains(byte) { bytes.append(UInt8(ascii: "\\")) }
+                bytes.append(byte)
+            }
+            bytes.append(">)\(note)\n\n")
+        }
+        return bytes
+    }
+
+    /// A line that keeps its blanks.
+    package mutating func preformatted(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        within(.preformatted, text)
+    }
+
+    /// The page has ended.
+    package mutating func finish() -> [UInt8] { close() }
+
+    private mutating func heading(_ text: ArraySlice<UInt8>, _ level: Int) -> [UInt8] {
+        let text = Self.clean(text.trimmed)
+        var bytes = close()
+        guard !text.isEmpty else { return bytes }
+        switch format {
+        case .html:
+            bytes.append("<h\(level)>")
+            bytes.append(markup: text)
+            bytes.append("</h\(level)>\n")
+        case .markdown:
+            bytes.append(String(repeating: "#", count: level) + " ")
+            Self.append(escaped: text, to: &bytes)
+            bytes.append("\n\n")
+        }
+        return bytes
+    }
+
+    // MARK: Blocks
+
+    private mutating func within(_ kind: Block, _ text: ArraySlice<UInt8>) -> [UInt8] {
+        var bytes = block == kind ? [] : close()
+        let isFirst = block != kind
+        block = kind
+        let text = Self.clean(kind == .preformatted ? text : text.trimmed)
+        switch (format, kind) {
+        case (.html, .list):
+            bytes.append(isFirst ? "<ul>\n<li>" : "<li>")
+            bytes.append(markup: text)
+            bytes.append("</li>\n")
+        case (.html, .quotation):
+            bytes.append(isFirst ? "<blockquote>\n<p>" : "<p>")
+            bytes.append(markup: text)
+            bytes.append("</p>\n")
+        case (.html, _):
+            // The line feed behind the tag does not count.
+            if isFirst { bytes.append("<pre>\n") }
+            bytes.append(markup: text)
+            bytes.append("\n")
+        case (.markdown, .list), (.markdown, .quotation):
+            bytes.append(kind == .list ? "* " : isFirst ? "> " : ">\n> ")
+            Self.append(escaped: text, to: &bytes)
+            bytes.append("\n")
+        case (.markdown, _):
+            // Every line is indented: nothing in it can end the block.
+            bytes.append("    ")
+            bytes += text
+            bytes.append("\n")
+        }
+        return bytes
+    }
+
+    private mutating func close() -> [UInt8] {
+        defer { block = .none }
+        switch (format, block) {
+        case (_, .none): return []
+        case (.html, .list): return Array("</ul>\n".utf8)
+        case (.html, .quotation): return Array("</blockquote>\n".utf8)
+        case (.html, .preformatted): return Array("</pre>\n".utf8)
+        // An indented line behind a list would belong to it.
+        case (.markdown, .list): return Array("\n<!-- -->\n\n".utf8)
+        case (.markdown, _): return Array("\n".utf8)
+        }
+    }
+
+    // MARK: Text
+
+    /// Valid UTF-8 without what a reader would obey.
+    private static func clean(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        if text.allSatisfy({ $0 &- 0x20 < 0x5F }) { return Array(text) }
+        var clean = String.UnicodeScalarView()
+        for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
+            if scalar == "\t"
+                || !TerminalText.isDangerous(scalar) && scalar.value & 0xFFFE != 0xFFFE
+            {
+                clean.append(scalar)
+            }
+        }
+        return Array(String(clean).utf8)
+    }
+
+    /// Text that Markdown shows as it stands: its marks are escaped, and at the beginning also what
+    /// would make a list or a heading of it.
+    private static func append(escaped text: [UInt8], to bytes: inout [UInt8]) {
+        let digits = text.prefix(while: ASCII.isDigit).count
+        for (index, byte) in text.enumerated() {
+            let isMark = "\\`*_{}[]<>#|!&~".utf8.contains(byte)
+            let isBeginning = index == 0 && "+-=:".utf8.contains(byte)
+            let isNumber = digits > 0 && index == digits && ".)".utf8.contains(byte)
+            if isMark || isBeginning || isNumber { bytes.append(UInt8(ascii: "\\")) }
+            bytes.append(byte)
+        }
+    }
+}

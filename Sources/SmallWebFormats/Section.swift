@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// The part of a gemtext page below one heading: from the first heading line with a text to the
+/// next heading of its level or above. Pure.
+package struct GemtextSection: Sendable {
+    private enum Place: Sendable {
+        case before
+        case within(level: Int)
+        case behind
+    }
+
+    private let heading: [UInt8]
+    private var place = Place.before
+
+    /// - Parameter heading: Without its mark; blanks at its ends do not count.
+    package init(under heading: String) {
+        self.heading = Array(Array(heading.utf8)[...].trimmed)
+    }
+
+    /// Whether the heading has come.
+    package var wasFound: Bool { if case .before = place { false } else { true } }
+
+    /// Whether a line is of the part. Takes each line of the page in turn; the heading itself is
+    /// not of it.
+    package mutating func includes(_ line: GemtextLine) -> Bool {
+        guard case .heading(let level) = line.kind else {
+            if case .within = place { return true }
+            return false
+        }
+        switch place {
+        case .before:
+            if line.text == heading { place = .within(level: level) }
+            return false
+        case .within(let own):
+            if level <= own { place = .behind }
+            return level > own
+        case .behind: return false
+        }
+    }
+}

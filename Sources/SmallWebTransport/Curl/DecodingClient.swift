@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+package import SmallWebHTTP
+
+/// Undoes the content coding of what another engine hands out, as long as there is time for it.
+package struct DecodingClient: HTTPClient {
+    private let client: any HTTPClient
+    private let loop: EventLoop
+    private let deadline: Instant
+
+    /// - Parameters:
+    ///   - client: Hands out bodies as they came, but for the transfer coding.
+    ///   - deadline: End of the whole fetch.
+    package init(_ client: any HTTPClient, loop: EventLoop, deadline: Instant) {
+        (self.client, self.loop, self.deadline) = (client, loop, deadline)
+    }
+
+    package func exchange(
+        _ request: HTTPRequest,
+        onReply: (HTTPReply) async throws(FetchError) -> Void,
+        onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Completeness {
+        var decoder = ContentDecoder()
+        let completeness = try await client.exchange(request) { reply async throws(FetchError) in
+            if request.decodesBody { decoder = ContentDecoder(reply) }
+            try await onReply(reply)
+        } onBody: { piece async throws(FetchError) in
+            try await decoder.decode(piece) { some async throws(FetchError) in
+                try await pass(some, onBody)
+                // One piece may unpack to 64 MiB: others have their turn meanwhile.
+                if some.count == ContentDecoder.outputBytesMax {
+                    await loop.sleep(until: .now)
+                }
+            }
+        }
+        return decoder.isCutOff ? .truncated : completeness
+    }
+
+    /// Hands on a part of the body, as long as there is time for it.
+    private func pass(
+        _ bytes: ArraySlice<UInt8>, _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        try await onBody(bytes)
+        // As for sockets: what comes fast must not outlast the fetch.
+        guard Instant.now < deadline else { throw .silence(.body) }
+        if Task.isCancelled { throw .cancelled }
+    }
+}
+
+extension HTTPRequest {
+    /// A range counts the bytes of the encoded body, of which a rest alone cannot be decoded.
+    var decodesBody: Bool { !wantsRawBody && options.resumeOffset == nil }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWeb
+import SmallWebTestSupport
+import Testing
+
+/// A gemini server whose pages tests change while it runs.
+final class ChangingCapsule: Sendable {
+    let server: LoopbackServer
+    private let pages: Monitor<[String: String]>
+    private let asked = Monitor([String]())
+
+    /// - Parameter pages: Whole replies, by path.
+    init(_ pages: [String: String]) throws {
+        let all = Monitor(pages)
+        self.pages = all
+        let asked = asked
+        server = try LoopbackServer(tls: .make()) { peer in
+            let line = String(decoding: peer.readLine() ?? [], as: UTF8.self)
+            // "gemini://host/path" and the end of the line, which is one character.
+            let path =
+                "/"
+                + line.dropLast().split(
+                    separator: "/", maxSplits: 3,
+                    omittingEmptySubsequences: false
+                ).dropFirst(3).joined()
+            asked.update { $0.append(path) }
+            peer.write(all.update { $0[path] } ?? "51 Not found\r\n")
+        }
+    }
+
+    var place: String { "gemini://127.0.0.1:\(server.port)" }
+    /// The paths that were asked for.
+    var requests: [String] { asked.update { $0 } }
+
+    func set(_ path: String, _ reply: String) { pages.update { $0[path] = reply } }
+
+    static func gemtext(_ body: String) -> String { "20 text/gemini\r\n" + body }
+}
+
+@Suite struct FeedTests {
+    private let smallweb = Smallweb()
+
+    private func feed(_ arguments: String...) throws -> Smallweb.Result {
+        try smallweb.run(["feed"] + arguments)
+    }
+
+    private static let page = ChangingCapsule.gemtext(
+        """
+        # A & B
+        ## Notes
+        => a.gmi 2024-04-06 - First
+        => /b 2024-04-05
+        => about.gmi About
+        ```
+        => no.gmi 2024-04-07 preformatted
+        ```
+        => bad.gmi 2024-02-30 impossible
+        => a.gmi 2025-01-01 again
+        => //other.example/c 2024-04-06 Second of the day
+        ## Old
+        => d.gmi 2020-01-01 D
+        """)
+
+    @Test func makesAFeedOfGemtext() throws {
+        let capsule = try ChangingCapsule(["/log/": Self.page])
+        let result = try feed("--format", "gemtext", capsule.place + "/log/")
+        #expect(result.status == 0 && result.errors.isEmpty)
+        #expect(
+            result.text == """
+                # A & B
+                ## Notes
+
+                => \(capsule.place)/log/a.gmi 2024-04-06 First
+                => gemini://other.example/c 2024-04-06 Second of the day
+                => \(capsule.place)/b 2024-04-05
+                => \(capsule.place)/log/d.gmi 2020-01-01 D
+
+                """)
+        let atom = try feed(capsule.place + "/log/")
+        #expect(atom.output == (try feed(capsule.place + "/log/")).output)
+        #expect(atom.text.contains("<updated>2024-04-06T12:00:00Z</updated>"))
+        #expect(atom.text.contains("<id>\(capsule.place)/log/</id>"))
+        let under = try feed("--format", "gemtext", "--under", "Old", capsule.place + "/log/")
+        #expect(under.text.hasSuffix("\n\n=> \(capsule.place)/log/d.gmi 2020-01-01 D\n"))
+        #expect(
+            try feed("--max-entries", "1", capsule.place + "/log/").text
+                .components(separatedBy: "<entry>").count == 2)
+        #expect(smallweb.home.files(below: ".local/state/smallweb").isEmpty)
+    }
+
+    @Test func entriesAreRelativeToTheEndOfRedirects() throws {
+        let capsule = try ChangingCapsule([
+            "/old": "31 /new/log\r\n", "/new/log": ChangingCapsule.gemtext("=> a 2024-01-01\n"),
+        ])
+        let result = try feed("--format", "gemtext", "--state", "s", capsule.place + "/old")
+        #expect(result.text.contains("=> \(capsule.place)/new/a 2024-01-01\n"))
+        #expect(result.errors.contains("has moved for good to \(capsule.place)/new/log"))
+        let again = try feed("--format", "gemtext", "--state", "s", capsule.place + "/old")
+        #expect(again.output == result.output && again.errors.isEmpty)
+        #expect(capsule.requests == ["/old", "/new/log", "/new/log"])
+    }
+
+    @Test func aPageWithoutDatesIsAnEmptyFeedAndAMessage() throws {
+        let capsule = try ChangingCapsule(["/": ChangingCapsule.gemtext("=> a A\n=> b B\n")])
+        let result = try feed("-q", capsule.place + "/")
+        #expect(result.status == 0 && result.errors.contains("--new"))
+        #expect(result.text.contains("<updated>1970-01-01T00:00:00Z</updated>"))
+        #expect(try feed("-s", capsule.place + "/").errors.isEmpty)
+    }
+
+    @Test func linksWithoutADateAreOfTheirFirstSight() throws {
+        let capsule = try ChangingCapsule(["/": ChangingCapsule.gemtext("=> a A\n=> b B\n")])
+        let first = try feed("--new", capsule.place + "/")
+        #expect(first.text.components(separatedBy: "<entry>").count == 3)
+        #expect(try feed("--new", capsule.place + "/").output == first.output)
+        #expect(smallweb.home.files(below: ".local/state/smallweb/feed").count == 1)
+        capsule.set("/", ChangingCapsule.gemtext("=> c C\n=> a A\n"))
+        let third = try feed("--new", capsule.place + "/")
+        #expect(third.text.contains("/c</id>") && !third.text.contains("/b</id>"))
+    }
+
+    @Test func menusAndListingsHaveDatesInTheirText() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write(
+                "0[2024-04-06] A\t/a\t127.0.0.1\t70\r\n"
+                    + "7Search (Apr 03, 2024)\t/s\t127.0.0.1\t70\r\n"
+                    + "i2024-04-01 text\t\tx\t1\r\n1No date\t/n\t127.0.0.1\t70\r\n.\r\n")
+        }
+        let place = "gopher://127.0.0.1:\(server.port)/1/"
+        let result = try feed("--format", "gemtext", place)
+        #expect(
+            result.text.hasSuffix(
+                "\n\n=> gopher://127.0.0.1/0/a 2024-04-06 A\n"
+                    + "=> gopher://127.0.0.1/7/s 2024-04-03 Search\n"))
+    }
+
+    @Test func aFeedPassesThroughAloneAndIsLeftOutOfOthers() throws {
+        let document = "<?xml version='1.0'?>\r\n<feed xmlns='http://www.w3.org/2005/Atom'/>\0\n"
+        let capsule = try ChangingCapsule([
+            "/f": "20 text/xml\r\n" + document, "/h": "20 text/html\r\n<html>",
+            "/x": "20 application/rss+xml\r\n<!doctype html><html>", "/log": Self.page,
+        ])
+        let place = capsule.place
+        #expect(try feed(place + "/f").output == Array(document.utf8))
+        for arguments in [[place + "/h"], [place + "/x"], ["--format", "atom", place + "/f"]] {
+            let result = try smallweb.run(["feed"] + arguments)
+            #expect(result.status == 8 && result.output.isEmpty, "\(arguments)")
+            #expect(result.errors.contains("left out"))
+        }
+        let merged = try feed(place + "/f", place + "/h", place + "/log")
+        #expect(merged.status == 0 && merged.text.contains("<title>A &amp; B</title>"))
+    }
+
+    @Test func whatIsGoneIsAFailureOnceAndThenSilence() throws {
+        let capsule = try ChangingCapsule(["/": "52 Gone\r\n"])
+        for _ in 0..<2 { #expect(try feed(capsule.place + "/").status == 22) }
+        #expect(try feed("--state", "s", capsule.place + "/").status == 22)
+        let later = try feed("--state", "s", capsule.place + "/")
+        #expect(later.status == 0 && later.output.isEmpty && later.errors.isEmpty)
+        #expect(capsule.requests.count == 3)
+    }
+
+    @Test func aHostThatWantsToBeLeftAloneIs() throws {
+        let capsule = try ChangingCapsule(["/": "44 100\r\n", "/b": Self.page])
+        let first = try feed("--state", "s", capsule.place + "/", capsule.place + "/b")
+        #expect(first.status == 75 && first.output.isEmpty)
+        let second = try feed("--state", "s", capsule.place + "/b")
+        #expect(second.status == 75 && second.errors.contains("not asked before"))
+        #expect(capsule.requests == ["/"])
+    }
+
+    @Test func refusesJSONByName() throws {
+        let result = try feed("--json", "gemini://127.0.0.1/")
+        #expect(result.status == 2 && result.errors.contains("--json"))
+    }
+
+    @Test func doesNotTouchAFileThatIsNotItsState() throws {
+        let notes = smallweb.home.file("notes")
+        for content in ["my notes\n", "# smallweb watch 1\n", "# smallweb feed 2\n"] {
+            try content.write(toFile: notes, atomically: true, encoding: .utf8)
+            let result = try feed("--state", "notes", "gemini://127.0.0.1:1/")
+            #expect(result.status == 26, "\(content)")
+            #expect(smallweb.home.content("notes") == Array(content.utf8))
+        }
+    }
+
+    @Test func getHasBodyAndLinksInOneFetch() throws {
+        let capsule = try ChangingCapsule(["/log/": Self.page])
+        let result = try smallweb.run(["get", "--json", "--with-links", capsule.place + "/log/"])
+        let records = try Records(result.output)
+        #expect(records["link"].count == 7 && records.all.last?["links"]?.int == 7)
+        #expect(records.all.last?["body"]?["text"]?.string?.hasPrefix("# A & B") ?? false)
+        #expect(capsule.requests.count == 1)
+        #expect(try smallweb.run(["get", "--with-links", capsule.place]).status == 2)
+    }
+
+    @Test func rendersAFragmentWithoutWhatTheServerCouldRun() throws {
+        let capsule = try ChangingCapsule([
+            "/": ChangingCapsule.gemtext(
+                "=> javascript:alert(1) run\n=> a<b>.gmi A & B\n<script>\n"),
+            "/i": "20 image/png\r\nx",
+        ])
+        let html = try smallweb.run(["get", "--render", "html", capsule.place + "/"])
+        #expect(
+            html.text
+                == "<p>run</p>\n<p><a href=\"\(capsule.place)/a%3Cb%3E.gmi\">A &amp; B</a></p>\n"
+                + "<p>&lt;script&gt;</p>\n")
+        let markdown = try smallweb.run(["get", "--render", "markdown", capsule.place + "/"])
+        #expect(markdown.text.hasPrefix("run\n\n[A \\& B](<\(capsule.place)/a%3Cb%3E.gmi>)\n"))
+        #expect(try smallweb.run(["get", "--render", "html", capsule.place + "/i"]).status == 23)
+    }
+}

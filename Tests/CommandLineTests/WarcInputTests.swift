@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+/// Archives that are not as they should be, and the way from a bug report to a fixture.
+@Suite(.timeLimit(.minutes(5))) struct WarcInputTests {
+    private let smallweb = Smallweb()
+
+    private func write(_ bytes: some Sequence<UInt8>, to name: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
+    }
+
+    private func content(_ name: String) -> [UInt8] { smallweb.home.content(name) ?? [] }
+
+    @Test func whatIsNotAFileIsRefused() throws {
+        let hole = try Hole()
+        let shell = "[ -p fifo ] || mkfifo fifo; mkdir -p folder; exec \"$@\""
+        for name in ["folder", "fifo"] {
+            let result = try smallweb.run(["--warc", name, hole.place], shell: shell)
+            #expect(result.status == 23 && result.output.isEmpty, "\(name)")
+            for words in [["--replay", name, hole.place], ["warc", "list", name]] {
+                let result = try smallweb.run(words, shell: shell)
+                #expect(result.status == 26 && result.errors.contains(name), "\(words)")
+            }
+        }
+    }
+
+    @Test func anArchiveInUseIsRefused() throws {
+        let hole = try Hole()
+        let result = try smallweb.run(
+            ["--warc", "a.warc", hole.place],
+            shell: "touch a.warc; exec 9<>a.warc; flock -n 9 || exit 99; exec \"$@\"")
+        // The lock is inherited, so the holder is this very process.
+        #expect(result.status == 23)
+        #expect(result.errors.contains("is in use: process "))
+        #expect(content("a.warc").isEmpty)
+    }
+
+    /// A length that is wrong by one in either direction, and a type that is wrong.
+    @Test func aRecordThatLiesIsToldWithItsOffset() throws {
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        _ = try smallweb.run(["--warc", "a.warc", url])
+        let text = String(decoding: content("a.warc"), as: UTF8.self)
+        let type = try #require(text.range(of: "WARC-Type: response"))
+        let record = try #require(
+            text.range(
+                of: "WARC/1.1", options: .backwards, range: text.startIndex..<type.lowerBound))
+        let field = try #require(
+            text.range(
+                of: "Content-Length: [0-9]+", options: .regularExpression,
+                range: type.upperBound..<text.endIndex))
+        let offset = text.utf8.distance(from: text.startIndex, to: record.lowerBound)
+        let length = try #require(Int(text[field].dropFirst(16)))
+        for wrong in [length - 1, length + 1] {
+            let lie = text.replacingCharacters(in: field, with: "Content-Length: \(wrong)")
+            try write(lie.utf8, to: "lie.warc")
+            for words in [["warc", "check", "lie.warc"], ["--replay", "lie.warc", url]] {
+                let result = try smallweb.run(words)
+                #expect(result.status == 8, "\(words)")
+                #expect(result.errors.contains("lie.warc: at byte \(offset): "), "\(result.errors)")
+            }
+            // It is no end that a crash has torn.
+            #expect(try smallweb.run(["--warc", "lie.warc", url]).status == 23)
+            #expect(content("lie.warc") == Array(lie.utf8))
+        }
+        // The plugin of the URL says what a block is.
+        let other = text.replacingOccurrences(
+            of: "gopher; msgtype=resp", with: "http; msgtype=resp")
+        try write(other.utf8, to: "other.warc")
+        #expect(try smallweb.run(["--replay", "other.warc", url]).text.hasPrefix("This hole"))
+    }
+
+    /// A request without a response, and two responses for one request.
+    @Test func pairsThatAreNoneAreTold() throws {
+        let request = """
+            WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <urn:uuid:1>\r\n\
+            WARC-Date: 2026-11-20T22:17:13Z\r\nWARC-Target-URI: gopher://example.org/0/a\r\n\
+            Content-Type: application/gopher; msgtype=request\r\nContent-Length: 4\r\n\r\n\
+            /a\r\n\r\n\r\n
+            """
+        func response(_ number: Int) -> String {
+            """
+            WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:\(number)>\r\n\
+            WARC-Concurrent-To: <urn:uuid:1>\r\n\
+            WARC-Date: 2026-11-20T22:17:13Z\r\nWARC-Target-URI: gopher://example.org/0/a\r\n\
+            Content-Type: application/gopher; msgtype=response\r\nContent-Length: 6\r\n\r\n\
+            body\(number)\n\r\n\r\n
+            """
+        }
+        let url = "gopher://example.org/0/a"
+        let web = (request + response(2)).replacingOccurrences(of: "gopher", with: "http")
+        try write(web.utf8, to: "web.warc")
+        let words = ["--replay", "web.warc", "--replay-loose", "http://example.org/0/a"]
+        let headless = try smallweb.run(words)
+        #expect(headless.status == 8 && headless.errors.contains("no whole header"))
+        try write(request.utf8, to: "alone.warc")
+        let alone = try smallweb.run(["warc", "check", "alone.warc"])
+        #expect(alone.status == 0 && alone.errors.contains("1 request without a reply"))
+        #expect(try smallweb.run(["--replay", "alone.warc", url]).status == 103)
+        try write((request + response(2) + response(3)).utf8, to: "two.warc")
+        let two = try smallweb.run(["warc", "check", "two.warc"])
+        #expect(two.status == 8 && two.errors.contains("two replies"))
+        // Each has its turn.
+        #expect(try smallweb.run(["--replay", "two.warc", url, url]).text == "body2\nbody3\n")
+    }
+
+    /// A run that records while another one replays what is there so far.
+    @Test func aGrowingArchiveIsReplayedAsFarAsItGoes() throws {
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        let live = try smallweb.run(["--warc", "a.warc", url])
+        let whole = content("a.warc")
+        try write(whole + whole.prefix(whole.count / 2), to: "torn.warc")
+        let words = ["--replay", "torn.warc", url]
+        let held = try smallweb.run(words, shell: "exec 9<>torn.warc; flock 9; exec \"$@\"")
+        #expect(held.status == 0 && held.output == live.output)
+        // Without a run that has it, it is a damaged file.
+        #expect(try smallweb.run(words).status == 8)
+    }
+
+    /// What a server did wrong, as one file, becomes a test that sees the same.
+    @Test(arguments: [
+        ("20 text/gemini; charset=utf-8\nline end\r\n", 8, "error  protocol-error"),
+        ("2\r\n", 8, "error  protocol-error"), ("", 52, "error  empty-reply"),
+        ("20 text/gemini\r\n# cut", 18, #""completeness":"truncated""#),
+        ("44 soon\r\n", 75, #""status":44"#),
+    ])
+    func aBugReportBecomesAFixture(_ reply: String, _ status: Int32, _ sign: String) throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write(reply)
+            if status == 18 { peer.reset() }
+        }
+        let url = "gemini://127.0.0.1:\(server.port)/x"
+        let live = try smallweb.run(["get", "--warc", "bug.warc.gz", url])
+        server.stop()
+        #expect(live.status == status, "\(live.errors)")
+        #expect(try smallweb.run(["--replay", "bug.warc.gz", url]).status == status)
+        let made = try smallweb.run(["warc", "wire", "bug.warc.gz", "Fixtures"])
+        #expect(made.status == 0 && made.text.hasSuffix(".wire\n"))
+        let path = String(made.text.dropLast())
+        let fixture = String(decoding: content(path), as: UTF8.self)
+        #expect(fixture.contains(sign), "\(fixture)")
+        // And back: the fixture is in the archive as it stands.
+        #expect(try smallweb.run(["warc", "from", "Fixtures", "b.warc.gz"]).status == 0)
+        #expect(try smallweb.run(["warc", "wire", "b.warc.gz", "Again"]).status == 0)
+        let again = path.replacingOccurrences(of: "Fixtures", with: "Again")
+        #expect(String(decoding: content(again), as: UTF8.self) == fixture)
+    }
+}

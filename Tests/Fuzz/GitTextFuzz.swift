@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+@testable internal import GitPlugin
+internal import SmallWebCore
+
+/// Any bytes as a commit, and as one whose first line is right.
+func gitCommit(_ input: [UInt8]) {
+    let tree = Array("tree \(String(repeating: "0", count: 40))\n".utf8)
+    for bytes in [input, tree + input] {
+        guard let commit = try? Commit(parsing: bytes[...], .sha1) else { continue }
+        let entry = LogEntry(commit, commit.tree)
+        let line = entry.line
+        check(line.last == ASCII.lineFeed, "a line without its end")
+        check(line.dropLast().allSatisfy { $0 >= 0x20 || $0 == ASCII.tab }, "a control character")
+        check(line.count { $0 == ASCII.tab } == 3, "\(line.count { $0 == ASCII.tab }) tabs")
+        check(entry.full.starts(with: "commit ".utf8), "no commit")
+        if let uri = try? URI(parsing: "git://example.org/r"), let address = try? GitAddress(uri) {
+            check(entry.item(address).url?.hasPrefix("git://example.org/r?log=") ?? false, "a URL")
+        }
+        if let ident = Ident(commit.author), let date = ident.date {
+            check(date.seconds >= 0, "\(date.seconds)")
+            check(date.iso8601.utf8.count >= 25, date.iso8601)
+        }
+        var placeholders = Placeholders(commit, commit.tree)
+        let text = Array("$Format:".utf8) + input + Array("$".utf8)
+        _ = placeholders.expand(text)
+    }
+}
+
+/// A `.gitattributes`, a NUL, and a path.
+func gitAttributes(_ input: [UInt8]) {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[1].isEmpty else { return }
+    var attributes = Attributes()
+    attributes.push([], parts[0])
+    attributes.push(Array("d/".utf8), parts[0])
+    for path in [Array(parts[1]), Array("d/".utf8) + parts[1]] {
+        let values = attributes.values(for: path)
+        guard let id = ObjectID(hex: String(repeating: "0", count: 40)) else { return }
+        let conversion = Conversion(values)
+        let (content, isEncoded) = conversion.apply(to: input, id)
+        if conversion.isEmpty { check(content == input && isEncoded, "it changes") }
+    }
+}
+
+/// A pattern, a NUL, and a path: whatever is found, a star more in the pattern finds as well.
+func wildmatch(_ input: [UInt8]) {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].count < 200, parts[1].count < 1000 else { return }
+    let plain = Wildmatch(parts[0], isPath: false).matches(parts[1])
+    let isPath = Wildmatch(parts[0], isPath: true).matches(parts[1])
+    // Two stars stand for no directory at all in a path: a/**/b matches a/b.
+    let hasTwoStars = zip(parts[0], parts[0].dropFirst()).contains { $0 == 0x2A && $1 == 0x2A }
+    check(!isPath || plain || hasTwoStars, "a path matches more than a text")
+    if !parts[0].contains(where: { "*?[\\".utf8.contains($0) }) {
+        check(plain == (parts[0] == parts[1]) && isPath == plain, "a plain pattern")
+    }
+    if plain && !parts[0].contains(0x5C) && parts[0].last != UInt8(ascii: "*") {
+        check(Wildmatch(parts[0] + Array("*".utf8), isPath: false).matches(parts[1]), "a star")
+    }
+}
+
+/// Two files with a NUL between them, as a patch, which removes and adds as many lines as it must.
+func gitPatch(_ input: [UInt8]) {
+    _ = LFSPointer(input[...])
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    let ids = ["0", "1"].compactMap { ObjectID(hex: String(repeating: $0, count: 40)) }
+    guard parts.count == 2, input.count < 4000 else { return }
+    let sides = ids.map {
+        TreeChange.Side(
+            TreeEntry(mode: 0o100644, kind: .file, name: Array("f".utf8)[...], id: $0))
+    }
+    let change = TreeChange(path: Array("f".utf8), old: sides[0], new: sides[1])
+    let texts = parts.map { $0.filter { $0 != 0 } }
+    let patch = FilePatch(change, .init(texts[0]), .init(texts[1]), .sha1)
+    let lines = patch.text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+    check(lines.first?.elementsEqual("diff --git a/f b/f".utf8) ?? false, "no header")
+    // Behind the header, the ids, and the names of both sides.
+    let body = lines.dropFirst(4)
+    let removed = body.count { $0.first == UInt8(ascii: "-") }
+    let added = body.count { $0.first == UInt8(ascii: "+") }
+    let counts = texts.map { text in
+        let ends = text.count { $0 == ASCII.lineFeed }
+        return text.last.map { $0 == ASCII.lineFeed } ?? true ? ends : ends + 1
+    }
+    check(counts[1] - counts[0] == added - removed, "lines are lost")
+}
+
+/// A query: a question, or a bad URL.
+func gitQuestion(_ input: [UInt8]) {
+    guard let text = String(validating: input, as: UTF8.self) else { return }
+    do throws(FetchError) {
+        let (version, question) = try GitQuestion.parse(text)
+        check(version?.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } ?? true, "a bad version")
+        if case .log(let log) = question {
+            for name in [log.range.from, log.range.to] {
+                check(name?.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } ?? true, "a bad version")
+            }
+            check(log.count.map { 1...LogQuestion.countMax ~= $0 } ?? true, "a bad count")
+        }
+    } catch {
+        check(error.outcome == .badURL, "\(error)")
+    }
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs the recipes of docs/recipes.md with the programs that they are for. What is not installed is
+# skipped, but in CI only Emacs, mpv and Chawan may be missing.
+# usage: run.sh SMALLWEB
+set -u
+export LC_ALL=C.UTF-8
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(realpath "$here/../..")
+# shellcheck source-path=SCRIPTDIR source=../checks.sh
+. "$here/../checks.sh"
+smallweb=$(realpath "${1:?usage: run.sh SMALLWEB}")
+python=$root/.build/jetforce/bin/python
+[ -x "$python" ] && "$python" -c 'import feedparser' 2>/dev/null || python=${PYTHON:-python3}
+work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-recipes.XXXXXX")
+trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
+mkdir -p "$work/bin" "$work/pages/log" "$work/home"
+ln -s "$smallweb" "$work/bin/smallweb"
+export PATH="$work/bin:$root/docs/examples/recipes:$PATH" HOME=$work/home
+unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
+# has PROGRAM: whether it is there; without it, what needs it is skipped.
+has() {
+    command -v "$1" >/dev/null && return
+    echo "skipped - $1 is not installed"
+    case $1 in emacs | mpv | cha) ;; *) [ "${CI:-}" != true ] || failed=1 ;; esac
+    return 1
+}
+
+cat >"$work/pages/log/index" <<'PAGE'
+A log
+=> two.txt 2024-04-06 The second & <best>
+=> one.txt 2024-04-05 The "first" ]]>
+=> about.txt About
+PAGE
+echo "The second page" >"$work/pages/log/two.txt"
+python3 "$here/nex-server.py" "$work/pages" >"$work/port" &
+server=$!
+for _ in $(seq 1000); do
+    [ -s "$work/port" ] && break
+    sleep 0.01
+done
+place=nex://127.0.0.1:$(cat "$work/port")
+log=$place/log/
+
+if "$python" -c 'import feedparser' 2>/dev/null; then
+    must "feedparser finds the entries of every page in every format" "$python" "$here/feeds.py" smallweb
+else
+    echo "skipped - feedparser is not installed"
+fi
+
+if has newsboat; then
+    printf '"exec:smallweb feed %s" "~A log"\n' "$log" >"$work/urls"
+    newsboat -u "$work/urls" -c "$work/cache" -x reload >"$work/out" 2>&1
+    must "newsboat reads a page" test "$(newsboat -u "$work/urls" -c "$work/cache" -x print-unread)" = "2 unread articles"
+fi
+
+if "$python" -c 'import urlwatch' 2>/dev/null; then
+    urlwatch=$(dirname "$python")/urlwatch
+    printf 'name: A log\ncommand: smallweb feed --format gemtext %s\n' "$log" >"$work/urls.yaml"
+    watch() { "$urlwatch" --urls "$work/urls.yaml" --config "$work/config.yaml" --cache "$work/seen.db" --hooks "$work/hooks.py"; }
+    watch >"$work/out" 2>&1
+    must "urlwatch runs a job" grep -qi 'new: A log' "$work/out"
+    watch >"$work/out" 2>&1
+    must "urlwatch finds nothing new" test ! -s "$work/out"
+    sed -i 's/first/last/' "$work/pages/log/index"
+    watch >"$work/out" 2>&1
+    must "urlwatch finds a change" grep -q '^+.*The "last"' "$work/out"
+else
+    echo "skipped - urlwatch is not installed"
+fi
+
+if has less; then
+    LESSOPEN='|smallweb-lessopen %s' script -qec "less -FX $log" /dev/null </dev/null >"$work/out"
+    must "less opens a URL" grep -q 'The second' "$work/out"
+fi
+
+if has fzf; then
+    chosen=$(smallweb links "$log" | fzf --delimiter '\t' --with-nth 2.. --filter second | cut -f1)
+    must "fzf chooses a link" test "$chosen" = "${log}two.txt"
+fi
+
+if has w3m; then
+    mkdir -p "$HOME/.w3m/cgi-bin"
+    cp "$root/docs/examples/recipes/smallweb.cgi" "$HOME/.w3m/cgi-bin"
+    printf 'nex: file:/cgi-bin/smallweb.cgi?%%s\n' >"$HOME/.w3m/urimethodmap"
+    w3m -dump -o cgi_bin="$HOME/.w3m/cgi-bin" -o urimethodmap="$HOME/.w3m/urimethodmap" "$log" >"$work/out"
+    must "w3m shows a page" grep -q 'The second & <best>' "$work/out"
+fi
+
+if has cha; then
+    mkdir -p "$HOME/.chawan/cgi-bin"
+    cp "$root/docs/examples/recipes/smallweb.cgi" "$HOME/.chawan/cgi-bin"
+    printf 'nex: cgi-bin:smallweb.cgi?%%s\n' >"$HOME/.chawan/urimethodmap"
+    cha -d "$log" >"$work/out"
+    must "Chawan shows a page" grep -q 'The second & <best>' "$work/out"
+fi
+
+if has emacs; then
+    emacs --batch -L "$root/docs/examples/recipes" -l smallweb --eval \
+        "(progn (smallweb \"$log\") (princ (with-current-buffer \"*smallweb $log*\" (buffer-string))))" >"$work/out" 2>/dev/null
+    must "Emacs shows a page" grep -q 'The second' "$work/out"
+fi
+
+if has mpv; then
+    python3 -c 'import wave,sys; w = wave.open(sys.argv[1], "wb"); w.setparams((1, 2, 8000, 0, "NONE", "")); w.writeframes(bytes(8000)); w.close()' "$work/pages/a.wav"
+    smallweb get -o - "$place/a.wav" | mpv --no-config --ao=null --really-quiet -
+    must "mpv plays what comes" test "${PIPESTATUS[1]}" -eq 0
+fi
+
+git init -q "$work/source"
+(
+    cd "$work/source" || exit
+    git config user.email a@example.org
+    git config user.name A
+    git checkout -qb main
+    for text in one two three; do
+        echo "$text" >file
+        git add file
+        git commit -qm "$text"
+        [ "$text" != two ] || git gc -q
+    done
+    git tag -a v1 -m v1
+)
+cp -r "$work/source/.git" "$work/pages/repo.git"
+git -C "$work/pages/repo.git" update-server-info
+must "git clones over Nex" git clone -q "$place/repo.git" "$work/clone"
+must "the clone is whole" git -C "$work/clone" fsck --strict
+must "it has the last commit" test "$(cat "$work/clone/file")" = three
+must "it has the tag" test "$(git -C "$work/clone" tag)" = v1
+
+cat >"$work/coprocess.py" <<'PYTHON'
+import json, subprocess, sys
+web = subprocess.Popen(["smallweb", "get", "--json", "--with-links", "-s", "-"],
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+web.stdin.write(sys.argv[1].encode() + b"\n")
+web.stdin.flush()
+for line in web.stdout:
+    record = json.loads(line)
+    if record["type"] == "link":
+        print(record["url"])
+    elif record["type"] in ("response", "error"):
+        print(record["outcome"])
+        break
+PYTHON
+must "a co-process answers" test "$(python3 "$work/coprocess.py" "$log" | tail -n 1)" = ok
+exit "$failed"

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebFormats
+internal import SmallWebTestSupport
+internal import Testing
+
+@Suite struct CivilDayTests {
+    @Test(arguments: [
+        (1970, 1, 1, 0), (2024, 2, 29, 1_709_164_800), (1969, 12, 31, -86_400),
+        (1, 1, 1, -62_135_596_800), (9999, 12, 31, 253_402_214_400), (2000, 2, 29, 951_782_400),
+        (1900, 3, 1, -2_203_891_200), (2026, 11, 24, 1_795_478_400),
+    ])
+    func countsTheDaysSince1970(_ year: Int, _ month: Int, _ day: Int, _ start: Int) throws {
+        let found = try #require(CivilDay(year: year, month: month, day: day))
+        #expect(found.start == start)
+        #expect(CivilDay(unixSeconds: start) == found)
+        #expect(CivilDay(unixSeconds: start + 86_399) == found)
+    }
+
+    @Test(arguments: [
+        (2023, 2, 29), (1900, 2, 29), (2024, 2, 30), (2024, 4, 31), (2024, 0, 1), (2024, 13, 1),
+        (2024, 1, 0), (2024, 1, 32), (0, 1, 1), (10_000, 1, 1), (-1, 1, 1),
+    ])
+    func knowsNoDay(_ year: Int, _ month: Int, _ day: Int) {
+        #expect(CivilDay(year: year, month: month, day: day) == nil)
+    }
+
+    @Test func goesThroughFourCenturiesDayByDay() throws {
+        var start = try #require(CivilDay(year: 1799, month: 12, day: 31)).start
+        var previous = try #require(CivilDay(unixSeconds: start))
+        for _ in 0..<146_097 {
+            start += 86_400
+            let day = try #require(CivilDay(unixSeconds: start))
+            let follows =
+                day.day == previous.day + 1 && day.month == previous.month
+                || day.day == 1 && previous.day >= 28
+            #expect(follows && day.start == start, "\(day) after \(previous)")
+            previous = day
+        }
+        #expect(previous.description == "2199-12-31")
+    }
+
+    @Test func writesMoments() {
+        func texts(_ time: Int) -> [String] {
+            [FeedTime.rfc3339(time), FeedTime.rfc822(time)].map {
+                String(decoding: $0, as: UTF8.self)
+            }
+        }
+        #expect(
+            texts(1_712_405_045) == ["2024-04-06T12:04:05Z", "Sat, 06 Apr 2024 12:04:05 +0000"])
+        #expect(texts(0) == ["1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 +0000"])
+        #expect(texts(-1) == ["1969-12-31T23:59:59Z", "Wed, 31 Dec 1969 23:59:59 +0000"])
+        #expect(texts(.max)[0] == "1970-01-01T00:00:00Z")
+        #expect(texts(.min)[0] == "1970-01-01T00:00:00Z")
+    }
+}
+
+@Suite struct DatedTextTests {
+    private func shown(_ text: DatedText?) -> String? {
+        text.map { "\($0.day)|\(String(decoding: $0.rest, as: UTF8.self))" }
+    }
+
+    @Test(arguments: [
+        ("2024-04-06", "2024-04-06|"), ("2024-04-06 A post", "2024-04-06|A post"),
+        ("2024-04-06: A post", "2024-04-06|A post"), ("2024-04-06 - A", "2024-04-06|A"),
+        ("2024-04-06 -- A", "2024-04-06|A"), ("2024-04-06 — A", "2024-04-06|A"),
+        ("2024-04-06 – A", "2024-04-06|A"), ("2024-04-06 | A", "2024-04-06|A"),
+        ("2024-04-06 · A", "2024-04-06|A"), ("2024-04-06/A", "2024-04-06|A"),
+        ("2024-04-06, A", "2024-04-06|A"), ("2024-04-06\tA", "2024-04-06|A"),
+        ("2024-04-06-A", "2024-04-06|A"), ("2024-04-06 * A", "2024-04-06|* A"),
+        ("2024-04-06 (A)", "2024-04-06|(A)"), ("2024-04-06. A", "2024-04-06|. A"),
+        ("2024-04-06 » A", "2024-04-06|» A"), ("2024-04-06 ---", "2024-04-06|"),
+        ("2024-04-06\u{A0}A", "2024-04-06|\u{A0}A"), ("2024-04-06🙂", "2024-04-06|🙂"),
+        ("0001-01-01 A", "0001-01-01|A"), ("9999-12-31 A", "9999-12-31|A"),
+        ("2024-02-29 A", "2024-02-29|A"),
+    ])
+    func readsTheLabelOfALink(_ label: String, _ expected: String) {
+        #expect(shown(DatedText(label: Array(label.utf8)[...])) == expected)
+    }
+
+    @Test(arguments: [
+        "", "2024", "2024-04", "2024-04-0", "2024-4-06 A", "2024-04-6 A", " 2024-04-06 A",
+        "A 2024-04-06", "[2024-04-06] A", "2024-04-061", "2024-04-06A", "2024-04-06_A",
+        "2024-04-06é", "2024-04-06ب", "2024-04-06٤", "2024-02-30 A", "2023-02-29 A",
+        "2024-00-01 A", "2024-13-01 A", "2024-04-00 A", "2024-04-31 A", "0000-01-01 A",
+        "10000-01-01 A", "٢٠٢٤-٠٤-٠٦ A", "2024/04/06 A", "2024.04.06 A", "6 Apr 2024 A",
+        "2024\u{2010}04\u{2010}06 A", "-2024-04-06 A", "\u{FF12}024-04-06",
+    ])
+    func findsNoDateInTheLabel(_ label: String) {
+        #expect(DatedText(label: Array(label.utf8)[...]) == nil)
+    }
+
+    @Test(arguments: [
+        ("2024-04-06 A", "2024-04-06|A"), ("A 2024-04-06", "2024-04-06|A"),
+        ("A (2024-04-06)", "2024-04-06|A"), ("[2024-04-06] A", "2024-04-06|A"),
+        ("A [2024-04-06] B", "2024-04-06|A B"), ("A - 2024-04-06", "2024-04-06|A"),
+        ("2024/04/04 A", "2024-04-04|A"), ("A 2024/04/04", "2024-04-04|A"),
+        ("2024.04.05 A", "2024-04-05|A"), ("A (2024.04.05)", "2024-04-05|A"),
+        ("02 Apr 2024 A", "2024-04-02|A"), ("2 April 2024: A", "2024-04-02|A"),
+        ("A, 02 apr 2024", "2024-04-02|A"), ("Apr 03, 2024 A", "2024-04-03|A"),
+        ("April 6, 2024 - A", "2024-04-06|A"), ("A [April 6, 2024]", "2024-04-06|A"),
+        ("A September 30, 2024", "2024-09-30|A"), ("A....2024-04-06", "2024-04-06|A"),
+        ("A etc. 2024-04-06", "2024-04-06|A etc."), ("  2024-04-06 A", "2024-04-06|A"),
+        ("2024-04-06", "2024-04-06|"), ("2024-04-06.txt", "2024-04-06|2024-04-06.txt"),
+        ("2024-04-06-a.txt", "2024-04-06|a.txt"), ("12 May 2024", "2024-05-12|"),
+        ("A (draft) (2024-04-06)", "2024-04-06|A (draft)"), ("é 2024-04-06", "2024-04-06|é"),
+        ("2024-04-06 A 2023-01-01", "2024-04-06|A 2023-01-01"),
+    ])
+    func readsTheTextOfAnItem(_ text: String, _ expected: String) {
+        #expect(shown(DatedText(item: Array(text.utf8)[...])) == expected)
+    }
+
+    @Test(arguments: [
+        "", "A", "A 2024-04-06 B", "v2024.04.06", "A v2024.04.06", "2024.04.06.1", "1.2024.04.06",
+        "A 12024-04-06", "2024-02-30", "A 31 Jun 2024", "0 Apr 2024", "Foo 6, 2024", "Ma 6, 2024",
+        "A 6 Apr 24", "Apr 6 2024", "32 Apr 2024", "A (2024-04-06", "A [2024-04-06)", "6 Apr 20245",
+        "A 2024-4-6", "é2024-04-06", "6\nApr\n2024", "٢٠٢٤/٠٤/٠٦ A", "April 06, 10000",
+    ])
+    func findsNoDateInTheItem(_ text: String) {
+        #expect(DatedText(item: Array(text.utf8)[...]) == nil)
+    }
+}
+
+@Suite struct PlainHeadingTests {
+    private func headings(_ pieces: [ArraySlice<UInt8>]) -> [String] {
+        var reader = PlainHeadingReader()
+        var found = pieces.flatMap { reader.add($0) }
+        if let last = reader.finish() { found.append(last) }
+        return found.map { heading in
+            let text = String(decoding: heading.text, as: UTF8.self)
+            let rest = String(decoding: heading.dated.rest, as: UTF8.self)
+            return "\(heading.number) \(heading.dated.day) [\(text)] \(rest)"
+        }
+    }
+
+    private static let page = """
+        A log of 2024-04-05
+
+        2024-04-06 Two
+        text of 2024-01-01
+        # 2024-04-05: One ##
+        == A, 4 Apr 2024 ==
+        *2024-04-03
+        The third (2024-04-03)\r
+        ----------\r
+        no date
+        ----------
+         2024-04-02 is text
+        2024-04-01
+        ===
+        ---
+        2024-03-31
+        """
+
+    @Test func findsDatedHeadings() {
+        #expect(
+            headings([Array(Self.page.utf8)[...]]) == [
+                "3 2024-04-06 [2024-04-06 Two] Two", "5 2024-04-05 [2024-04-05: One] One",
+                "6 2024-04-04 [A, 4 Apr 2024] A", "8 2024-04-03 [The third (2024-04-03)] The third",
+                "13 2024-04-01 [2024-04-01] ", "16 2024-03-31 [2024-03-31] ",
+            ])
+    }
+
+    @Test func doesNotDependOnThePieces() {
+        let page = Array(Self.page.utf8)
+        let whole = headings([page[...]])
+        #expect(headings(page.indices.map { page[$0...$0] }) == whole)
+        for cut in page.indices {
+            #expect(headings([page[..<cut], page[cut...]]) == whole, "cut at \(cut)")
+        }
+    }
+
+    @Test func skipsLongLines() {
+        let long = "2024-04-06 " + String(repeating: "a", count: 2000)
+        #expect(headings([Array((long + "\n---\n2024-04-05\n").utf8)[...]]).count == 1)
+    }
+}
+
+@Suite struct FeedSnifferTests {
+    @Test(arguments: [
+        ("<feed xmlns='http://www.w3.org/2005/Atom'>", FeedSniffer.Kind.xmlFeed),
+        ("\u{FEFF}<?xml version=\"1.0\"?>\n<!-- a > b -->\r\n<rss version='2.0'>", .xmlFeed),
+        ("<?xml version='1.0'?><!DOCTYPE rss SYSTEM 'a'><rss>", .xmlFeed),
+        ("<rdf:RDF>", .xmlFeed), ("<atom:feed>", .xmlFeed),
+        ("{\"version\": \"https://jsonfeed.org/version/1.1\"}", .jsonFeed),
+        ("{\"version\": \"https:\\/\\/jsonfeed.org\\/version\\/1\"}", .jsonFeed),
+        ("<!DOCTYPE HTML><feed>", .html), ("\n<html><feed>", .html), ("<HTML>", .html),
+        ("{\"a\": 1}", .other), ("", .other), ("<", .other), ("<?xml", .other), ("<!--", .other),
+        ("<svg><feed>", .other), ("text <feed>", .other), ("<feeder>", .other),
+    ])
+    func tellsWhatADocumentIs(_ text: String, _ kind: FeedSniffer.Kind) {
+        #expect(FeedSniffer.kind(of: Array(text.utf8)[...]) == kind)
+    }
+}

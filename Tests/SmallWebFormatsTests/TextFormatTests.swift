@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Glibc
+internal import SmallWebFormats
+internal import SmallWebTestSupport
+internal import Testing
+
+@Suite struct UnifiedDiffTests {
+    private func difference(_ old: String, _ new: String) -> String {
+        func lines(_ text: String) -> [ArraySlice<UInt8>] {
+            text.isEmpty ? [] : text.split(separator: " ").map { Array($0.utf8)[...] }
+        }
+        return String(
+            decoding: UnifiedDiff.text(old: lines(old), new: lines(new), name: "n"), as: UTF8.self)
+    }
+
+    @Test func saysNothingOfTheSame() {
+        #expect(difference("", "").isEmpty)
+        #expect(difference("a b", "a b").isEmpty)
+    }
+
+    @Test func showsThreeLinesOfContext() {
+        #expect(
+            difference("1 2 3 4 5 6 7 8 9", "1 2 3 4 x 6 7 8 9") == """
+                --- n
+                +++ n
+                @@ -2,7 +2,7 @@
+                 2
+                 3
+                 4
+                -5
+                +x
+                 6
+                 7
+                 8
+
+                """)
+        #expect(difference("", "a b").contains("@@ -0,0 +1,2 @@\n+a\n+b\n"))
+        #expect(difference("a", "").contains("@@ -1 +0,0 @@\n-a\n"))
+    }
+
+    /// patch(1) makes the new text of the old one and the difference, whatever they are.
+    @Test func patchUnderstandsIt() throws {
+        let directory = NSTemporaryDirectory() + "smallweb-diff-" + UUID().uuidString
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        var generator = SeededGenerator(seed: 7)
+        for _ in 0..<40 {
+            func text() -> [UInt8] {
+                (0..<Int.random(in: 0...30, using: &generator)).flatMap { _ in
+                    [UInt8.random(in: 0x61...0x64, using: &generator), 10]
+                }
+            }
+            let (old, new) = (text(), text())
+            func lines(_ text: [UInt8]) -> [ArraySlice<UInt8>] { text.split(separator: 10) }
+            let difference = UnifiedDiff.text(old: lines(old), new: lines(new), name: "text")
+            if difference.isEmpty { #expect(old == new); continue }
+            try Data(old).write(to: URL(fileURLWithPath: directory + "/text"))
+            try Data(difference).write(to: URL(fileURLWithPath: directory + "/difference"))
+            let patch = Process()
+            patch.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            patch.arguments = [
+                "patch", "-s", "-o", directory + "/result", directory + "/text",
+                directory + "/difference",
+            ]
+            try patch.run()
+            patch.waitUntilExit()
+            #expect(patch.terminationStatus == 0)
+            let result = try Data(contentsOf: URL(fileURLWithPath: directory + "/result"))
+            #expect(Array(result) == new)
+        }
+    }
+
+    @Test func whatHasNothingInCommonIsReplaced() {
+        let old = (0..<5000).map { Array("a\($0)".utf8)[...] }
+        let new = (0..<5000).map { Array("b\($0)".utf8)[...] }
+        let text = UnifiedDiff.text(old: old, new: new, name: "n")
+        #expect(text.split(separator: 10).count == 10_003)
+    }
+}
+
+@Suite struct ExtendedExpressionTests {
+    /// What the system's own says.
+    private func systemMatches(_ pattern: String, _ text: String) -> Bool? {
+        var expression = regex_t()
+        guard regcomp(&expression, pattern, REG_EXTENDED | REG_NOSUB) == 0 else { return nil }
+        defer { regfree(&expression) }
+        return regexec(&expression, text, 0, nil, 0) == 0
+    }
+
+    private static let patterns = [
+        "a", "^a", "a$", "^$", "^a*$", "a+b", "ab?c", "a{2}", "a{2,}", "a{,2}b", "a{1,3}b", "a{0}b",
+        "(a|b)*c", "(ab|a)(bc|c)", "[abc]+x", "[^abc]", "[a-c]d", "[]a]b", "[^]a]b", "[a-]b",
+        "[[:digit:]]+", "[[:space:]]", "[[.-.]]a", "[[=a=]]b", "a|b|c", "(|a)b", "()a", "a||b",
+        "\\.", "\\*a", "\\w+", "\\W", "\\s", "\\S", "\\bab\\b", "\\Ba", "\\<ab", "ab\\>", "\\`a",
+        "b\\'", ".", ".*b", "(a*)*b", "(a*)+", "((a?){3}){2}b", "(^a|b$)", "a^b", "a$b", "x*",
+        "(a)(b)(c)", "[a\\]b]", "a**", "a+?b", "(^)*a", "a)b", "[0-9]{3}-[0-9]{4}",
+    ]
+
+    @Test(arguments: patterns)
+    func agreesWithTheSystem(_ pattern: String) throws {
+        let expression = try ExtendedExpression(pattern)
+        var texts = ["", "a", "b", "ab", "abc", "aab", "xaab", "a b", "ab ab", "123-4567", "]a"]
+        var generator = SeededGenerator(seed: 11)
+        for _ in 0..<300 {
+            let count = Int.random(in: 0...8, using: &generator)
+            texts.append(
+                String(
+                    (0..<count).map { _ in "aabbcxd-] .9\\*^$_".randomElement(using: &generator)! })
+            )
+        }
+        for text in texts {
+            let expected = try #require(systemMatches(pattern, text), "\(pattern)")
+            #expect(expression.matches(in: Array(text.utf8)[...]) == expected, "\"\(text)\"")
+        }
+    }
+
+    @Test(arguments: [
+        "*a", "a|*b", "(", "a(b", "[", "[a", "[[:foo:]]", "[b-a]", "a{", "a{x}", "a{2,1}", "a{256}",
+        "a{1,256}", "a{,}", "\\", "(a)\\1", "[[.space.]]", "((a{250}){250}){250}",
+        String(repeating: "a", count: 1025), String(repeating: "(", count: 200),
+    ])
+    func refuses(_ pattern: String) {
+        #expect(throws: ExtendedExpression.Problem.self) { try ExtendedExpression(pattern) }
+    }
+
+    /// Each takes minutes elsewhere, in a matcher that goes back or one that makes all states.
+    @Test(arguments: [
+        "(a+)+$", "(a|b)*a(a|b){200}c", "(a*)*c", "(a|aa)+$", "(.*)*x", "^a+*+++++++c",
+        "(((((((((a+)+)+)+)+)+)+)+)+)+c", "(){255}{255}{255}{255}c",
+    ])
+    func isDoneInTime(_ pattern: String) throws {
+        let expression = try ExtendedExpression(pattern)
+        var generator = SeededGenerator(seed: 3)
+        let text = (0..<20_000).map { _ in UInt8.random(in: 0x61...0x62, using: &generator) }
+        #expect(!expression.matches(in: (text + [0x21])[...]))
+    }
+}
+
+@Suite struct GemtextSectionTests {
+    private func lines(under heading: String, _ page: String) -> [String] {
+        var section = GemtextSection(under: heading)
+        var reader = GemtextReader()
+        return reader.add(Array(page.utf8)[...]).filter { section.includes($0) }.map {
+            String(decoding: $0.text, as: UTF8.self)
+        }
+    }
+
+    @Test func endsAtAHeadingOfItsLevelOrAbove() {
+        let page = "a\n# P\nb\n## Q\nc\n### R\nd\n## S\ne\n# T\nf\n# P\ng\n"
+        #expect(lines(under: "P", page) == ["b", "Q", "c", "R", "d", "S", "e"])
+        #expect(lines(under: " Q ", page) == ["c", "R", "d"])
+        #expect(lines(under: "R", page) == ["d"])
+        #expect(lines(under: "T", page) == ["f"])
+        #expect(lines(under: "U", page).isEmpty)
+        #expect(lines(under: "X", "```\n# X\n```\na\n").isEmpty)
+    }
+}
+
+@Suite struct MarkupTests {
+    private static let page = """
+        # A <b> & "c"
+        text *x* [y](z) &amp;
+        * - one
+        * two
+
+        > said
+        ```alt
+        </pre>  <x>
+        ```
+        # \u{1B}[31m\u{202E}red
+        1. one
+        - minus
+        """
+
+    private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]) -> String {
+        var (writer, reader) = (MarkupWriter(format), GemtextReader())
+        var bytes: [UInt8] = []
+        for piece in pieces { for line in reader.add(piece) { bytes += writer.line(line) } }
+        if let line = reader.finish() { bytes += writer.line(line) }
+        return String(decoding: bytes + writer.finish(), as: UTF8.self)
+    }
+
+    @Test func writesHTML() {
+        #expect(
+            markup(.html, [Array(Self.page.utf8)[...]]) == """
+                <h1>A &lt;b&gt; &amp; &quot;c&quot;</h1>
+                <p>text *x* [y](z) &amp;amp;</p>
+                <ul>
+                <li>- one</li>
+                <li>two</li>
+                </ul>
+                <blockquote>
+                <p>said</p>
+                </blockquote>
+                <pre>
+                &lt;/pre&gt;  &lt;x&gt;
+                </pre>
+                <h1>[31mred</h1>
+                <p>1. one</p>
+                <p>- minus</p>
+
+                """)
+    }
+
+    @Test func writesMarkdown() {
+        #expect(
+            markup(.markdown, [Array(Self.page.utf8)[...]]) == """
+                # A \\<b\\> \\& "c"
+
+                text \\*x\\* \\[y\\](z) \\&amp;
+
+                * \\- one
+                * two
+
+                <!-- -->
+
+                > said
+
+                    </pre>  <x>
+
+                # \\[31mred
+
+                1\\. one
+
+                \\- minus
+
+
+                """)
+    }
+
+    @Test func doesNotDependOnThePieces() {
+        let page = Array(Self.page.utf8)
+        for format in [MarkupWriter.Format.html, .markdown] {
+            let whole = markup(format, [page[...]])
+            #expect(markup(format, page.indices.map { page[$0...$0] }) == whole)
+        }
+    }
+
+    @Test func writesLinks() {
+        var writer = MarkupWriter(.html)
+        let label = Array("a <b>".utf8)[...]
+        func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+        #expect(
+            text(writer.link(label, to: "x:\"'&", note: " (n)"))
+                == "<p><a href=\"x:&quot;&#39;&amp;\">a &lt;b&gt;</a> (n)</p>\n")
+        #expect(text(writer.link(label, to: nil)) == "<p>a &lt;b&gt;</p>\n")
+        #expect(text(writer.link([], to: "x:y")) == "<p><a href=\"x:y\">x:y</a></p>\n")
+        writer = MarkupWriter(.markdown)
+        #expect(text(writer.link(label, to: "x:a&b")) == "[a \\<b\\>](<x:a\\&b>)\n\n")
+    }
+}
