@@ -8,7 +8,14 @@ public struct ExternalPlugin: ProtocolHandler {
     private let folder: String
 
     public var schemes: [Scheme] { manifest.schemes }
-    public var options: [Request.Option] { manifest.options }
+    public var options: [Request.Option] {
+        let uploads = manifest.schemes.filter { $0.uploads != nil }.map(\.name)
+        guard !uploads.isEmpty else { return manifest.options }
+        return manifest.options
+            + [Request.Option.uploadType, Request.Option.uploadToken].map {
+                $0.limited(to: Set(uploads))
+            }
+    }
     public var programVersion: String? { manifest.version }
 
     /// - Parameter folder: Where the program is started, absolute.
@@ -30,9 +37,15 @@ public struct ExternalPlugin: ProtocolHandler {
             isServerFirst: facts.isServerFirst, fetchLimits: request.limits)
         program.upload = request.upload
         program.limits = manifest.limits
+        program.reads = try manifest.places()
 
+        if !manifest.reads.isEmpty {
+            let places = manifest.reads.joined(separator: ", ")
+            try await emit(.diagnostics(Array("the program may read \(places)\n".utf8)))
+        }
         var talk = ProgramTalk(
-            request.uri, manifest.name, facts.mediaType, wasAsked: request.validator != nil)
+            request.uri, manifest.name, facts.mediaType, wasAsked: request.validator != nil,
+            mask: mask(of: request))
         // What only the last word of the program decides.
         let ending: ProgramEnding
         do throws(FetchError) {
@@ -76,8 +89,9 @@ public struct ExternalPlugin: ProtocolHandler {
         of request: Request, _ facts: Manifest.SchemeFacts
     ) throws(FetchError) -> [String: String] {
         var uri = request.uri.withoutFragment
-        let (path, userinfo) = (PercentEncoding.decode(uri.path), uri.userinfo)
-        try Self.check(path, "path")
+        let parts = uri.host == nil ? uri.verbatimParts : (place: uri.host ?? "", path: uri.path)
+        let (path, userinfo) = (PercentEncoding.decode(parts.path), uri.userinfo)
+        try Self.check(PercentEncoding.decode(uri.path), "path")
         if let query = uri.query, !facts.keepsQueryEncoded {
             try Self.check(PercentEncoding.decode(query), "query")
         }
@@ -85,8 +99,8 @@ public struct ExternalPlugin: ProtocolHandler {
         try Self.check(user ?? [], "user")
         uri.userinfo = nil
         var variables = [
-            "V": "1", "URL": uri.description, "SCHEME": uri.scheme, "HOST": uri.host ?? "",
-            "PORT": String(uri.port ?? request.scheme.defaultPort), "PATH": uri.path,
+            "V": "1", "URL": uri.description, "SCHEME": uri.scheme, "HOST": parts.place,
+            "PORT": String(uri.port ?? request.scheme.defaultPort), "PATH": parts.path,
             "SELECTOR": String(systemBytes: path),
         ]
         variables["QUERY"] = uri.query
@@ -99,8 +113,9 @@ public struct ExternalPlugin: ProtocolHandler {
         }
         if let upload = request.upload {
             variables["UPLOAD_SIZE"] = String(upload.byteCount)
-            variables["UPLOAD_MIME"] = upload.mediaType
-            variables["UPLOAD_TOKEN"] = request.options.secret("token").map {
+            variables["UPLOAD_MIME"] =
+                request.options.text(Request.Option.uploadType.key) ?? upload.mediaType
+            variables["UPLOAD_TOKEN"] = request.options.secret(Request.Option.uploadToken.key).map {
                 String(systemBytes: $0)
             }
         }
@@ -112,6 +127,11 @@ public struct ExternalPlugin: ProtocolHandler {
             switch request.options[option.key] {
             case .text(let text): variables[name] = text
             case .flag(let isOn): variables[name] = isOn ? "1" : nil
+            case .secret(let bytes):
+                guard !bytes.contains(0) else {
+                    throw usageError("the value of \(option.key) cannot hold a NUL")
+                }
+                variables[name] = String(systemBytes: bytes)
             default: variables[name] = manifest.defaults[option.key]
             }
         }
@@ -139,16 +159,21 @@ struct ProgramTalk {
     private var end: Completeness?
     private var diagnosticsBytes = 0
     private var lastLine: [UInt8] = []
+    private var mask: SecretMask
 
     /// How much a program may say for people.
     static let diagnosticsMax = 65_536
     private static let lastLineMax = 500
 
     /// - Parameter wasAsked: Whether the program was told what is known of the resource.
-    init(_ base: URI, _ name: String, _ mediaType: String?, wasAsked: Bool = false) {
-        reader = ProgramEventReader(base: base, name: name)
+    init(
+        _ base: URI, _ name: String, _ mediaType: String?, wasAsked: Bool = false,
+        mask: SecretMask = SecretMask()
+    ) {
+        reader = ProgramEventReader(base: base, name: name, mask: mask)
         self.wasAsked = wasAsked
         self.mediaType = mediaType
+        self.mask = mask
     }
 
     /// Takes the next bytes of its events, to be read by ``next()``.
@@ -205,7 +230,8 @@ struct ProgramTalk {
     }
 
     /// - Returns: What is shown of it; `nil` when it has said enough.
-    mutating func take(diagnostics bytes: ArraySlice<UInt8>) -> [UInt8]? {
+    mutating func take(diagnostics said: ArraySlice<UInt8>) -> [UInt8]? {
+        let bytes = mask.add(said)
         let lines = bytes.split(
             separator: ASCII.lineFeed, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
@@ -226,6 +252,7 @@ struct ProgramTalk {
     mutating func finish(_ ending: ProgramEnding) throws(FetchError) -> Head? {
         if let failure { throw failure }
         try reader.finish()
+        lastLine += mask.finish()
         switch ending.reason {
         case .exited(0): return impliedHead()
         case .exited(let status): throw badEnd("ended with exit status \(status)")

@@ -23,6 +23,8 @@ public struct Manifest: Sendable {
     /// What its requests know.
     public let options: [Request.Option]
     package let limits: ProgramRequest.Limits
+    /// Files and directories that the program may read in addition, absolute or below `~`.
+    package let reads: [String]
     /// By the schemes' names.
     let facts: [String: SchemeFacts]
     /// The values of options that were not given.
@@ -52,7 +54,7 @@ public struct Manifest: Sendable {
         var reader = try ManifestReader(value, in: "")
         try reader.version("v")
         try reader.refuseOthers(than: [
-            "name", "version", "summary", "program", "schemes", "options", "limits",
+            "name", "version", "summary", "program", "schemes", "options", "limits", "reads",
         ])
         name = try reader.name("name")
         guard !Self.reservedNames.contains(name) else {
@@ -70,6 +72,7 @@ public struct Manifest: Sendable {
         guard !leavesFolder else {
             throw ManifestReader.problem("has a \"program\" that leads out of its folder")
         }
+        reads = try reader.reads("reads")
         limits = try reader.object("limits").map(ManifestReader.limits) ?? .init()
         var schemes: [Scheme] = []
         var facts: [String: SchemeFacts] = [:]
@@ -89,11 +92,64 @@ public struct Manifest: Sendable {
             guard !options.contains(where: { $0.key == option.key }) else {
                 throw ManifestReader.problem("has the option \"\(option.key)\" twice")
             }
+            let names = Self.names(of: option)
+            if let other = options.first(where: { !names.isDisjoint(with: Self.names(of: $0)) }) {
+                throw ManifestReader.problem(
+                    "has the options \"\(other.key)\" and \"\(option.key)\", which share a name on"
+                        + " the command line")
+            }
             options.append(option)
             defaults[option.key] = value
         }
         (self.schemes, self.facts) = (schemes, facts)
         (self.options, self.defaults) = (options, defaults)
+    }
+}
+
+extension Manifest {
+    /// The places of ``reads`` on this machine.
+    ///
+    /// - Throws: `plugin` for one that leads elsewhere by a link, and for what is neither a file
+    ///   nor a directory.
+    package func places() throws(FetchError) -> [String] {
+        guard !reads.isEmpty else { return [] }
+        let home = environmentVariable("HOME").map { resolvingLinks($0) }
+        var places: [String] = []
+        for place in reads {
+            guard place.hasPrefix("/") || home?.hasPrefix("/") ?? false else {
+                throw .plugin("\(place) cannot be read: there is no home directory")
+            }
+            let path = place.hasPrefix("/") ? place : (home ?? "") + place.dropFirst()
+            guard let isReadable = isFileOrDirectory(path) else { continue }
+            let target = resolvingLinks(path)
+            guard target == path else {
+                throw .plugin("\(place) is a link, or below one, and leads to \(target)")
+            }
+            guard isReadable else {
+                throw .plugin("\(place) is neither a file nor a directory")
+            }
+            places.append(path)
+        }
+        return places
+    }
+
+    /// What an option is called on the command line, in all of its forms.
+    package static func names(of option: Request.Option) -> Set<String> {
+        let names =
+            option.kind == .secret
+            ? [option.key, option.key + "-file", "ask-" + option.key] : [option.key]
+        return Set(names.flatMap { [$0, "no-" + $0] })
+    }
+
+    /// - Parameter isTaken: Whether an option has that name already.
+    /// - Throws: `plugin`, naming the option.
+    package func refuseOptions(where isTaken: (String) -> Bool) throws(FetchError) {
+        for option in options {
+            let names = Self.names(of: option).sorted { $0.count < $1.count }
+            guard let name = names.first(where: isTaken) else { continue }
+            throw ManifestReader.problem(
+                "has the option \"\(option.key)\", but smallweb has \"\(name)\" already")
+        }
     }
 }
 
@@ -224,6 +280,39 @@ private struct ManifestReader {
 
     // MARK: Parts of a manifest
 
+    /// Most of ``Manifest/reads``.
+    private static var readsMax: Int { 64 }
+    /// Of which nothing can be shown without showing the machine's own state.
+    private static var hiddenPlaces: [String] { ["/proc", "/sys", "/dev"] }
+
+    mutating func reads(_ name: String) throws(FetchError) -> [String] {
+        let places = try texts(name)
+        guard places.count <= Self.readsMax else {
+            throw Self.problem("has more than \(Self.readsMax) \"\(name)\"")
+        }
+        for place in places {
+            let segments = place.split(separator: "/", omittingEmptySubsequences: false)
+            guard place.hasPrefix("/") || place == "~" || place.hasPrefix("~/"),
+                place.count > 1 || place == "~",
+                !segments.dropFirst().contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }),
+                !place.contains(where: { "*?[".contains($0) }),
+                TerminalText.escapeLine(place) == place
+            else {
+                throw Self.problem(
+                    "has in \"\(name)\" the path \"\(place)\", which is not absolute or below ~, or"
+                        + " has \"..\", \"//\" or wildcards")
+            }
+            let isHidden = Self.hiddenPlaces.contains {
+                place == $0 || place.hasPrefix($0 + "/")
+            }
+            guard !isHidden else {
+                throw Self.problem(
+                    "has in \"\(name)\" the path \"\(place)\", which no program sees")
+            }
+        }
+        return places
+    }
+
     static func limits(
         _ reader: ManifestReader
     ) throws(FetchError) -> ProgramRequest.Limits {
@@ -242,6 +331,7 @@ private struct ManifestReader {
     private enum Transport: String, CaseIterable { case tcp, tls, udp, none }
     private enum Trust: String, CaseIterable { case tofu, ca }
     private enum PathForm: String, CaseIterable { case hierarchical, opaque }
+    private enum Host: String, CaseIterable { case required, optional, verbatim }
     private enum Query: String, CaseIterable { case refused, encoded }
 
     static func scheme(
@@ -250,7 +340,7 @@ private struct ManifestReader {
         var reader = reader
         try reader.refuseOthers(than: [
             "name", "port", "transport", "trust", "path", "input", "upload", "secure_form",
-            "identities", "mime", "server_first", "query", "summary",
+            "identities", "mime", "server_first", "query", "summary", "host",
         ])
         let name = try reader.name("name")
         guard let transport = try reader.word("transport", Transport.self) else {
@@ -259,6 +349,10 @@ private struct ManifestReader {
         let ports = transport == .none ? 0...65_535 : 1...65_535
         guard let port = try reader.number("port", in: ports) else {
             throw problem("has no \"\(reader.path("port"))\"")
+        }
+        let host = try reader.word("host", Host.self)
+        guard host == nil || host == .required || transport == .none else {
+            throw problem("has a \"\(reader.path("host"))\" that is not required, but a transport")
         }
         let trust = try reader.word("trust", Trust.self)
         guard trust == nil || transport == .tls else {
@@ -284,6 +378,9 @@ private struct ManifestReader {
             $0.trust = transport == .tls ? (trust == .ca ? .ca : .tofu) : .none
             $0.pathForm = isOpaque ? .opaque : .hierarchical
             $0.input = takesInput ? .body : nil
+            $0.hostForm =
+                (host?.rawValue).flatMap(Scheme.HostForm.init)
+                ?? (transport == .none ? .optional : .required)
             if uploads {
                 $0.uploads = .init(
                     isOnlyUse: false, mediaType: facts.mediaType ?? "application/octet-stream",
@@ -301,7 +398,7 @@ private struct ManifestReader {
         _ reader: ManifestReader, plugin: String, example url: String
     ) throws(FetchError) -> (Request.Option, value: String?) {
         var reader = reader
-        try reader.refuseOthers(than: ["name", "value", "help", "default"])
+        try reader.refuseOthers(than: ["name", "value", "help", "default", "secret"])
         let name = try reader.name("name")
         let value = try reader.text("value")
         let help = try reader.text("help") ?? ""
@@ -309,14 +406,19 @@ private struct ManifestReader {
         guard standard == nil || value != nil else {
             throw problem("has a default for \"\(name)\", which is a flag")
         }
+        let isSecret = try reader.flag("secret")
+        guard !isSecret || value != nil && standard == nil else {
+            throw problem("has the secret \"\(name)\", which needs a \"value\" and no \"default\"")
+        }
         let manual =
             help.prefix(1).uppercased() + help.dropFirst() + (help.hasSuffix(".") ? "" : ".")
+        let argument = value.map { " " + $0 } ?? ""
         let option = Request.Option(
-            name, value.map { .text($0) } ?? .flag,
+            name, isSecret ? .secret : value.map { .text($0) } ?? .flag,
             .init(
                 "Options of \(plugin)", help + (standard.map { " (\($0))" } ?? ""),
-                manual: manual,
-                example: "smallweb get --\(name)\(value.map { " " + $0 } ?? "") \(url)"))
+                manual: isSecret ? help : manual,
+                example: isSecret ? url : "smallweb get --\(name)\(argument) \(url)"))
         return (option, standard)
     }
 }

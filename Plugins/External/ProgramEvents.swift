@@ -31,6 +31,7 @@ struct ProgramEventReader {
     private let base: URI
     /// The member of records that its facts are in.
     private let name: String
+    private let mask: SecretMask
     private var rest: ArraySlice<UInt8> = []
     private var line: [UInt8] = []
     private var number = 1
@@ -39,9 +40,14 @@ struct ProgramEventReader {
     /// - Parameters:
     ///   - base: What URLs of events are relative to.
     ///   - name: The plugin's.
-    init(base: URI, name: String) {
+    ///   - mask: For what it says.
+    init(base: URI, name: String, mask: SecretMask = SecretMask()) {
+        var base = base
+        // What it leads to would have the password in it.
+        if let user = base.userinfo { base.userinfo = String(user.prefix { $0 != ":" }) }
         self.base = base
         self.name = name
+        self.mask = mask
     }
 
     /// Takes the next bytes, to be read by ``next()`` until there is no more.
@@ -69,7 +75,7 @@ struct ProgramEventReader {
     }
 
     private func problem(_ what: String) -> FetchError {
-        .plugin("line \(number) of the program's events \(what)")
+        .plugin("line \(number) of the program's events \(mask.masked(what))")
     }
 
     private mutating func event() throws(FetchError) -> ProgramEvent {
@@ -95,7 +101,7 @@ struct ProgramEventReader {
             guard let code = value["code"]?.string, let message = value["message"]?.string else {
                 throw problem("is a note without code and message")
             }
-            return .note(Note(code, message))
+            return .note(Note(mask.masked(code), mask.masked(message)))
         case "end":
             switch value["complete"] {
             case .bool(let isComplete)?: return .end(isComplete ? .complete : .truncated)
@@ -159,7 +165,10 @@ struct ProgramEventReader {
         else { throw problem("has an unknown kind") }
         var item = Item(kind: kind, text: try text(value, "text") ?? "")
         if let reference = try text(value, "url") {
-            item.url = (try? base.resolving(reference))?.description ?? reference
+            // Where there is no host to understand, one that is written out stays as it is.
+            let isVerbatim = base.host == nil && URI.scheme(of: reference) == base.scheme
+            item.url =
+                isVerbatim ? reference : (try? base.resolving(reference))?.description ?? reference
         }
         item.version = try text(value, "version")
         item.time = try number(value, "time")
@@ -170,7 +179,7 @@ struct ProgramEventReader {
     private func facts(_ value: JSONValue) throws(FetchError) -> Facts {
         switch value["facts"] {
         case nil, .null?: return Facts()
-        case .object(let members)?: return [name: .object(Facts(members))]
+        case .object(let members)?: return [name: .object(Facts(members, mask))]
         default: throw problem("has \"facts\" that are not an object")
         }
     }
@@ -178,7 +187,7 @@ struct ProgramEventReader {
     private func text(_ value: JSONValue, _ name: String) throws(FetchError) -> String? {
         switch value[name] {
         case nil, .null?: return nil
-        case .string(let text)?: return text
+        case .string(let text)?: return mask.masked(text)
         default: throw problem("has a \"\(name)\" that is not a string")
         }
     }
@@ -205,21 +214,22 @@ struct ProgramEventReader {
 
 extension Facts {
     /// - Parameter members: Of a parsed object, in which no name occurs twice.
-    fileprivate init(_ members: [JSONValue.Member]) {
-        self.init(members.map { ($0.name, Facts.Value($0.value)) })
+    fileprivate init(_ members: [JSONValue.Member], _ mask: SecretMask) {
+        self.init(members.map { (mask.masked($0.name), Facts.Value($0.value, mask)) })
     }
 }
 
 extension Facts.Value {
     /// A number that is not whole stays text, so that it loses no digit.
-    fileprivate init(_ value: JSONValue) {
+    fileprivate init(_ value: JSONValue, _ mask: SecretMask) {
         switch value {
         case .null: self = .none
         case .bool(let flag): self = .flag(flag)
-        case .number(let text): self = Int(text).map { .number($0) } ?? .text(text)
-        case .string(let text): self = .text(text)
-        case .array(let values): self = .list(values.map(Facts.Value.init))
-        case .object(let members): self = .object(Facts(members))
+        case .number(let text) where mask.masked(text) == text:
+            self = Int(text).map { .number($0) } ?? .text(text)
+        case .number(let text), .string(let text): self = .text(mask.masked(text))
+        case .array(let values): self = .list(values.map { Facts.Value($0, mask) })
+        case .object(let members): self = .object(Facts(members, mask))
         }
     }
 }

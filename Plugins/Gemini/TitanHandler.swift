@@ -20,29 +20,7 @@ public struct TitanHandler: ProtocolHandler {
         }
     ]
 
-    public var options: [Request.Option] { Self.options }
-
-    private static let options = [
-        Request.Option(
-            "mime", .text("TYPE"), for: .uploads,
-            .init(
-                group, "put: the media type",
-                manual: "The media type of an upload. Without it the file's name decides.",
-                example: "smallweb put --mime text/plain titan://example.org/notes notes")
-        ) { text throws(FetchError) in
-            let isSafe = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3F }
-            guard isSafe, text.contains("/"), !text.contains("#") else {
-                throw usageError("invalid media type \"\(text)\"")
-            }
-        },
-        Request.Option(
-            "token", .secret, for: .uploads,
-            .init(
-                group, "the token", manual: "the token that an upload may need",
-                example: "titan://example.org/a.gmi a.gmi")),
-    ]
-
-    private static let group = "Uploads (put)"
+    public var options: [Request.Option] { [.uploadType, .uploadToken] }
 
     /// The token is a parameter of the request line, the last one.
     public func secrets(in sent: [UInt8]) -> [Range<Int>] {
@@ -89,7 +67,7 @@ public struct TitanHandler: ProtocolHandler {
         let mediaType = PercentEncoding.encode(
             (request.options.text("mime") ?? upload.mediaType).utf8, also: "/+")
         uri.path += ";size=\(upload.byteCount);mime=\(mediaType)"
-        if let token = request.options.secret("token") {
+        if let token = request.options.secret(Request.Option.uploadToken.key) {
             uri.path += ";token=" + PercentEncoding.encode(token)
         }
         let text = uri.description

@@ -26,15 +26,50 @@ package struct PluginFolder: Sendable {
         }
     }
 
-    /// - Throws: `plugin`, saying what to do: also for a program that others can write.
-    package func handler() throws(FetchError) -> ExternalPlugin {
+    /// - Parameter isTrusted: Whether the user has named this folder for what is done now, which is
+    ///   a consent to what the manifest asks to read.
+    /// - Throws: `plugin`, saying what to do: also for a program that others can write, and for one
+    ///   that would read what the user has not consented to.
+    package func handler(isTrusted: Bool = false) throws(FetchError) -> ExternalPlugin {
         let manifest = try manifest.get()
+        let missing = isTrusted ? [] : try unconsented(manifest.reads)
+        guard missing.isEmpty else {
+            throw Self.naming(
+                path,
+                .plugin(
+                    "asks to read \(missing.joined(separator: ", ")), to which you have not"
+                        + " consented: 'smallweb plugin add' asks for that"))
+        }
         do throws(FetchError) {
             try Provenance.check(folder: path, words: manifest.program)
         } catch {
             throw Self.naming(path, error)
         }
         return ExternalPlugin(manifest, in: path)
+    }
+
+    // MARK: Consent
+
+    /// Next to the folder: the places that the user has let its program read, one a line. Those of
+    /// the user's plugins alone have one.
+    package static func consent(of folder: String) -> String { folder + ".consent" }
+
+    private func unconsented(_ reads: [String]) throws(FetchError) -> [String] {
+        guard !reads.isEmpty else { return [] }
+        let isOwn = PluginFolders.ofUser.map(resolvingLinks) == directory(of: path)
+        let file = Self.consent(of: path)
+        guard isOwn, access(file, F_OK) == 0 else { return reads }
+        var judge = Provenance()
+        _ = try judge.follow(file)
+        do throws(SystemError) {
+            let number = try systemCall { open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+            let descriptor = Descriptor(owning: number)
+            let text = try readAll(descriptor.borrowed, limit: Manifest.bytesMax)
+            let given = Set(String(systemBytes: text).split(separator: "\n").map(String.init))
+            return reads.filter { !given.contains($0) }
+        } catch {
+            throw .plugin("\(file): \(error.sentence)")
+        }
     }
 
     /// - Parameters:
@@ -59,7 +94,11 @@ package struct PluginFolder: Sendable {
             guard text.count <= Manifest.bytesMax else {
                 throw .plugin("plugin.json is too large")
             }
-            return try Manifest(parsing: text)
+            let manifest = try Manifest(parsing: text)
+            if let isTaken = PluginFolders.isTaken.withLock({ $0 }) {
+                try manifest.refuseOptions(where: isTaken)
+            }
+            return manifest
         } catch {
             throw naming(path, error)
         }
@@ -74,11 +113,21 @@ package struct PluginFolder: Sendable {
 
 /// Where plugins are found that are programs.
 package enum PluginFolders {
+    /// Whether an option of that name is there without a plugin: of a command line, if there is
+    /// one. Set once, before a manifest is read.
+    package static let isTaken = Locked<(@Sendable (String) -> Bool)?>(nil)
+
     /// In the order in which the first of a name wins; never the working directory.
     package static func all() -> [PluginFolder] {
         parents().flatMap { parent in
             ((try? directoryNames(parent)) ?? []).map { "\(parent)/\($0)" }
         }.filter { access("\($0)/plugin.json", F_OK) == 0 }.map(PluginFolder.init)
+    }
+
+    /// Those of the directory to which the user has plugins added.
+    package static var ofUserAlone: [PluginFolder] {
+        guard let parent = ofUser.map(resolvingLinks) else { return [] }
+        return all().filter { directory(of: $0.path) == parent }
     }
 
     /// The first of that name.

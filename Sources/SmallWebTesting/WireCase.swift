@@ -232,7 +232,7 @@ extension WireCase {
     func prepared(for scheme: Scheme) throws(FetchError) -> Request {
         let uri = try URI(parsing: url)
         var request = Request(
-            uri: scheme.pathForm == .opaque ? uri : uri.removingDotSegments(), scheme: scheme,
+            uri: scheme.keepsDotSegments ? uri : uri.removingDotSegments(), scheme: scheme,
             input: input, limits: limits)
         request.wantsRawBody = isRaw
         request.wantsHeadAlone = wantsHeadAlone

@@ -205,6 +205,7 @@ private struct Validator {
         case "minItems":
             guard case .array(let elements) = value else { return [] }
             return elements.count >= rule.int ?? 0 ? [] : wrong
+        case "maxItems": return value.array.count <= rule.int ?? .max ? [] : wrong
         case "minLength": return value.string?.count ?? .max >= rule.int ?? 0 ? [] : wrong
         case "maxLength": return value.string?.count ?? 0 <= rule.int ?? .max ? [] : wrong
         case "not": return problems(value, rule, place).isEmpty ? wrong : []

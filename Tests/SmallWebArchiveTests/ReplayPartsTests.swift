@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import Foundation
 import SmallWeb
 import SmallWebCore
 import Testing
@@ -41,7 +42,7 @@ import Testing
         let redaction = try redaction("pass word")
         for (sent, masked) in [
             ("a?pass%20word\r\n", "a?***\r\n"), ("pass word", "***"), ("1 2", "***"),
-            ("pass wordpass word!", "***!"),
+            ("pass wordpass word!", "***!"), ("AUTH AG1lAHBhc3Mgd29yZA==", "AUTH AG1lA***"),
         ] {
             let bytes = redaction.masked(Array(sent.utf8))
             #expect(String(decoding: bytes.bytes, as: UTF8.self) == masked)
@@ -49,6 +50,48 @@ import Testing
         #expect(redaction.masked(text: "t://h/?pass%20word") == "t://h/?***")
         let open = try self.redaction("pass word", isSecret: false)
         #expect(open.masked(Array("pass word".utf8)).bytes == Array("pass word".utf8))
+    }
+
+    /// A password that a protocol does not send is not looked for in vain.
+    @Test func masksPasswordsOfURLs() throws {
+        let scheme = Scheme("t", plugin: "t", port: 1, transport: .tcp, summary: "")
+        let request = Request(uri: try URI(parsing: "t://me:p%40ss@h/"), scheme: scheme)
+        let redaction = Redaction(request, Registry(), keepsSecrets: false)
+        for (sent, masked) in [("/\r\n", "/\r\n"), ("PASS p@ss\r\n", "PASS ***\r\n")] {
+            let bytes = redaction.masked(Array(sent.utf8))
+            #expect(String(decoding: bytes.bytes, as: UTF8.self) == masked)
+        }
+        #expect(redaction.masked(reply: Array("p@ss, p%40ss".utf8)) == Array("***, ***".utf8))
+        let kept = Redaction(request, Registry(), keepsSecrets: true)
+        #expect(!kept.hasValues && kept.masked(Array("p@ss".utf8)).bytes == Array("p@ss".utf8))
+    }
+
+    /// A recording is found whatever part of the secret has been sent.
+    @Test func aPartOfASecretFitsTheRecording() throws {
+        let redaction = try redaction("pass word")
+        let sent = Array("USER me\r\nPASS pass word\r\nQUIT\r\n".utf8)
+        let recorded = redaction.masked(sent).bytes
+        for count in 1...sent.count {
+            let forms = redaction.forms(of: Array(sent[..<count]))
+            #expect(forms.contains { recorded.starts(with: $0) }, "\(count)")
+        }
+    }
+
+    @Test func masksWhatIsInAFile() throws {
+        let redaction = try redaction("pass word")
+        let directory = NSTemporaryDirectory()
+        let filler = [UInt8](repeating: 0x2E, count: BlockSpool.memoryMax)
+        for (text, shown) in [
+            ("pass word", "***"), ("a pass%20word b", "a *** b"), ("pass wor", nil),
+        ] {
+            let spool = BlockSpool(in: directory)
+            try filler.span.bytes.withUnsafeBytes { try spool.append($0) }
+            try Array(text.utf8).span.bytes.withUnsafeBytes { try spool.append($0) }
+            let masked = try redaction.masked(spool)
+            var bytes: [UInt8] = []
+            try masked?.forEachPiece { bytes += $0 }
+            #expect(masked.map { _ in bytes } == shown.map { filler + Array($0.utf8) }, "\(text)")
+        }
     }
 
     @Test func knowsWhereOffsetsComeToLie() {

@@ -52,7 +52,9 @@ public struct Page: Sendable {
             links = reader.links(in: body[...])
             if let last = reader.finish() { links.append(last) }
         }
-        links += items.enumerated().map { Link($0.element, line: $0.offset + 1) }
+        links += items.enumerated().map {
+            Link($0.element, base: ending.uri, line: $0.offset + 1)
+        }
         return links.filter { $0.isLink && $0.kind.isLine && $0.uri != nil }
     }
 

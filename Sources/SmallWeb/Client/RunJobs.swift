@@ -36,7 +36,7 @@ package final class RunJobs: @unchecked Sendable {
         let request = Result { () throws(FetchError) in try client.request(asked) }
         var (place, problem): (String?, FetchError?)
         do throws(FetchError) {
-            place = try request.get().endpoint.place
+            place = try request.get().place
         } catch {
             problem = error
         }

@@ -172,7 +172,7 @@ package struct PageFeedReader {
         let text = Array(item.text.utf8)
         let date = item.time == nil ? DatedText(item: text[...]) : nil
         guard date != nil || item.time != nil || rules.takesUndated,
-            let uri = Link(item, line: 0).uri
+            let uri = Link(item, base: base, line: 0).uri
         else { return }
         add(uri.withoutPassword.description, date, text[...], time: item.time)
     }

@@ -85,13 +85,24 @@ package final class Fetcher: Sendable {
     package func request(_ url: String) throws(FetchError) -> Request {
         let uri: URI
         do throws(FetchError) {
-            uri = try URI(parsing: url)
+            uri = try self.uri(of: url)
         } catch {
             // Such a URL may have another form than ours.
             guard let scheme = URI.scheme(of: url), registry[scheme] == nil else { throw error }
             throw unsupported(scheme)
         }
         return try request(uri)
+    }
+
+    /// Parses a URL by the rules of its scheme.
+    func uri(of url: String) throws(FetchError) -> URI {
+        // Of most schemes nothing needs to be known for that.
+        if let name = URI.scheme(of: url), let scheme = registry[name]?.scheme,
+            scheme.isVerbatim(url)
+        {
+            return try URI(verbatim: url)
+        }
+        return try URI(parsing: url)
     }
 
     private func unsupported(_ scheme: String) -> FetchError {
@@ -120,7 +131,7 @@ package final class Fetcher: Sendable {
         }
         let ascii = try uri.withASCIIHost()
         return Request(
-            uri: entry.scheme.pathForm == .opaque ? ascii : ascii.removingDotSegments(),
+            uri: entry.scheme.keepsDotSegments ? ascii : ascii.removingDotSegments(),
             scheme: entry.scheme)
     }
 

@@ -25,6 +25,9 @@ package final class Hop {
     package var tap: (any HopTap)?
     package let emit: Emit
 
+    /// What is still to be shown of what was sent, once nothing more is.
+    var restOfSent: () -> [UInt8] = { [] }
+
     private(set) var traffic = Ending.Traffic()
     private var streams: [ByteStream] = []
     private var carriers: [any Carrier] = []
@@ -54,6 +57,12 @@ package final class Hop {
         }
         streams.append(stream)
         return stream
+    }
+
+    /// Shows the rest of what was sent.
+    func endSent() async throws(FetchError) {
+        let rest = restOfSent()
+        if !rest.isEmpty { try await emit(.sent(rest)) }
     }
 
     package func add(_ carrier: any Carrier) { carriers.append(carrier) }

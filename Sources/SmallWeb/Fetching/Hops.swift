@@ -181,8 +181,10 @@ struct Hops {
         } catch {
             hop.close()
             try hop.tap?.end(isEnough ? .headAlone : .failed(timed(error)))
+            try await hop.endSent()
             guard isEnough else { throw error }
         }
+        try await hop.endSent()
         hop.close()
         if !isEnough { try hop.tap?.end(.replied(completeness)) }
         log.timings.end()
@@ -217,12 +219,16 @@ struct Hops {
     @inline(never)
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
+        var mask = handler.mask(of: request)
         let hop = Hop(
             try fetcher(for: request), request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
-            try await emit(.sent(handler.redacted(bytes), method: method))
+            let shown = mask.add(handler.redacted(bytes))
+            // All of it may be the beginning of a secret.
+            if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown, method: method)) }
         }
+        hop.restOfSent = { mask.finish() }
         hop.sessions = fetcher.sessions
         hop.attempt = attempt
         hop.identity = try fetcher.options.identities.identity(
@@ -247,9 +253,17 @@ struct Hops {
             }
             // No reference may hold a space, but servers send them for names that have one.
             let encoded = reference.split(separator: " ", omittingEmptySubsequences: false)
-            var uri = try request.uri.resolving(encoded.joined(separator: "%20")) {
-                fetcher.registry[$0]?.scheme.pathForm == .opaque
-            }
+            let text = encoded.joined(separator: "%20")
+            var uri =
+                if URI.scheme(of: text) != nil,
+                    fetcher.registry[named]?.scheme.isVerbatim(text) == true
+                {
+                    try URI(verbatim: text)
+                } else {
+                    try request.uri.resolving(text) {
+                        fetcher.registry[$0]?.scheme.keepsDotSegments ?? false
+                    }
+                }
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)

@@ -46,7 +46,10 @@ extension Fetcher {
         var rehearsal = stage.rehearsal
         rehearsal.requestBytes = rehearsal.request.count
         let handler = registry[request.uri.scheme]?.handler
-        rehearsal.request = handler?.redacted(rehearsal.request) ?? rehearsal.request
+        if let handler {
+            rehearsal.request = handler.mask(of: request).masked(
+                handler.redacted(rehearsal.request))
+        }
         return rehearsal
     }
 

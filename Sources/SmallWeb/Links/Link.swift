@@ -37,8 +37,10 @@ public struct Link: Sendable {
     }
 
     /// A line of a menu or listing.
-    package init(_ item: Item, line: Int) {
-        uri = item.url.flatMap { try? URI(parsing: $0).whereItLeads }
+    ///
+    /// - Parameter base: The page's own URI, after redirects.
+    package init(_ item: Item, base: URI, line: Int) {
+        uri = item.url.flatMap { try? (URI(of: $0, on: base) ?? URI(parsing: $0)).whereItLeads }
         raw = item.target ?? Array(item.text.utf8)
         text = Array(item.text.utf8)
         kind = item.kind
@@ -51,7 +53,9 @@ public struct Link: Sendable {
 
     private static func resolve(_ target: [UInt8], base: URI, _ registry: Registry) -> URI? {
         guard let text = String(validating: target, as: UTF8.self) else { return nil }
-        let uri = try? base.resolving(text) { registry[$0]?.scheme.pathForm == .opaque }
+        let uri =
+            try? URI(of: text, on: base)
+            ?? base.resolving(text) { registry[$0]?.scheme.keepsDotSegments ?? false }
         return uri?.whereItLeads
     }
 
@@ -127,7 +131,7 @@ package struct LinkReader {
     package mutating func link(_ item: Item) -> Link {
         isOfUse = true
         itemsCount += 1
-        return Link(item, line: itemsCount)
+        return Link(item, base: base, line: itemsCount)
     }
 
     /// The last line's, when no line feed ended it.
@@ -141,5 +145,14 @@ package struct LinkReader {
         case .link, .prompt: Link(line, base: base, registry: registry)
         default: nil
         }
+    }
+}
+
+extension URI {
+    /// A URL that is written out on a page without a host, and of the page's scheme: it stays as it
+    /// is. `nil` for all others.
+    fileprivate init?(of text: String, on base: URI) throws(FetchError) {
+        guard base.host == nil, URI.scheme(of: text) == base.scheme else { return nil }
+        try self.init(verbatim: text)
     }
 }

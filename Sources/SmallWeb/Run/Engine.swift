@@ -131,7 +131,9 @@ package final class Engine: @unchecked Sendable {
                 inputEnd = nil
                 number(job)
                 if let place = job.place { job.fetcher = loops.spread(job.fetcher, place) }
-                waiting.add(job, host: job.place, now: .now)
+                // What needs no server waits for none: each is a host of its own.
+                let isAlone = job.place == nil && job.problem == nil
+                waiting.add(job, host: isAlone ? "#\(job.turn)" : job.place, now: .now)
             case .done:
                 inputEnd = nil
                 taken += 1

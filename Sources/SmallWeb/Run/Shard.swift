@@ -73,6 +73,9 @@ package final class Places {
     }
 
     private func read(_ text: String) throws(FetchError) -> Place? {
+        if let scheme = URI.scheme(of: text), registry[scheme]?.scheme.hostForm == .verbatim {
+            return nil
+        }
         let uri = try URI(parsing: text).withASCIIHost()
         guard let host = uri.host,
             let port = uri.port ?? registry[uri.scheme]?.scheme.defaultPort

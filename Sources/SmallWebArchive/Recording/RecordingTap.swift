@@ -202,20 +202,7 @@ final class RecordingTap: HopTap {
             if !sent.isEmpty { finished.request = .bytes(masked.bytes) }
             finished.turns = exchange.turnsText(masked.offset)
         } else {
-            // An upload, behind a header with what may be secret.
-            let head = try exchange.sent.prefix(BlockSpool.headBytesMax)
-            let masked = inputToMask ? MaskedBytes(head, [0..<head.count]) : redaction.masked(head)
-            finished.isMasked = masked.isMasked
-            finished.request =
-                inputToMask
-                ? .bytes(Redaction.mask)
-                : masked.isMasked
-                    ? .spool(masked.bytes, exchange.sent, from: head.count)
-                    : .spool([], exchange.sent, from: 0)
-            let moved = masked.offset(of: head.count) - head.count
-            finished.turns = exchange.turnsText { offset in
-                offset <= head.count ? masked.offset(of: offset) : offset + moved
-            }
+            try describeUpload(exchange, &finished)
         }
         guard exchange.hasReply, exchange.received.count > 0 || finished.failure == nil else {
             return
@@ -224,13 +211,43 @@ final class RecordingTap: HopTap {
         if let reply = received.whole {
             finished.response = .bytes(redaction.masked(reply: reply))
         } else {
-            finished.response = .of(try redaction.masked(reply: received))
+            finished.response = .of(try redaction.masked(received) ?? received)
         }
         if let count = finished.response?.count, count != received.count {
             // How they alternated is told by other numbers now.
             finished.isMasked = true
             exchange.setTurns(sent: finished.request?.count ?? 0, received: count)
             finished.turns = exchange.turnsText { $0 }
+        }
+    }
+
+    /// More than is kept in memory was sent, behind a header with what may be secret.
+    private func describeUpload(
+        _ exchange: Exchange, _ finished: inout FinishedExchange
+    ) throws(FetchError) {
+        guard !inputToMask else {
+            finished.isMasked = true
+            finished.request = .bytes(Redaction.mask)
+            finished.turns = exchange.turnsText { min($0, Redaction.mask.count) }
+            return
+        }
+        let clean = try redaction.masked(exchange.sent)
+        let sent = clean ?? exchange.sent
+        let head = try sent.prefix(BlockSpool.headBytesMax)
+        let masked = redaction.masked(header: head, isMasked: clean != nil)
+        finished.isMasked = masked.isMasked || clean != nil
+        finished.request =
+            masked.isMasked
+            ? .spool(masked.bytes, sent, from: head.count) : .spool([], sent, from: 0)
+        let moved = masked.offset(of: head.count) - head.count
+        // Where the secrets were that are masked already is not known: how it alternated neither.
+        if let clean, clean.count != exchange.sent.count {
+            exchange.setTurns(sent: clean.count + moved, received: exchange.received.count)
+            finished.turns = exchange.turnsText { $0 }
+            return
+        }
+        finished.turns = exchange.turnsText { offset in
+            offset <= head.count ? masked.offset(of: offset) : offset + moved
         }
     }
 
@@ -262,14 +279,15 @@ final class RecordingTap: HopTap {
         guard !reply.version.isEmpty else {
             finished.subtype = scheme.messageSubtype ?? scheme.name
             finished.request = nil
-            finished.response = .of(try redaction.masked(reply: exchange.received))
+            let received = exchange.received
+            finished.response = .of(try redaction.masked(received) ?? received)
             exchange.setTurns(sent: 0, received: finished.response?.count ?? 0)
             finished.turns = exchange.turnsText { $0 }
             return
         }
         let received = exchange.received
         let body = received.whole.map(redaction.masked(reply:))
-        let spool = body == nil ? try redaction.masked(reply: received) : received
+        let spool = body == nil ? try redaction.masked(received) ?? received : received
         let isBodyMasked = (body?.count ?? spool.count) != received.count
         let original =
             isBodyMasked

@@ -4,8 +4,10 @@ internal import SmallWebCore
 /// Masks the secrets of one request, where it is recorded and where a recording is looked for.
 struct Redaction {
     private let handler: (any ProtocolHandler)?
-    /// Values that must not be kept, as they are and in percent-encoding.
-    private let values: [[[UInt8]]]
+    /// Values that must not be kept, in any form.
+    private let mask: SecretMask
+    /// Of those that a request certainly has in it, each alone.
+    private let expected: [SecretMask]
     private let keepsSecrets: Bool
 
     static let mask = Array("***".utf8)
@@ -13,30 +15,22 @@ struct Redaction {
     init(_ request: Request, _ registry: Registry, keepsSecrets: Bool) {
         self.keepsSecrets = keepsSecrets
         handler = registry[request.scheme.name]?.handler
-        var secrets = request.options.keys.sorted().compactMap { request.options.secret($0) }
-        if request.isInputSecret, let input = request.input { secrets.append(input) }
-        values = secrets.filter { !$0.isEmpty }.map { secret in
-            let encoded = Array(PercentEncoding.encode(secret).utf8)
-            return encoded == secret ? [secret] : [encoded, secret]
-        }
+        mask = SecretMask(keepsSecrets ? [] : request.secretValues)
+        expected = request.secretsOfOptions.filter { !$0.isEmpty }.map { SecretMask([$0]) }
     }
 
     /// Whether anything but what the protocol itself knows must be masked.
-    var hasValues: Bool { !values.isEmpty && !keepsSecrets }
+    var hasValues: Bool { !mask.isEmpty }
 
     /// What is masked of a request: ranges that ascend and do not meet.
     ///
     /// - Returns: `nil` for all of it: a secret is somewhere in it, in a form that is not known.
     func ranges(in sent: [UInt8]) -> [Range<Int>]? {
         guard !keepsSecrets, !sent.isEmpty else { return [] }
-        var ranges = handler?.secrets(in: sent) ?? []
-        for forms in values {
-            let found = forms.flatMap { Self.occurrences(of: $0, in: sent) }
-            // What the handler masks may be the secret.
-            guard !found.isEmpty || !ranges.isEmpty else { return nil }
-            ranges += found
-        }
-        return Self.merged(ranges)
+        let known = handler?.secrets(in: sent) ?? []
+        // What the handler masks may be the secret.
+        if known.isEmpty, expected.contains(where: { $0.ranges(in: sent).isEmpty }) { return nil }
+        return Self.merged(known + mask.ranges(in: sent))
     }
 
     /// The request as it may be kept, and where each of its offsets comes to lie.
@@ -44,71 +38,55 @@ struct Redaction {
         MaskedBytes(sent, ranges(in: sent) ?? [sent.startIndex..<sent.endIndex])
     }
 
+    /// The same for the header of a request that is in a file.
+    ///
+    /// - Parameter isMasked: Whether secrets have been found and masked in it already.
+    func masked(header: [UInt8], isMasked: Bool) -> MaskedBytes {
+        isMasked ? MaskedBytes(header, handler?.secrets(in: header) ?? []) : masked(header)
+    }
+
     /// The forms that a recording may have of it: of a request of which a part alone has been
-    /// sent, the secret may still be missing.
+    /// sent, the secret may still be missing, or the end of it.
     func forms(of sent: [UInt8]) -> [[UInt8]] {
         guard !keepsSecrets else { return [sent] }
+        let whole = maskingAll(of: sent)
+        guard hasValues else { return [whole] }
+        var stream = mask
+        _ = stream.add(sent)
+        guard stream.heldCount > 0 else { return [whole, Self.mask] }
+        return [whole, maskingAll(of: sent.dropLast(stream.heldCount)), Self.mask]
+    }
+
+    private func maskingAll(of sent: [UInt8]) -> [UInt8] {
         let known = handler?.secrets(in: sent) ?? []
-        let found = values.flatMap { $0.flatMap { Self.occurrences(of: $0, in: sent) } }
-        let masked = MaskedBytes(sent, Self.merged(known + found)).bytes
-        return hasValues ? [masked, Self.mask] : [masked]
+        return MaskedBytes(sent, Self.merged(known + mask.ranges(in: sent))).bytes
     }
 
     /// What a server says, where it repeats a secret.
     func masked(reply: [UInt8]) -> [UInt8] {
-        guard hasValues else { return reply }
-        let found = values.flatMap { $0.flatMap { Self.occurrences(of: $0, in: reply) } }
-        return MaskedBytes(reply, Self.merged(found)).bytes
+        hasValues ? MaskedBytes(reply, Self.merged(mask.ranges(in: reply))).bytes : reply
     }
 
-    /// The same for what is in a file: another spool, or this one when there is nothing to mask.
-    func masked(reply spool: BlockSpool) throws(FetchError) -> BlockSpool {
-        guard hasValues, spool.whole == nil else { return spool }
-        let longest = values.joined().map(\.count).max() ?? 1
+    /// The same for what is in a file, of either direction: another spool.
+    ///
+    /// - Returns: `nil` when there is nothing to mask.
+    func masked(_ spool: BlockSpool) throws(FetchError) -> BlockSpool? {
+        guard hasValues, spool.whole == nil else { return nil }
         let masked = spool.empty(head: nil)
-        var pending: [UInt8] = []
-        func pass(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-            let clean = self.masked(reply: Array(bytes))
-            try clean.span.bytes.withUnsafeBytes { piece throws(FetchError) in
+        var stream = mask
+        func pass(_ bytes: [UInt8]) throws(FetchError) {
+            try bytes.span.bytes.withUnsafeBytes { piece throws(FetchError) in
                 try masked.append(piece)
             }
         }
-        try spool.forEachPiece { piece throws(FetchError) in
-            pending += piece
-            // What begins near the end may go on in the next piece.
-            var end = max(0, pending.count - longest + 1)
-            for range in Self.merged(
-                values.joined().flatMap { Self.occurrences(of: $0, in: pending) })
-            where range.contains(end) { end = range.upperBound }
-            try pass(pending[..<end])
-            pending.removeFirst(end)
-        }
-        try pass(pending[...])
-        return masked
+        try spool.forEachPiece { piece throws(FetchError) in try pass(stream.add(piece)) }
+        try pass(stream.add([], isLast: true))
+        return stream.hasFound ? masked : nil
     }
 
     /// Text such as a URL, with the secrets that are in it masked.
     func masked(text: String) -> String {
-        guard hasValues else { return text }
-        let bytes = Array(text.utf8)
-        let found = values.flatMap { $0.flatMap { Self.occurrences(of: $0, in: bytes) } }
-        return String(decoding: MaskedBytes(bytes, Self.merged(found)).bytes, as: UTF8.self)
-    }
-
-    private static func occurrences(of value: [UInt8], in bytes: [UInt8]) -> [Range<Int>] {
-        guard let first = value.first, value.count <= bytes.count else { return [] }
-        var (found, start) = ([Range<Int>](), 0)
-        while start + value.count <= bytes.count,
-            let at = bytes[start...(bytes.count - value.count)].firstIndex(of: first)
-        {
-            if bytes[at...].starts(with: value) {
-                found.append(at..<(at + value.count))
-                start = at + value.count
-            } else {
-                start = at + 1
-            }
-        }
-        return found
+        hasValues ? String(decoding: masked(reply: Array(text.utf8)), as: UTF8.self) : text
     }
 
     private static func merged(_ ranges: [Range<Int>]) -> [Range<Int>] {

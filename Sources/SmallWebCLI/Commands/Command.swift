@@ -11,6 +11,8 @@ package struct Command: Sendable, Adjustable {
     /// What stands at one place after the command's name.
     enum Operand: Sendable, Hashable {
         case url, file, directory, topic, optionName, text, bookmark
+        /// A plugin, or its folder; one of the user's own.
+        case plugin, ownPlugin
         /// The name of one of the user's, and a host of the trust store.
         case identity, knownHost
         case choice([String])
@@ -313,6 +315,7 @@ package enum Tool {
     package static func run(_ arguments: [String]) -> Int32 {
         // There is no place for a message either.
         guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
+        PluginFolders.isTaken.withLock { $0 = Option.isTaken }
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))
         }
@@ -340,7 +343,15 @@ package enum Tool {
         var (command, operands) = (Command.get, words.operands)
         // No command will ever contain "://".
         if !first.contains(text: "://") {
-            guard let named = Command.named(first) else {
+            let named = Command.named(first)
+            // Of schemes that need no server, as in man:ls(1).
+            if named == nil, let scheme = URI.scheme(of: first),
+                let entry = try? settings.configured().registry()[scheme],
+                entry.scheme.isVerbatim(first)
+            {
+                return try dispatch(command, operands, settings)
+            }
+            guard let named else {
                 let names = Command.all.flatMap { [$0.name] + $0.aliases }
                 throw usageError(
                     "unknown command \"\(first)\"",
@@ -350,6 +361,14 @@ package enum Tool {
             command = named
             operands.removeFirst()
         }
+        return try dispatch(command, operands, settings)
+    }
+
+    private static func dispatch(
+        _ command: Command, _ operands: [String], _ settings: Settings
+    ) throws(FetchError) -> Int32 {
+        let (words, wantsHelp) = (settings.invocation, settings.invocation.wantsHelp)
+        var (command, operands) = (command, operands)
         if !(wantsHelp && operands.isEmpty) { (command, operands) = try command.resolved(operands) }
         if wantsHelp {
             try StandardStream.output.write(Help.short(of: command))

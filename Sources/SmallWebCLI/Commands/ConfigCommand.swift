@@ -36,7 +36,7 @@ extension Command {
         } text: {
             (settings.invocation.showsOrigin ? $0.origin + "\t" : "")
                 + ($0.scope.section.map { "[\($0.kind) \($0.name)] " } ?? "")
-                + "\($0.option.long) = \($0.value)\n"
+                + "\($0.option.long) = \($0.shownValue)\n"
         }
         return 0
     }
@@ -49,7 +49,7 @@ extension JSONWriter {
             writer.member(named: section.kind) { $0.value(section.name) }
         }
         member("name", entry.option.long)
-        member("value", entry.value)
+        member("value", entry.shownValue)
         member("origin", entry.origin)
     }
 }

@@ -25,6 +25,7 @@ extension Command {
         var settings = settings
         // Never prompts.
         settings.fetch.promptsAllowed = false
+        settings.fetch.secretsToAsk = []
         // The same run that get would begin.
         return try ExplainCommand(get: GetCommand(settings, operands)).run()
     }.with(\.visits, false).with(\.canUse) { _ in true }
@@ -129,8 +130,6 @@ private struct ExplainCommand: Sendable {
         var request = try plan.makeRequest(sendsInput: false)
         request.upload = try PutCommand.upload(
             bytes: settings.input?.read() ?? [], to: scheme, isRehearsal: true)
-        let asker = Asker(isAllowed: false, settings: context.settings.messages)
-        try settings.readSecrets(asker, into: &request.options)
         return request
     }
 

@@ -66,21 +66,20 @@ struct SubscriptionCommand: Sendable {
             try settings.fetch.readFiles()
             let fetcher = try settings.fetcher(EventLoop())
             let (ready, kind) = (settings, kind)
-            return (
-                fetcher.loop,
-                {
-                    do throws(FetchError) {
-                        return kind == .feed
-                            ? try await self.feed(ready, fetcher)
-                            : try await self.watch(ready, fetcher)
-                    } catch {
-                        if error.outcome != .interrupted {
-                            Messages(ready.messages).error(nil, error)
-                        }
-                        return error.outcome.exitStatus
+            return SignalledRun.Work(
+                on: fetcher.loop, writesRecords: ready.records.areWanted
+            ) {
+                do throws(FetchError) {
+                    return kind == .feed
+                        ? try await self.feed(ready, fetcher)
+                        : try await self.watch(ready, fetcher)
+                } catch {
+                    if error.outcome != .interrupted {
+                        Messages(ready.messages).error(nil, error)
                     }
+                    return error.outcome.exitStatus
                 }
-            )
+            }
         }
     }
 

@@ -30,7 +30,9 @@ struct GetCommand: Sendable {
     func run() throws(FetchError) -> Int32 {
         try SignalledRun.run(isInterruptible: isInterruptible) { () throws(FetchError) in
             let (settings, fetcher) = try prepare()
-            return (fetcher.loop, { await fetchAll(settings, fetcher) })
+            return SignalledRun.Work(
+                on: fetcher.loop, writesRecords: settings.records.areWanted
+            ) { await fetchAll(settings, fetcher) }
         }
     }
 
@@ -45,6 +47,7 @@ struct GetCommand: Sendable {
         try check()
         var settings = settings
         try settings.fetch.readFiles()
+        try settings.fetch.readSecrets(settings.asker)
         if let format = settings.output.format {
             let text = String(systemBytes: try InputSource.read(format))
             do throws(FetchError) {

@@ -72,7 +72,7 @@ package enum Help {
     static func text(of command: Command) -> String {
         var text = usage(of: command) + "\n\(command.summary)\n"
         if !command.actions.isEmpty { text += "\nActions:\n" + actions(of: command) }
-        let programs = Option.ofPrograms().filter(command.takes)
+        let programs = Option.ofPrograms().filter { command.takes($0) && !$0.isSecret }
         let all = command.options + programs
         for group in Option.Group.of(programs) {
             let options = all.filter { $0.group == group }

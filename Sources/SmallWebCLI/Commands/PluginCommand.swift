@@ -32,7 +32,7 @@ struct PluginCommand {
         .action(
             "show NAME|DIR", "its facts, options and bounds",
             examples: ["smallweb plugin show ./dict": "Of a folder that is not installed"],
-            operands: [.text], options: []
+            operands: [.plugin], options: []
         ) { _, words throws(FetchError) in
             try show(words[0])
         },
@@ -109,7 +109,7 @@ struct PluginCommand {
 
     static func show(_ folder: PluginFolder, at place: String) throws(FetchError) {
         try write(
-            folder.name, "program", [try folder.handler()], place: place,
+            folder.name, "program", [try folder.handler(isTrusted: true)], place: place,
             manifest: try folder.manifest.get())
     }
 
@@ -126,6 +126,9 @@ struct PluginCommand {
         for scheme in handlers.flatMap(\.schemes) {
             let facts = "\(scheme.transport.rawValue), trust \(scheme.trust.rawValue)"
             rows.append((scheme.name, "port \(scheme.defaultPort), \(facts): \(scheme.summary)"))
+        }
+        if let reads = manifest?.reads, !reads.isEmpty {
+            rows.append(("reads", reads.joined(separator: ", ")))
         }
         rows += handlers.flatMap(\.options).map { ("--" + $0.key, $0.summary) }
         if let limits = manifest?.limits {

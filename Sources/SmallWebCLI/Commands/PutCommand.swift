@@ -78,7 +78,9 @@ enum PutCommand {
             Messages(settings.messages).hint("type the text to upload, and Ctrl-D at the end")
         }
         settings.fetch.upload = try upload(file, for: url, to: scheme)
-        try own.fetch.readSecrets(own.asker, into: &settings.fetch.options)
+        settings.fetch.secretFiles = own.fetch.secretFiles
+        settings.fetch.secretsToAsk = own.fetch.secretsToAsk
+        try settings.fetch.readSecrets(own.asker)
         // The usual reply is a redirect to the page.
         settings.fetch.redirects.otherSchemes.formUnion(uploads.replySchemes)
     }
@@ -125,12 +127,14 @@ enum PutCommand {
 }
 
 extension FetchSettings {
-    func readSecrets(_ asker: Asker, into options: inout Request.Options) throws(FetchError) {
+    /// Those of files are read, others asked for, each once.
+    mutating func readSecrets(_ asker: Asker) throws(FetchError) {
+        defer { (secretFiles, secretsToAsk) = ([:], []) }
         for (key, path) in secretFiles {
             options[key] = .secret(
                 InputSource.withoutLineEnd(try InputSource.read("@" + path)))
         }
-        for key in secretsToAsk.subtracting(secretFiles.keys).sorted() {
+        for key in secretsToAsk.sorted() where options.secret(key) == nil {
             guard asker.canAsk else {
                 throw FetchError(
                     .needsInput, .input, "cannot ask for the \(key) without a terminal",

@@ -68,7 +68,7 @@ struct Completion {
         let all = Option.all + line.programs
         let options = line.command.map { all.filter($0.takes) } ?? all
         let isNegation = word.hasPrefix("--no")
-        for option in options {
+        for option in options where !option.isSecret {
             // A value may be given again; a second switch changes nothing.
             let isUsed = line.used.contains(option.long) && option.valueName == nil
             if isUsed { continue }
@@ -112,6 +112,8 @@ struct Completion {
         case .knownHost:
             let port = line.registry.schemeOfHosts?.defaultPort ?? 0
             offer(URLCompletion.trustedHosts(defaultPort: port).map { ($0, "") }, word)
+        case .plugin: offerPlugins(PluginCommand.rows().map(\.name), word)
+        case .ownPlugin: offer(PluginFolders.ofUserAlone.map { ($0.name, "") }, word)
         case .text: break
         }
     }
@@ -122,6 +124,7 @@ struct Completion {
         case .directories: flags = [.dirs]
         case .oneOf(let names): offer(names().map { (prefix + $0, "") }, prefix + word)
         case .identities: offer(line.identities.map { (prefix + $0, "") }, prefix + word)
+        case .plugins: offerPlugins(PluginFolders.all().map(\.name), word, prefix: prefix)
         case .someOf(let names):
             let (done, rest) = Self.parts(ofList: word)
             let used = done.split(separator: ",").map(String.init)
@@ -139,6 +142,15 @@ struct Completion {
             // Values such as --data and --header are read from a file after an @.
             if word.hasPrefix("@") { flags = [.files] }
         }
+    }
+
+    /// Names, and folders where none begins with what was typed.
+    private mutating func offerPlugins(_ names: [String], _ word: String, prefix: String = "") {
+        var known: Set<String> = []
+        for name in names where known.insert(name).inserted {
+            add(prefix + name, "", ifItBeginsWith: prefix + word)
+        }
+        if candidates.isEmpty { flags = [.dirs] }
     }
 
     /// What stands before the last comma stays.

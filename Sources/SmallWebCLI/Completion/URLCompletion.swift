@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebPlugins
 
 /// URLs that begin with what was typed, from bookmarks, history and the trust store: first a
 /// scheme, then a host, then one part of the path at a time, as a shell does with directories.
@@ -12,10 +13,12 @@ struct URLCompletion {
 
     private let registry: Registry
     private let schemes: [Scheme]
+    private let canUse: (Scheme) -> Bool
 
     /// - Parameter canUse: Which schemes the command has a use for.
-    init(_ word: String, _ registry: Registry, canUse: (Scheme) -> Bool) {
+    init(_ word: String, _ registry: Registry, canUse: @escaping (Scheme) -> Bool) {
         self.registry = registry
+        self.canUse = canUse
         schemes = registry.schemes.filter(canUse)
         if word.isEmpty {
             offerLatest()
@@ -54,7 +57,10 @@ struct URLCompletion {
     /// a dot: each with the scheme that it was visited with last.
     private mutating func offerSchemes(_ word: String) {
         let text = word.lowercased()
-        for scheme in schemes where (scheme.name + "://").hasPrefix(text) {
+        let programs = PluginFolders.schemes().filter { program in
+            canUse(program) && !schemes.contains { $0.name == program.name }
+        }
+        for scheme in schemes + programs where (scheme.name + "://").hasPrefix(text) {
             candidates.append(.init(text: scheme.name + "://", description: scheme.summary))
         }
         if !candidates.isEmpty { return flags = [.nospace] }

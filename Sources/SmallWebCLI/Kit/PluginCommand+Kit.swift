@@ -41,7 +41,7 @@ extension PluginCommand {
         .action(
             "remove NAME", "remove one of your plugins",
             manual: "Removes the folder of one of your plugins, after a question, or with --force.",
-            operands: [.text], options: ["force"]
+            operands: [.ownPlugin], options: ["force"]
         ) { settings, words throws(FetchError) in
             try remove(words[0], settings)
         },
@@ -85,11 +85,24 @@ extension PluginCommand {
         guard folder.path != resolvingLinks(path) else {
             throw usageError("\(folder.path) is where your plugins are already")
         }
-        let count = try test(folder, showsPassed: false, settings)
+        try show(folder, at: archive ?? folder.path)
+        // Before it runs for the first time, and again when it asks for more.
+        let known = PluginFolder(path)
+        let isConsented =
+            manifest.reads.isEmpty
+            || (try? known.manifest.get().reads).map(Set.init)?.isSuperset(of: manifest.reads)
+                == true
+                && (try? known.handler()) != nil
+        if !isConsented {
+            let places = manifest.reads.joined(separator: ", ")
+            guard try settings.confirms("Let the plugin \(manifest.name) read \(places)?") else {
+                throw usageError("the plugin was not added")
+            }
+        }
+        let count = try test(folder, isTrusted: true, showsPassed: false, settings)
         if count == 0 {
             Messages(settings.messages).warning("the plugin has no fixtures: nothing was tested")
         }
-        try show(folder, at: archive ?? folder.path)
         if isThere {
             guard try settings.confirms("Replace the plugin \(manifest.name), \(path)?") else {
                 throw usageError("\(path) was kept")
@@ -108,6 +121,7 @@ extension PluginCommand {
             _ = try PluginFolder(new).manifest.get()
             if isThere { try PluginTree.call("cannot replace", path) { rename(path, old) } }
             try PluginTree.call("cannot make", path) { rename(new, path) }
+            try writeConsent(manifest.reads, of: path)
         } catch {
             try? PluginTree.remove(new)
             // Where only the last step failed.
@@ -119,12 +133,18 @@ extension PluginCommand {
         try StandardStream.output.write("added as \(TerminalText.escapeLine(path))\(passed)\n")
     }
 
+    /// Notes what the program may read, or that it may read nothing.
+    private static func writeConsent(_ reads: [String], of folder: String) throws(FetchError) {
+        let file = PluginFolder.consent(of: folder)
+        if access(file, F_OK) == 0 { try PluginTree.call("cannot replace", file) { unlink(file) } }
+        guard !reads.isEmpty else { return }
+        let lines = reads.map { $0 + "\n" }.joined()
+        try PluginTree.write(Array(lines.utf8), to: file, isProgram: false)
+    }
+
     private static func remove(_ name: String, _ settings: Settings) throws(FetchError) {
-        let (parent, _) = try place(of: name)
         // A folder may have another name than its plugin.
-        let folders = PluginFolders.all().filter {
-            directory(of: $0.path) == resolvingLinks(parent)
-        }
+        let folders = PluginFolders.ofUserAlone
         guard let folder = folders.first(where: { $0.name == name }) else {
             throw usageError(
                 "none of your plugins is called \"\(name)\"",
@@ -135,5 +155,6 @@ extension PluginCommand {
             throw usageError("\(folder.path) was kept")
         }
         try PluginTree.remove(folder.path)
+        try writeConsent([], of: folder.path)
     }
 }

@@ -17,7 +17,7 @@ extension PluginCommand {
             "smallweb plugin test ./dict": "Test a plugin that is being written",
             "smallweb plugin test --json gemini | jq .fixture": "As records",
         ],
-        operands: [.text], options: ["json"]
+        operands: [.plugin], options: ["json"]
     ) { settings, words throws(FetchError) in
         try test(words[0], settings)
     }
@@ -26,7 +26,7 @@ extension PluginCommand {
         let builtIn = Registry.builtIn.handlers.first { $0.schemes.first?.plugin == word }
         guard let builtIn else {
             let folder = try Settings.pluginFolder(word)
-            guard try test(folder, settings) > 0 else {
+            guard try test(folder, isTrusted: Settings.isFolder(word), settings) > 0 else {
                 throw .plugin("the plugin \(folder.path) has no fixtures/*.wire")
             }
             return
@@ -62,11 +62,11 @@ extension PluginCommand {
     /// - Returns: How many fixtures there are, all of which passed.
     /// - Throws: `plugin` when one did not.
     static func test(
-        _ folder: PluginFolder, showsPassed: Bool = true, _ settings: Settings
+        _ folder: PluginFolder, isTrusted: Bool, showsPassed: Bool = true, _ settings: Settings
     ) throws(FetchError) -> Int {
         try run(
-            Fixtures(folder.path + "/fixtures"), of: try folder.handler(), folder.name,
-            showsPassed: showsPassed, settings)
+            Fixtures(folder.path + "/fixtures"), of: try folder.handler(isTrusted: isTrusted),
+            folder.name, showsPassed: showsPassed, settings)
     }
 
     private static func run(

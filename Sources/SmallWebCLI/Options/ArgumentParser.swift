@@ -121,6 +121,12 @@ struct ArgumentParser {
     private mutating func apply(
         _ option: Option, _ name: String, attached: String?
     ) throws(FetchError) {
+        // Before the value is looked at: every user of the machine may see it, but no message.
+        guard !option.isSecret else {
+            throw usageError(
+                "\(name) is a secret, which every user of the machine could read there;"
+                    + " --\(option.long)-file FILE reads it, --ask-\(option.long) asks for it")
+        }
         settings.invocation.given.append(option.long)
         switch option.action {
         case .flag(let set):
@@ -138,6 +144,7 @@ struct ArgumentParser {
                 throw usageError("the value of \(name) is not UTF-8")
             }
             try set(&settings, value, "--\(option.long)")
+            if option.long == "plugin" { settings.connection.trustedPlugins.insert(value) }
         }
     }
 

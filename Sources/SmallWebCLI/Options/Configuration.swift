@@ -43,6 +43,8 @@ struct Configuration: Sendable {
         let value: String
         /// `FILE:LINE`.
         let origin: String
+        /// As it may be shown.
+        var shownValue: String { option.isSecret ? "***" : value }
     }
 
     /// In the order in which they are applied.

@@ -66,7 +66,7 @@ package struct Option: Sendable, Adjustable {
     }
 
     enum Values: Sendable {
-        case none, files, directories, schemes, identities
+        case none, files, directories, schemes, identities, plugins
         /// Made when a shell asks: no other run should pay for it.
         case oneOf(@Sendable () -> [String])
         /// Several of them, separated by commas.
@@ -84,6 +84,8 @@ package struct Option: Sendable, Adjustable {
     package let example: String
     let action: Action
     var values: Values
+    /// Whether its value must not be shown, and is never an argument: a config file may have it.
+    var isSecret = false
     /// For an option of a plugin: which requests have a use for it.
     var purpose: Request.Option.Purpose?
     /// For an option of a plugin: the key that its value has in the URL.

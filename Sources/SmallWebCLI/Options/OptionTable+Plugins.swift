@@ -13,7 +13,8 @@ extension Option {
                 + "schemes, also over those that are built in. smallweb-plugin(7) says what such a "
                 + "folder holds.",
             example: "smallweb get --plugin ./dict dict://dict.example.org/word",
-            .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) }),
+            .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) }
+        ).with(\.values, .plugins),
         Option(
             "lang", .store, "plugin new: sh, python or swift",
             manual: "In which language 'smallweb plugin new' writes the program: sh, "
@@ -41,6 +42,13 @@ extension Option {
         return others.first(where: isWanted) ?? all[first]
     }
 
+    /// Whether a plugin that is a program cannot have an option of this name, nor of the forms that
+    /// are made of it.
+    static func isTaken(_ name: String) -> Bool {
+        let bare = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
+        return [name, bare].contains { named($0[...]) != nil }
+    }
+
     /// What the manifests of programs declare: of `plugins`, which options name, then of all that
     /// are installed. Read when something asks for an option that the table lacks, or for all.
     static func ofPrograms(_ plugins: [String] = []) -> [Option] {
@@ -53,11 +61,12 @@ extension Option {
         from declared: [Request.Option], besides known: [Option]
     ) -> [Option] {
         var options: [Option] = []
-        for option in declared
-        where !known.contains(where: { $0.long == option.key })
-            && !options.contains(where: { $0.long == option.key })
-        {
-            options += made(from: option)
+        for option in declared {
+            let made = made(from: option)
+            let isTaken = made.contains { new in
+                (known + options).contains { $0.long == new.long }
+            }
+            if !isTaken { options += made }
         }
         return options
     }
@@ -91,18 +100,26 @@ extension Option {
 
     /// A secret is never an argument, which every user of the machine could read.
     private static func ofSecret(_ option: Request.Option) -> [Option] {
-        let key = option.key
-        return [
+        let (key, isForUploads) = (option.key, option.purpose == .uploads)
+        let (command, put) = isForUploads ? ("put", "put: ") : ("get", "")
+        let value = Option(
+            key, Group(title: option.group), option.summary, manual: option.manual,
+            example: option.example,
+            .value("VALUE") { settings, value in
+                settings.fetch.options[key] = .secret(value.systemBytes)
+            }
+        ).with(\.isSecret, true)
+        let others = [
             Option(
-                "\(key)-file", Group(title: option.group), "put: where \(option.summary) is",
+                "\(key)-file", Group(title: option.group), "\(put)where \(option.summary) is",
                 manual: "A file with \(option.manual). It is never an argument, which every user "
                     + "of the machine could read.",
-                example: "smallweb put --\(key)-file \(key) \(option.example)",
+                example: "smallweb \(command) --\(key)-file \(key) \(option.example)",
                 .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value }),
             Option(
-                "ask-\(key)", Group(title: option.group), "put: ask for \(option.summary)",
+                "ask-\(key)", Group(title: option.group), "\(put)ask for \(option.summary)",
                 manual: "Asks at the terminal for \(option.manual), and does not show it.",
-                example: "smallweb put --ask-\(key) \(option.example)",
+                example: "smallweb \(command) --ask-\(key) \(option.example)",
                 .flag { settings, isOn in
                     if isOn {
                         settings.fetch.secretsToAsk.insert(key)
@@ -110,6 +127,9 @@ extension Option {
                         settings.fetch.secretsToAsk.remove(key)
                     }
                 }),
-        ].map { $0.with(\.purpose, option.purpose) }
+        ]
+        return ((isForUploads ? [] : [value]) + others).map {
+            $0.with(\.purpose, option.purpose)
+        }
     }
 }

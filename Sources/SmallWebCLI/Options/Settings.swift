@@ -39,11 +39,14 @@ struct Settings: Sendable {
         return settings
     }
 
+    /// Whether a plugin is named by its folder.
+    static func isFolder(_ name: String) -> Bool { name.contains("/") || name.hasPrefix(".") }
+
     /// A plugin by the path of its folder, or by its name.
     ///
     /// - Throws: `usage` when none has that name.
     static func pluginFolder(_ name: String) throws(FetchError) -> PluginFolder {
-        if name.contains("/") || name.hasPrefix(".") { return PluginFolder(name) }
+        if isFolder(name) { return PluginFolder(name) }
         if let folder = PluginFolders.named(name) { return folder }
         throw usageError(
             "no plugin is called \"\(name)\"",

@@ -19,6 +19,8 @@ struct ConnectionSettings: Sendable {
     var proxyAuthFile: String?
     /// Plugins that are programs, each by its folder or its name: they win over all others.
     var plugins: [String] = []
+    /// Those of them that the command line names.
+    var trustedPlugins: Set<String> = []
     /// Whether libcurl may fetch what no plugin does.
     var fallsBackToCurl = false
 
@@ -42,7 +44,10 @@ struct ConnectionSettings: Sendable {
     func registry() throws(FetchError) -> Registry {
         var registry: Registry = fallsBackToCurl ? try .builtInWithCurl() : .withPrograms
         for name in plugins {
-            try registry.register(try Settings.pluginFolder(name).handler(), replacing: true)
+            let folder = try Settings.pluginFolder(name)
+            // The name of one that is installed says nothing about what it may read.
+            let isTrusted = trustedPlugins.contains(name) && Settings.isFolder(name)
+            try registry.register(try folder.handler(isTrusted: isTrusted), replacing: true)
         }
         return registry
     }

@@ -32,7 +32,7 @@ struct RequestPlan {
                     settings.url(order.url ?? "", fetcher.registry))
                 (settings, notes) = settings.limited(to: made)
                 request = made
-                place = try made.endpoint.place
+                place = try made.place
             } catch {
                 problem = error
             }

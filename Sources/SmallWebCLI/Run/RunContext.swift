@@ -126,6 +126,7 @@ final class RunContext: @unchecked Sendable {
             try settings.fetch.readLists()
         }
         for change in order.changes { change(&settings) }
+        try settings.fetch.readSecrets(base.asker)
         let scheme =
             order.upload == nil ? nil : fetcher.registry[URI.scheme(of: order.url ?? "") ?? ""]
         settings.fetch.redirects.otherSchemes.formUnion(scheme?.scheme.uploads?.replySchemes ?? [])

@@ -88,7 +88,7 @@ final class WatchedPage: PageReader {
             body.update(bytes)
             if readsLines { read(charset.map { $0.convert(bytes)[...] } ?? bytes) }
         case .item(let item) where rules.comparesLinks && rules.heading == nil:
-            let link = Link(item, line: 0)
+            let link = Link(item, base: base, line: 0)
             if link.isLink, link.kind != .reference { add(link) }
         default: break
         }

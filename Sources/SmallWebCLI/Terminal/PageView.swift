@@ -89,7 +89,7 @@ struct PageView {
     /// Neither wrapped nor cut: menus have drawings in them.
     mutating func line(of item: Item) -> String {
         linesCount += 1
-        let link = Link(item, line: linesCount)
+        let link = Link(item, base: base, line: linesCount)
         let text = TerminalText.escapeLine(item.text)
         let type =
             isTable ? Help.padded(TerminalText.escapeLine(item.type ?? ""), 6) + "  " : ""
@@ -112,7 +112,7 @@ struct PageView {
     /// A line of a listing that is a text with links in it, laid out as such.
     mutating func lines(of item: Item) -> String {
         linesCount += 1
-        let link = Link(item, line: linesCount)
+        let link = Link(item, base: base, line: linesCount)
         let text = Self.plain(Array(item.text.utf8))
         if let url = link.uri?.description, let label = number(url) {
             return lines(ofLink: text, label, to: url)

@@ -34,6 +34,8 @@ package struct ProgramRequest: Sendable {
     /// What it reads from descriptor 5.
     package var upload: Request.Upload?
     package var limits = Limits()
+    /// What it may read in addition: absolute paths without links.
+    package var reads: [String] = []
     package var fetchLimits: SmallWebCore.Limits
 
     package init(

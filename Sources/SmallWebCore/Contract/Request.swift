@@ -34,7 +34,7 @@ public struct Request: Sendable {
         set { parts.value.input = newValue }
     }
     /// Whether ``input`` must not be shown or kept.
-    package var isInputSecret: Bool {
+    public var isInputSecret: Bool {
         get { parts.value.isInputSecret }
         set { parts.value.isInputSecret = newValue }
     }
@@ -97,6 +97,16 @@ public struct Request: Sendable {
     /// A request without options.
     public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = .standard) {
         parts = Shared(Parts(uri: uri, scheme: scheme, input: input, limits: limits))
+    }
+
+    /// `host:port`; `nil` when no server is needed and the URI names none.
+    ///
+    /// - Throws: `bad-url` when it must name one.
+    package var place: String? {
+        get throws(FetchError) {
+            if uri.host == nil && scheme.hostForm != .required { return nil }
+            return try endpoint.place
+        }
     }
 
     /// Where to connect: the URI's host and port, or the scheme's default port.

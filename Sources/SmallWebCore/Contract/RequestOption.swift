@@ -88,6 +88,29 @@ extension Request {
             }
         }
 
+        /// The media type of an upload, for protocols that send one.
+        package static let uploadType = Request.Option(
+            "mime", .text("TYPE"), for: .uploads,
+            .init(
+                uploads, "put: the media type",
+                manual: "The media type of an upload. Without it the file's name decides.",
+                example: "smallweb put --mime text/plain titan://example.org/notes notes")
+        ) { text throws(FetchError) in
+            let isSafe = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3F }
+            guard isSafe, text.contains("/"), !text.contains("#") else {
+                throw usageError("invalid media type \"\(text)\"")
+            }
+        }
+
+        /// What an upload may need to be accepted.
+        package static let uploadToken = Request.Option(
+            "token", .secret, for: .uploads,
+            .init(
+                uploads, "the token", manual: "the token that an upload may need",
+                example: "titan://example.org/a.gmi a.gmi"))
+
+        private static let uploads = "Uploads (put)"
+
         /// The same option, whose value is a part of the URL.
         public func inURL(as key: String) -> Request.Option {
             var option = self
@@ -145,6 +168,11 @@ extension Request {
         /// The value of an option that must not be shown.
         public func secret(_ key: String) -> [UInt8]? {
             if case .secret(let bytes) = values[key] { bytes } else { nil }
+        }
+
+        /// All values that must not be shown.
+        package var secrets: [[UInt8]] {
+            values.values.compactMap { if case .secret(let bytes) = $0 { bytes } else { nil } }
         }
 
         /// Adds one value of an option that may be repeated.

@@ -32,6 +32,15 @@ public struct Scheme: Sendable, Hashable {
         case opaque
     }
 
+    /// Whether URLs name a server.
+    public enum HostForm: String, Sendable, Hashable {
+        case required
+        /// A URL may have none.
+        case optional
+        /// None, or a name that only the plugin understands: it stays as it was written.
+        case verbatim
+    }
+
     /// What a request may carry beside its URL.
     public enum Input: Sendable, Hashable {
         /// One line that answers a prompt, without a line end.
@@ -78,6 +87,8 @@ public struct Scheme: Sendable, Hashable {
     public var trust = Trust.none
     /// What the part of a URL after the authority means.
     public var pathForm = PathForm.hierarchical
+    /// Whether URLs name a server.
+    public var hostForm = HostForm.required
     /// What `--data` means; `nil` when it has no meaning.
     public var input: Input?
     /// `nil` when nothing can be uploaded.
@@ -125,6 +136,23 @@ public struct Scheme: Sendable, Hashable {
         self.summary = summary
         facts(&self)
     }
+
+    /// Whether `text`, a URL of this scheme, has no host for smallweb to understand.
+    package func isVerbatim(_ text: String) -> Bool {
+        switch hostForm {
+        case .required: return false
+        case .verbatim: return true
+        case .optional:
+            guard let colon = text.firstIndex(of: ":") else { return false }
+            let rest = text[colon...].dropFirst()
+            guard rest.hasPrefix("//") else { return true }
+            // An empty host counts as missing.
+            return rest.dropFirst(2).first.map { "/?#".contains($0) } ?? true
+        }
+    }
+
+    /// Whether `.` and `..` in its URLs stay.
+    package var keepsDotSegments: Bool { pathForm == .opaque || hostForm == .verbatim }
 
     /// Whether its connections are encrypted.
     public var isSecure: Bool { transport == .tls || trust != .none }

@@ -31,7 +31,7 @@ package enum SecretFields {
 
 extension [UInt8] {
     /// The same bytes with `***` for each of `ranges`, which ascend.
-    fileprivate func masking(_ ranges: [Range<Int>]) -> [UInt8] {
+    package func masking(_ ranges: [Range<Int>]) -> [UInt8] {
         guard !ranges.isEmpty else { return self }
         var (masked, end) = ([UInt8](), 0)
         for range in ranges {

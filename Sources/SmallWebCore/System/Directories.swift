@@ -26,6 +26,12 @@ package func fileKind(_ path: String) -> mode_t? {
     return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil
 }
 
+/// Whether something is a file or a directory, and no device, pipe or socket; `nil` when nothing is
+/// there.
+package func isFileOrDirectory(_ path: String) -> Bool? {
+    fileKind(path).map { $0 == S_IFREG || $0 == S_IFDIR }
+}
+
 /// What is in a directory, without `.` and `..`, in order.
 package func directoryNames(
     _ path: String, withHidden: Bool = false

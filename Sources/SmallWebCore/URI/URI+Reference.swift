@@ -76,7 +76,9 @@ extension URI {
 
 extension URI.Reference {
     /// Parses and cleans every component.
-    init(parsing text: String) throws(FetchError) {
+    ///
+    /// - Parameter readsAuthority: Whether one is not left in the path.
+    init(parsing text: String, readsAuthority: Bool = true) throws(FetchError) {
         var rest = Array(text.utf8)[...]
         guard rest.count <= URI.lengthMax else {
             throw .badURL("longer than \(URI.lengthMax) bytes")
@@ -95,7 +97,7 @@ extension URI.Reference {
             scheme = String(decoding: rest[..<colon], as: UTF8.self).lowercased()
             rest = rest[(colon + 1)...]
         }
-        if rest.starts(with: [ASCII.slash, ASCII.slash]) {
+        if readsAuthority, rest.starts(with: [ASCII.slash, ASCII.slash]) {
             rest = rest.dropFirst(2)
             let end = rest.firstIndex(of: ASCII.slash) ?? rest.endIndex
             authority = try URI.Authority(parsing: rest[..<end])

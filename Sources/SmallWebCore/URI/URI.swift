@@ -76,6 +76,29 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
             query: reference.query, fragment: reference.fragment)
     }
 
+    /// Parses an absolute URI whose authority, if it has one, is for its plugin alone to
+    /// understand: it stays as it was written, at the beginning of ``path``, and there is no
+    /// ``host``.
+    ///
+    /// - Throws: `bad-url` with a message that says which rule is broken.
+    package init(verbatim text: String) throws(FetchError) {
+        guard !text.hasSystemEscapes else {
+            throw .badURL("the URL is not UTF-8", hint: "write its bytes as %XX")
+        }
+        let reference = try Reference(parsing: text, readsAuthority: false)
+        guard let scheme = reference.scheme else { throw .badURL("no scheme in \"\(text)\"") }
+        self.init(
+            scheme: scheme, authority: nil, path: reference.path, query: reference.query,
+            fragment: reference.fragment)
+    }
+
+    /// Of a URI that was parsed by ``init(verbatim:)``: what stands for its place, and its path.
+    package var verbatimParts: (place: String, path: String) {
+        guard host == nil, path.hasPrefix("//") else { return ("", path) }
+        let place = path.dropFirst(2).prefix { $0 != "/" }
+        return (String(place), String(path.dropFirst(2 + place.count)))
+    }
+
     init(
         scheme: String, authority: Authority?, path: String, query: String?, fragment: String?
     ) {
@@ -112,7 +135,10 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// The path with `.` and `..` segments resolved (§5.2.4).
     public func removingDotSegments() -> URI {
-        let resolved = Self.removeDotSegments(path)
+        // What stands for a place is not one of the segments.
+        let (place, rest) = host == nil ? verbatimParts : ("", path)
+        let lead = host == nil && path.hasPrefix("//") ? "//" + place : ""
+        let resolved = lead + Self.removeDotSegments(rest)
         guard resolved != path else { return self }
         var copy = self
         copy.path = resolved

@@ -27,4 +27,23 @@ extension EventLoop {
         }
         return swposix_pending_signal()
     }
+
+    /// Suspends until what is written to `descriptor`, a pipe or a socket, has no reader any more.
+    ///
+    /// - Returns: False when the task is cancelled, and for other files at once.
+    package func untilUnread(_ descriptor: Int32) async -> Bool {
+        precondition(isCurrent)
+        let waiter = Waiter(deadline: .never)
+        do throws(SystemError) {
+            // Of errors the system tells in any case.
+            try watch(descriptor, readable: false, writable: false) { _, _, hasFailed in
+                if hasFailed { self.finish(waiter, .ready) }
+            }
+        } catch {
+            return false
+        }
+        let result = await wait(waiter)
+        unwatch(descriptor)
+        return result == .ready
+    }
 }

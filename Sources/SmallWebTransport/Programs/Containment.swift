@@ -118,16 +118,21 @@ package struct Containment: Sendable, Hashable {
 
 /// What a program is kept from, and what of it is left out: for tests.
 package struct Confinement: Sendable, Hashable {
-    /// Absolute, without links: what it must not read.
-    package let home: String
+    /// Absolute, without links: what it must not read. The user's own comes first.
+    package let homes: [String]
+    /// What it may read in addition: absolute paths without links.
+    let reads: [String]
     /// Not to be used.
     package let without: Containment.Means
 
-    package init(home: String? = nil, without: Containment.Means = []) {
+    package init(
+        home: String? = nil, reads: [String] = [], without: Containment.Means = []
+    ) {
+        self.reads = reads
         let named = home ?? getenv("HOME").map { String(systemName: $0) } ?? ""
-        // Where homes are, when nothing says which one it is.
-        let usual = geteuid() == 0 ? "/root" : "/home"
-        self.home = resolvingLinks(named.hasPrefix("/") ? named : usual)
+        // Where homes are, whatever says which one it is.
+        let usual = ["/root", "/home"]
+        homes = ((named.hasPrefix("/") ? [named] : []) + usual).map(resolvingLinks)
         self.without = without
     }
 
@@ -143,8 +148,13 @@ package struct Confinement: Sendable, Hashable {
             return places
         }
         return places.filter {
-            home == "/" || !isBelow($0.resolved, home) || isBelow($0.resolved, folder)
+            isBelow($0.resolved, folder) || !isInHome($0.resolved)
         }
+    }
+
+    /// Whether a path without links is in a home directory, which the root directory never is.
+    private func isInHome(_ path: String) -> Bool {
+        homes.contains { $0 != "/" && isBelow(path, $0) }
     }
 
     /// One of PATH.
@@ -173,13 +183,15 @@ package struct Confinement: Sendable, Hashable {
     /// - Parameters:
     ///   - executables: As ``Provenance`` has them.
     ///   - arguments: Of those that are absolute, files outside of the home directory can be read.
-    func places(folder: String, executables: [String], arguments: [String] = []) -> [String] {
+    func places(
+        folder: String, executables: [String], arguments: [String] = []
+    ) -> [String] {
         let files = arguments.filter { path in
-            path.hasPrefix("/") && !isBelow(resolvingLinks(path), home) && fileKind(path) != S_IFDIR
+            path.hasPrefix("/") && !isInHome(resolvingLinks(path)) && fileKind(path) != S_IFDIR
         }
         let wanted =
-            [folder, resolvingLinks(folder)] + files
-            + executables.flatMap { fileKind($0) == S_IFDIR ? [$0] : Self.surroundings($0, home) }
+            [folder, resolvingLinks(folder)] + files + reads
+            + executables.flatMap { fileKind($0) == S_IFDIR ? [$0] : Self.surroundings($0, homes) }
         var places: [String] = []
         for place in wanted where place != "/" {
             if (Self.systemPlaces + places).contains(where: { isBelow(place, $0) }) { continue }
@@ -191,9 +203,9 @@ package struct Confinement: Sendable, Hashable {
 
     /// The folder of an executable, and the libraries of one in a folder named `bin`; the file
     /// alone where the folder has the home directory in it.
-    private static func surroundings(_ path: String, _ home: String) -> [String] {
+    private static func surroundings(_ path: String, _ homes: [String]) -> [String] {
         let folder = directory(of: path)
-        if folder == "/" || isBelow(home, folder) { return [path] }
+        if folder == "/" || homes.contains(where: { isBelow($0, folder) }) { return [path] }
         let above = directory(of: folder)
         guard folder.hasSuffix("/bin"), above != "/" else { return [folder] }
         return [folder] + ["lib", "lib64", "pyvenv.cfg"].map { above + "/" + $0 }

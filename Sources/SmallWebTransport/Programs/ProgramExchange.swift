@@ -146,7 +146,8 @@ private final class ProgramTurns {
         let executables = try Provenance.check(folder: program.folder, words: program.words)
         process = try ContainedProcess(
             folder: program.folder, words: program.words, environment: program.environment,
-            limits: program.limits, descriptors: theirs, executables: executables)
+            limits: program.limits, descriptors: theirs, executables: executables,
+            confinement: Confinement(reads: program.reads))
         do throws(SystemError) {
             try loop.attach(process.endDescriptor)
         } catch {

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+
+/// Puts `***` in the place of values that must not be shown, wherever they appear in a stream of
+/// bytes: as they are, percent-encoded in whole or in part, in Base64 at any alignment, and in
+/// pieces.
+package struct SecretMask: Sendable {
+    private struct Pattern: Sendable {
+        let bytes: [UInt8]
+        let isBase64: Bool
+        /// Whether the character before it has bits of the secret, too.
+        let hasHead: Bool
+    }
+
+    private let patterns: [Pattern]
+    /// By each byte, whether a pattern may begin with it.
+    private let begins: [Bool]
+    /// The end of what was added so far, which may be the beginning of a secret.
+    private var held: [UInt8] = []
+    /// Whether the characters of Base64 that come next belong to a secret.
+    private var isInBase64 = false
+
+    package var isEmpty: Bool { patterns.isEmpty }
+    /// How many of the bytes that were added are held back.
+    package var heldCount: Int { held.count }
+    /// Whether there was a secret in what was added.
+    package private(set) var hasFound = false
+
+    /// - Parameter secrets: Empty ones are ignored.
+    package init(_ secrets: [[UInt8]] = []) {
+        let secrets = Set(secrets.filter { !$0.isEmpty }).sorted { $0.count > $1.count }
+        var patterns = secrets.map { Pattern(bytes: $0, isBase64: false, hasHead: false) }
+        for secret in secrets { patterns += Self.base64(secret) }
+        self.patterns = patterns
+        var begins = [Bool](repeating: false, count: patterns.isEmpty ? 0 : 256)
+        for pattern in patterns { begins[Int(pattern.bytes[0])] = true }
+        if !patterns.isEmpty { begins[Int(ASCII.percent)] = true }
+        self.begins = begins
+    }
+
+    /// The same bytes, of which nothing comes before or after.
+    package func masked(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        let bytes = Array(bytes)
+        return bytes.masking(ranges(in: bytes))
+    }
+
+    package func masked(_ text: String) -> String {
+        isEmpty ? text : String(decoding: masked(text.utf8), as: UTF8.self)
+    }
+
+    /// Where secrets are in `bytes`, of which nothing comes before or after: ranges that ascend and
+    /// do not overlap.
+    package func ranges(in bytes: [UInt8]) -> [Range<Int>] {
+        isEmpty ? [] : scan(bytes, isWhole: true).found
+    }
+
+    /// Takes the next bytes of a stream.
+    ///
+    /// - Parameter isLast: Whether none follow: the beginning of a secret is shown then.
+    /// - Returns: What can be shown of the stream by now.
+    package mutating func add(
+        _ bytes: some Sequence<UInt8>, isLast: Bool = false
+    ) -> [UInt8] {
+        guard !isEmpty else { return Array(bytes) }
+        let all = held + bytes
+        let scan = scan(all, continuesBase64: isInBase64, isWhole: isLast)
+        held = Array(all[scan.end...])
+        if !scan.found.isEmpty { hasFound = true }
+        isInBase64 = scan.isInBase64
+        let shown = Array(all[..<scan.end]).masking(scan.found)
+        return scan.skipped == 0 ? shown : Array(shown[scan.skipped...])
+    }
+
+    private struct Scan {
+        /// Where secrets are.
+        var found: [Range<Int>] = []
+        /// How many bytes belong to the secret that was before them.
+        var skipped = 0
+        /// From here on may be the beginning of a secret.
+        var end: Int
+        var isInBase64: Bool
+    }
+
+    /// - Parameter isWhole: Whether nothing follows: the beginning of a secret alone is not one.
+    private func scan(
+        _ all: [UInt8], continuesBase64: Bool = false, isWhole: Bool
+    ) -> Scan {
+        var scan = Scan(end: all.count, isInBase64: continuesBase64)
+        var index = 0
+        while index < all.count {
+            let byte = all[index]
+            if scan.isInBase64 {
+                if Self.isBase64(byte) || byte == UInt8(ascii: "=") {
+                    index += 1
+                    if scan.found.isEmpty {
+                        scan.skipped = index
+                    } else {
+                        let last = scan.found.removeLast()
+                        scan.found.append(last.lowerBound..<index)
+                    }
+                    continue
+                }
+                scan.isInBase64 = false
+            }
+            guard begins[Int(byte)] else {
+                index += 1
+                continue
+            }
+            switch match(all[index...], isWhole: isWhole) {
+            case .none: index += 1
+            case .partial:
+                scan.end = index
+                return scan
+            case .whole(let end, let pattern):
+                let free = scan.found.last?.upperBound ?? scan.skipped
+                let hasHead = pattern.hasHead && index > free && Self.isBase64(all[index - 1])
+                scan.found.append((hasHead ? index - 1 : index)..<end)
+                index = end
+                scan.isInBase64 = pattern.isBase64
+            }
+        }
+        return scan
+    }
+
+    /// The stream is over.
+    ///
+    /// - Returns: `***` for what may be the beginning of a secret.
+    package mutating func finish() -> [UInt8] {
+        guard !held.isEmpty else { return [] }
+        held = []
+        return Array("***".utf8)
+    }
+
+    // MARK: Matching
+
+    private enum Match {
+        case none, partial
+        case whole(end: Int, Pattern)
+    }
+
+    private func match(_ text: ArraySlice<UInt8>, isWhole: Bool) -> Match {
+        var isPartial = false
+        for pattern in patterns {
+            switch pattern.isBase64 ? Self.encoded(pattern, in: text) : Self.plain(pattern, text) {
+            case .none: break
+            case .partial: isPartial = !isWhole
+            case .whole(let end, _):
+                // A longer one may follow when the rest is there.
+                return isPartial ? .partial : .whole(end: end, pattern)
+            }
+        }
+        return isPartial ? .partial : .none
+    }
+
+    /// Each byte as it is, or as `%XX`.
+    private static func plain(_ pattern: Pattern, _ text: ArraySlice<UInt8>) -> Match {
+        var index = text.startIndex
+        for byte in pattern.bytes {
+            guard index < text.endIndex else { return .partial }
+            if text[index] == ASCII.percent, index + 2 < text.endIndex,
+                let high = ASCII.hexValue(text[index + 1]),
+                let low = ASCII.hexValue(text[index + 2]), high << 4 | low == byte
+            {
+                index += 3
+            } else if text[index] == ASCII.percent, index + 2 >= text.endIndex,
+                text[(index + 1)...].allSatisfy({ ASCII.hexValue($0) != nil })
+            {
+                return .partial
+            } else if text[index] == byte {
+                index += 1
+            } else {
+                return .none
+            }
+        }
+        return .whole(end: index, pattern)
+    }
+
+    /// In both alphabets, perhaps in several lines.
+    private static func encoded(_ pattern: Pattern, in text: ArraySlice<UInt8>) -> Match {
+        var index = text.startIndex
+        for byte in pattern.bytes {
+            while index > text.startIndex, index < text.endIndex,
+                text[index] == ASCII.carriageReturn || text[index] == ASCII.lineFeed
+            {
+                index += 1
+            }
+            guard index < text.endIndex else { return .partial }
+            guard text[index] == byte else { return .none }
+            index += 1
+        }
+        return .whole(end: index, pattern)
+    }
+
+    /// What is certain of it, whatever stands before and after it: at each of the three places that
+    /// its first byte may have in a group.
+    private static func base64(_ secret: [UInt8]) -> [Pattern] {
+        var patterns: [Pattern] = []
+        for before in 0...2 {
+            let padded = [UInt8](repeating: 0, count: before) + secret
+            let text = Array(Base64.encode(padded).utf8)
+            let certain = text[[0, 2, 3][before]..<(padded.count * 8 / 6)]
+            // Less is in any text.
+            guard certain.count >= 3 else { continue }
+            let forURLs = certain.map { byte in
+                byte == UInt8(ascii: "+")
+                    ? UInt8(ascii: "-") : byte == ASCII.slash ? UInt8(ascii: "_") : byte
+            }
+            for bytes in Set([Array(certain), forURLs]) {
+                patterns.append(Pattern(bytes: bytes, isBase64: true, hasHead: before > 0))
+            }
+        }
+        // Too short for that, but alone.
+        if secret.count < 3 {
+            let whole = Array(Base64.encode(secret).utf8)
+            patterns.append(Pattern(bytes: whole, isBase64: true, hasHead: false))
+        }
+        return patterns
+    }
+
+    private static func isBase64(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || ASCII.isDigit(byte) || "+/-_".utf8.contains(byte)
+    }
+}
+
+extension Request {
+    /// What must not be shown or kept of what is sent for this request: the values of secret
+    /// options, input that was typed without being shown, and the password of the URL.
+    package var secretValues: [[UInt8]] { secretsOfOptions + secretsOfURL }
+
+    /// Without the password of the URL, which many protocols do not send.
+    package var secretsOfOptions: [[UInt8]] {
+        options.secrets + (isInputSecret ? [input].compactMap(\.self) : [])
+    }
+
+    private var secretsOfURL: [[UInt8]] {
+        guard let userinfo = uri.userinfo, let colon = userinfo.firstIndex(of: ":") else {
+            return []
+        }
+        let password = String(userinfo[colon...].dropFirst())
+        return [Array(password.utf8), PercentEncoding.decode(password)]
+    }
+}
+
+extension ProtocolHandler {
+    /// What masks the bytes that are sent for `request`: of programs, which may send its secrets in
+    /// any form. What is built in says where its own are, by ``secrets(in:)``.
+    package func mask(of request: Request) -> SecretMask {
+        programVersion == nil ? SecretMask() : SecretMask(request.secretValues)
+    }
+}
