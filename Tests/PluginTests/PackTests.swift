@@ -82,7 +82,6 @@ internal import Testing
 
     @Test(arguments: goldens)
     func aCutIsAnErrorAndInventsNothing(_ golden: Golden) {
-        let whole = PackReading(golden.pack)
         for count in golden.pack.indices {
             for step in [1, Int.max] {
                 let cut = PackReading(Array(golden.pack[..<count]), step: step)

@@ -50,7 +50,7 @@ private struct ExplainCommand: Sendable {
         var status: Int32 = 0
         var isFirst = true
         for (n, url) in get.operands.enumerated() {
-            var order = Order(operand: url)
+            let order = Order(operand: url)
             order.subject.n = n
             var (explanation, problem) = (Explanation?.none, order.problem)
             do throws(FetchError) {
