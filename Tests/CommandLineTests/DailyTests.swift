@@ -120,6 +120,12 @@ import Testing
         let action = try Smallweb().run(["help", "trust", "add", "--pin"]).text
         #expect(action.contains("--pin") && action.contains("public key"), "\(action)")
         #expect(try Smallweb().run(["help", "get", "-O"]).text.contains("--remote-name"))
+        for word in ["max-time", "--max-time", "-m"] {
+            #expect(try Smallweb().run(["help", word]).text.contains("--max-time SECONDS"))
+        }
+        let help = try Smallweb().run(["help", "--help"]).text
+        #expect(help.hasPrefix("usage: smallweb help"), "\(help)")
+        #expect(try Smallweb().run(["help", "60"]).text.contains("  60  untrusted"))
     }
 
     @Test func aMistypedNameHasANearestOne() throws {

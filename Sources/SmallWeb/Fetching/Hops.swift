@@ -192,6 +192,9 @@ struct Hops {
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
             ending.remedy = otherURL()
+        } else if ending.outcome == .needsIdentity && hop.identity != nil {
+            // One more would not help.
+            ending.remedy = .listIdentities
         }
         return ending
     }

@@ -28,6 +28,11 @@ extension Command {
                     ?? "'smallweb config --show-origin' lists the settings, with their files")
         }
         for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
+        if configuration.entries.isEmpty, !settings.records.areWanted,
+            let path = UserFiles.path("XDG_CONFIG_HOME", ".config", "config")
+        {
+            try settings.note("no settings yet: \(path) is for lines such as 'jobs = 4'")
+        }
         let entries = configuration.entries.filter {
             operands.first == nil || operands.first == $0.option.long
         }

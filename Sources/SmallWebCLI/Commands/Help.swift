@@ -185,13 +185,14 @@ package enum Help {
 
     static var exitStatus: String {
         var text = "Exit status, outcome, and when:\n\n"
-        for outcome in Outcome.allCases {
-            let number = "\(outcome.exitStatus)"
-            text += String(repeating: " ", count: 5 - number.count) + number + "  "
-            text += padded(outcome.rawValue, 20) + "  "
-            text += wrapped(outcome.summary, indent: 29) + "\n"
-        }
+        for outcome in Outcome.allCases { text += row(of: outcome) }
         return text + "\nSeveral URLs: the status of the first that failed, in the order given.\n"
+    }
+
+    static func row(of outcome: Outcome) -> String {
+        let number = "\(outcome.exitStatus)"
+        return String(repeating: " ", count: 5 - number.count) + number + "  "
+            + padded(outcome.rawValue, 20) + "  " + wrapped(outcome.summary, indent: 29) + "\n"
     }
 
     private static var environment: String {

@@ -7,7 +7,7 @@ extension Command {
         manual: "Shows the manual page of a command, through man(1) when standard output is a "
             + "terminal and the page is installed, and otherwise a text that the program "
             + "contains. Of an action, such as trust add, it shows the options, and of an option "
-            + "what the manual says about it. "
+            + "what the manual says about it. A number is an exit status. "
             + "Topics are \(Help.topics.map(\.name).joined(separator: ", ")).",
         examples: [
             "smallweb help get": "The manual page of get",
@@ -27,7 +27,11 @@ extension Command {
         let prefix = "smallweb-"
         let name = operand.hasPrefix(prefix) ? String(operand.dropFirst(prefix.count)) : operand
         if let topic = Help.topics.first(where: { $0.name == name }) { return topic.text() }
+        if let outcome = Outcome.allCases.first(where: { "\($0.exitStatus)" == name }) {
+            return Help.row(of: outcome)
+        }
         guard let command = Command.named(name) else {
+            if let option = Option.typed(name, among: Option.all) { return Help.text(of: option) }
             let names = Command.all.map(\.name) + Help.topics.map(\.name)
             throw usageError(
                 "no help on \"\(name)\"",
@@ -49,13 +53,9 @@ extension Command {
 
     /// - Parameter word: With or without its hyphens.
     private static func option(_ word: String, of command: Command) throws(FetchError) -> Option {
-        let name = word.drop { $0 == "-" }
         let options = (command.options + Option.ofPrograms()).filter(command.takes)
-        let found = options.first {
-            $0.long == name || $0.aliases.contains(String(name))
-                || $0.short.map { "-\($0)" } == word
-        }
-        if let found { return found }
+        if let found = Option.typed(word, among: options) { return found }
+        let name = word.drop { $0 == "-" }
         throw usageError(
             "\(command.name) has no option \(word)",
             hint: Nearest.question(String(name), among: options.map(\.long), sign: "--")

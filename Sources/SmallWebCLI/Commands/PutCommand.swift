@@ -62,7 +62,9 @@ enum PutCommand {
             let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
             throw usageError(
                 "nothing can be uploaded to \(url)",
-                hint: "uploads are for \(names.joined(separator: ", "))")
+                hint:
+                    "the URL comes before the file, and uploads are for \(names.joined(separator: ", "))"
+            )
         }
         // Sections of the config file, too, say whether there is a secret, and where.
         let own = try settings.configuration.applied(to: settings, for: url)

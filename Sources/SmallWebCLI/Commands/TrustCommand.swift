@@ -67,7 +67,7 @@ struct TrustCommand: Sendable {
             operands: [.knownHost], options: ["json"] + ofConnections
         ) { settings, words throws(FetchError) in
             let command = TrustCommand(settings)
-            try command.probe(command.place(words[0]), command.store(.locked))
+            try command.check(words[0])
         },
         .action(
             "import [--from CLIENT] FILE", "add the keys of another client",
@@ -278,6 +278,21 @@ struct TrustCommand: Sendable {
         guard try store.knows(place) else { throw unknown(place) }
         try change { hosts throws(FetchError) in _ = hosts.remove(place) }
         try record(pins)
+    }
+
+    private func check(_ host: String) throws(FetchError) {
+        do throws(FetchError) {
+            try probe(place(host), store(.locked))
+        } catch {
+            let scheme = try settings.registry()[URI.scheme(of: host) ?? ""]?.scheme
+            guard scheme?.trust == .ca, case .addKey(_, let key)? = error.remedy else {
+                throw error
+            }
+            // Its plugin does not look into the store.
+            var error = error
+            error.hint = "'smallweb get --pin \(key) \(host)' accepts this key"
+            throw error
+        }
     }
 
     /// Connects, judges and says so; sends nothing.

@@ -63,6 +63,7 @@ extension PluginCommand {
         text += "  smallweb plugin test ./\(name)\n"
         text += "Fetch from a server of the protocol with:\n"
         text += "  smallweb get --plugin ./\(name) \(name)://localhost/\n"
+        text += "Install it with:\n  smallweb plugin add ./\(name)\n"
         try StandardStream.output.write(text)
     }
 

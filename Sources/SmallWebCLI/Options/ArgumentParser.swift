@@ -52,7 +52,7 @@ struct ArgumentParser {
                 settings.invocation.operands += arguments
                 settings.invocation.lastOperands = arguments.count
                 arguments = []
-            } else if asksAboutOption && argument.hasPrefix("-") {
+            } else if argument.hasPrefix("-") && asksAbout(argument) {
                 settings.invocation.operands.append(argument)
             } else if argument.hasPrefix("--") {
                 try parseLong(argument.dropFirst(2))
@@ -64,9 +64,11 @@ struct ArgumentParser {
         }
     }
 
-    /// `help get --retry` is a question about an option, which takes no value there.
-    private var asksAboutOption: Bool {
-        settings.invocation.operands.count > 1 && settings.invocation.operands[0] == "help"
+    /// `help get --retry` and `help --retry` are questions about an option, without its value.
+    private func asksAbout(_ word: String) -> Bool {
+        guard settings.invocation.operands.first == "help" else { return false }
+        let isOfHelp = Option.typed(word, among: Option.all)?.isForAll ?? false
+        return !isOfHelp || settings.invocation.operands.count > 1
     }
 
     private mutating func parseLong(_ text: Substring) throws(FetchError) {

@@ -105,6 +105,15 @@ package struct Option: Sendable, Adjustable {
         values = if case .value(_, let values, _) = action { values } else { .none }
     }
 
+    /// - Parameter word: With or without its hyphens, and with or without a value.
+    static func typed(_ word: String, among options: [Option]) -> Option? {
+        let name = word.drop { $0 == "-" }.prefix { $0 != "=" }
+        return options.first {
+            $0.long == name || $0.aliases.contains(String(name))
+                || $0.short.map { "-\($0)" } == word
+        }
+    }
+
     /// Whether `value` names a file, or is sent as it is, and need not be UTF-8.
     func takesAnyBytes(_ value: String) -> Bool {
         switch values {

@@ -87,7 +87,7 @@ extension Option {
             "diff", .feeds, "watch: show what has changed in a text",
             manual: "Prints the difference of a text that has changed, in the unified format of "
                 + "diff(1). For that a copy of each text is kept next to the state, as far as it "
-                + "has no more than 1 MiB, of 1,000 pages.",
+                + "has no more than 1 MiB, of 1,000 pages: the run before needs --diff as well.",
             example: "smallweb watch --diff gemini://example.org/",
             .flag { settings, isOn in settings.feeds.showsDifference = isOn }),
         Option(
@@ -122,7 +122,7 @@ extension Option {
                 settings.feeds.everySeconds = seconds
             }),
         Option(
-            "exec", .feeds, "watch: run CMD for each page that is new",
+            "exec", .feeds, "watch: run CMD for each page that is news",
             manual: "Runs CMD with sh for each page that is new, changed or gone, one after the "
                 + "other, with the page's JSON record on its standard input. What it writes goes "
                 + "to standard error. It may take ten minutes. When it fails the page stays as it "

@@ -131,6 +131,9 @@ extension Reader {
                     chosen = try reader.makeIdentity(store, names, for: url)
                 }
                 if chosen == nil { continue }
+            } else if answer == "q" {
+                isDone = true
+                return false
             } else {
                 messages.error(nil, .usage, "there is no identity \(answer) in the list", hint: nil)
                 continue

@@ -235,6 +235,10 @@ struct Reader {
             if let number = ReaderCommand.number(answer[...]), 1...visits.count ~= number {
                 return try visit(visits[number - 1], .forward)
             }
+            if answer == "q" {
+                isDone = true
+                return
+            }
             messages.error(nil, .usage, "there is no page \(answer) in the list", hint: nil)
         }
     }

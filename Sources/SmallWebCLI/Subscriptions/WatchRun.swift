@@ -111,9 +111,15 @@ final class WatchRun: SubscriptionRun {
         _ page: WatchedPage, _ key: String, _ news: inout News
     ) throws(FetchError) {
         guard let copies else { return }
-        if rules.keepsText, let text = page.text, let old = try copies.read(.text, of: key) {
-            news.difference = UnifiedDiff.text(
-                old: Self.lines(old), new: Self.lines(text), name: URI.display(key))
+        if rules.keepsText, let text = page.text {
+            if let old = try copies.read(.text, of: key) {
+                news.difference = UnifiedDiff.text(
+                    old: Self.lines(old), new: Self.lines(text), name: URI.display(key))
+            } else {
+                messages.warning(
+                    "\(URI.display(key)): the text of before was not kept; "
+                        + "--diff shows changes from now on")
+            }
         }
         guard rules.comparesLinks, let links = page.linkList,
             let old = try copies.read(.links, of: key)

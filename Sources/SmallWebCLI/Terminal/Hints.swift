@@ -20,14 +20,15 @@ extension FetchError.Remedy {
         case .useOtherPolicy: "http and https know --trust ca (the default), --pin and --insecure"
         case .trustOnFirstUse: "a server that signs its own certificate needs --trust tofu"
         case .nameAuthority:
-            "name the authority with SSL_CERT_FILE or the key with --pin, or skip the check with -k"
+            "name the authority with SSL_CERT_FILE, or the key that 'smallweb trust check' shows "
+                + "with --pin, or skip the check with -k"
         case .addKey(let place, let key):
             "if that is right: smallweb trust add \(place) --pin \(key)"
         case .replaceKey(let place, let key):
             "if the change is genuine: smallweb trust replace \(place) --pin \(key)"
         case .removeKey(let place):
             "correct the line, or delete it: smallweb trust remove \(place)"
-        case .correctPin: "if the key is right, name it with --pin"
+        case .correctPin: "if the key that is there now is right, name that one with --pin"
         case .nameTrustStore: "name another with --known-hosts or SMALLWEB_KNOWN_HOSTS"
         case .makeIdentity: "'smallweb identity new' makes one"
         case .listIdentities: "'smallweb identity list' shows those that there are"
