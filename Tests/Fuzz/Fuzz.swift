@@ -52,7 +52,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "gzip-members": gzipMembers, "warc": warc,
     "git-address": gitAddress, "git-attributes": gitAttributes, "git-commit": gitCommit,
     "git-conversation": gitConversation, "git-fetch": gitFetch,
-    "git-patch": gitPatch, "git-question": gitQuestion,
+    "git-lfs": gitLFS, "git-patch": gitPatch, "git-question": gitQuestion,
     "git-refs": gitRefs, "gopher-address": gopherAddress, "gopher-menu": gopherMenu,
     "gopher-opening": gopherOpening, "gopher-text": gopherText, "history": history,
     "http-date": httpDate, "http-reply": httpReply, "json": json, "known-hosts": knownHosts,
