@@ -269,7 +269,7 @@ final class TarArchive {
         guard isSubstituted || !conversion.isEmpty && size <= Self.bigFileBytes else {
             if let pointer {
                 let why =
-                    question.takesLargeFiles && files == nil ? ": that needs HTTP" : ""
+                    question.takesLargeFiles && files == nil ? ": Git LFS needs HTTP" : ""
                 try await emit(
                     .note(
                         Note(
