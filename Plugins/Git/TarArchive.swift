@@ -10,6 +10,10 @@ final class TarArchive {
     private let commit: (id: ObjectID, commit: Commit)?
     private var attributes: Attributes
     private let files: LFSFiles?
+    private let modules: Submodules
+    /// The submodules that have been met, the first of them.
+    private var submodules: [Facts.Value] = []
+    private static let submodulesMax = 1000
     /// What may be pointers to those, in the order in which it is written.
     private var pointers: [Int] = []
     /// How many of them have been met.
@@ -32,7 +36,8 @@ final class TarArchive {
 
     init(
         pack: PackSpool, format: ObjectFormat, question: TarQuestion,
-        commit: (id: ObjectID, commit: Commit)?, attributes: Attributes, files: LFSFiles?
+        commit: (id: ObjectID, commit: Commit)?, attributes: Attributes, files: LFSFiles?,
+        modules: Submodules
     ) {
         self.pack = pack
         self.format = format
@@ -40,6 +45,7 @@ final class TarArchive {
         self.commit = commit
         self.attributes = attributes
         self.files = files
+        self.modules = modules
         tar = TarWriter(modified: commit?.commit.date ?? 0, comment: commit?.id.description)
         placeholders = commit.map { Placeholders($0.commit, $0.id) }
     }
@@ -187,6 +193,9 @@ final class TarArchive {
         output += tar.finish()
         try await emit(.body(output[...]))
         output = []
+        if !submodules.isEmpty {
+            try await emit(.facts(["git": .object(["submodules": .list(submodules)])]))
+        }
         if let unknown = placeholders?.unknown, !unknown.isEmpty {
             try await emit(
                 .note(
@@ -221,7 +230,14 @@ final class TarArchive {
         let values = attributes.values(for: path)
         guard values["export-ignore"] != .set else { return }
         switch entry.kind {
-        case .submodule: put(path, .directory, entry.id)
+        case .submodule:
+            put(path, .directory, entry.id)
+            guard submodules.count < Self.submodulesMax else { break }
+            submodules.append(
+                .object([
+                    "path": Facts.Value(utf8: name), "url": modules.url(of: name),
+                    "oid": .text(entry.id.description),
+                ]))
         case .symbolicLink:
             guard let object = try pack.object(entry.id, bytesMax: Self.linkBytesMax) else {
                 throw Self.lacks(entry.id)

@@ -45,7 +45,11 @@ struct TarReader {
         let pack = try await fetch(place, path, start)
         let archive = TarArchive(
             pack: pack, format: format, question: question, commit: place.commit,
-            attributes: try attributes(place, path, pack), files: files)
+            attributes: try attributes(place, path, pack), files: files,
+            modules: Submodules(
+                try place.modules.flatMap { id throws(FetchError) in
+                    try pack.object(id, bytesMax: 64 << 20)?.content[...]
+                } ?? []))
         try archive.check(place.entry, at: path)
         let trees = place.trees.isEmpty ? [place.entry.id] : place.trees
         var head = Head(.success, mediaType: MediaType("application/x-tar"))
@@ -75,6 +79,9 @@ struct TarReader {
         }
         for attributes in place.attributes where !request.wants.contains(attributes.id) {
             request.wants.append(attributes.id)
+        }
+        if !path.isEmpty, let modules = place.modules, !request.wants.contains(modules) {
+            request.wants.append(modules)
         }
         return try await repository.fetch(request, PackLimits())
     }

@@ -116,6 +116,23 @@ func gitLFS(_ input: [UInt8]) {
     }
 }
 
+/// Any bytes as settings of git-config(1), to which a section and a setting can be added in front.
+func gitModules(_ input: [UInt8]) {
+    var settings = 0
+    var reader = GitConfigurationReader(input[...])
+    while let setting = reader.next() {
+        check(!setting.section.isEmpty && !setting.key.isEmpty, "no name")
+        check(setting.key == setting.key.lowercased(), "a key in capitals")
+        check(!setting.value.contains(0) || input.contains(0), "a NUL")
+        settings += 1
+    }
+    check(settings <= input.count, "\(settings) settings")
+    let front = Array("[submodule \"a\"]\npath = d/a\nurl = \"u\"\n".utf8)
+    let modules = Submodules((front + Array("[x]\n".utf8) + input)[...])
+    let isOther = input.contains { $0 == UInt8(ascii: "[") }
+    check(isOther || modules.url(of: Array("d/a".utf8)) == .text("u"), "it is lost")
+}
+
 /// A query: a question, or a bad URL.
 func gitQuestion(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self) else { return }
