@@ -156,7 +156,7 @@ final class LFSFiles {
         default:
             throw FetchError(
                 .permanentFailure, .body, "\(server): \(reason)",
-                hint: "leave out --lfs to have pointers in place of the files")
+                hint: "without the key lfs the archive has pointers in place of the files")
         }
     }
 }

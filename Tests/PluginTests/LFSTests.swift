@@ -125,7 +125,7 @@ internal import Testing
     /// How the first file ends.
     static let first = UInt8(ascii: "0")
 
-    /// A repository of `count` pointers, the last of which is no file in Git LFS for its attributes.
+    /// A repository of `count` files in Git LFS, and a pointer that is a file of its own.
     static func repository(_ count: Int = 2) throws -> (git: FakeGit, files: [String: [UInt8]]) {
         var git = FakeGit()
         var (entries, files): ([(String, ObjectID)], [String: [UInt8]]) = ([], [:])
