@@ -28,6 +28,8 @@ struct ContentReader {
         var trees: [ObjectID] = []
         /// The `.gitattributes` of the directories above, with how many names lead to each.
         var attributes: [(depth: Int, id: ObjectID)] = []
+        /// The `.gitmodules` of the root.
+        var modules: ObjectID?
     }
 
     /// - Throws: `permanent-failure` when there is no such version or path, `too-large`.
@@ -43,7 +45,13 @@ struct ContentReader {
             return try await deliverFile(place.entry.id, of: start, name: path.last ?? [], emit)
         }
         switch object.type {
-        case .tree: try await deliverDirectory(object, at: path, emit)
+        case .tree:
+            let entries = try Tree.parse(object.content[...], format)
+            var modules = Submodules()
+            if let id = place.modules, entries.contains(where: { $0.kind == .submodule }) {
+                modules = Submodules(try await load(id, of: start).content[...])
+            }
+            try await deliverDirectory(object.id, entries, modules, at: path, emit)
         default:
             try await deliver(
                 object.content[...], of: object.content.count, name: nil, id: object.id, emit)
@@ -91,6 +99,9 @@ struct ContentReader {
         var place = Place(
             entry: TreeEntry(mode: 0, kind: kind, name: [], id: object.id), object: object,
             commit: commit)
+        if object.type == .tree {
+            place.modules = try TreeCursor(object.content[...], format).file(".gitmodules")
+        }
         for (index, name) in path.enumerated() {
             let walked = Array(path[...index])
             guard let tree = place.object, tree.type == .tree else { throw missing(walked) }
@@ -215,24 +226,26 @@ struct ContentReader {
     }
 
     private func deliverDirectory(
-        _ tree: PackObject, at path: [[UInt8]], _ emit: Emit
+        _ id: ObjectID, _ entries: [TreeEntry], _ modules: Submodules, at path: [[UInt8]],
+        _ emit: Emit
     ) async throws(FetchError) {
         let name = String(decoding: path.last ?? [], as: UTF8.self)
         var head = repository.server.listHead(name: name)
-        head.validator = tree.id.description
+        head.validator = id.description
         try await emit(.head(head))
         var lines: [UInt8] = []
-        for entry in try Tree.parse(tree.content[...], format) {
+        for entry in entries {
             lines += entry.listing
             let isTree = entry.kind == .directory
-            try await emit(
-                .item(
-                    Item(
-                        kind: isTree ? .menu : entry.kind == .submodule ? .external : .link,
-                        text: String(decoding: entry.name, as: UTF8.self),
-                        url: entry.kind == .submodule
-                            ? nil : address.url(of: path + [Array(entry.name)]),
-                        type: String(entry.mode, radix: 8))))
+            var item = Item(
+                kind: isTree ? .menu : entry.kind == .submodule ? .external : .link,
+                text: String(decoding: entry.name, as: UTF8.self),
+                url: entry.kind == .submodule ? nil : address.url(of: path + [Array(entry.name)]),
+                type: String(entry.mode, radix: 8))
+            let place = Array((path + [Array(entry.name)]).joined(separator: [ASCII.slash]))
+            item.recordType = "entry"
+            item.facts = entry.facts(modules.url(of: place))
+            try await emit(.item(item))
         }
         if !lines.isEmpty { try await emit(.body(lines[...])) }
     }
@@ -274,17 +287,41 @@ private final class FileDelivery {
 }
 
 extension TreeEntry {
+    /// Six octal digits.
+    private var paddedMode: String {
+        let digits = String(mode, radix: 8)
+        return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
+    }
+
+    /// The record `entry`.
+    ///
+    /// - Parameter url: Where the repository of a submodule is.
+    func facts(_ url: Facts.Value) -> Facts {
+        let word =
+            switch kind {
+            case .directory: "directory"
+            case .submodule: "submodule"
+            case .file: "file"
+            case .executable: "executable"
+            case .symbolicLink: "link"
+            }
+        var facts: Facts = [
+            "name": Facts.Value(utf8: name), "kind": .text(word), "mode": .text(paddedMode),
+            "oid": .text(id.description),
+        ]
+        if kind == .submodule { facts["submodule"] = url }
+        return facts
+    }
+
     /// A line of git-ls-tree(1).
     var listing: [UInt8] {
-        let digits = String(mode, radix: 8)
-        let padded = String(repeating: "0", count: max(0, 6 - digits.count)) + digits
         let type =
             switch kind {
             case .directory: "tree"
             case .submodule: "commit"
             case .file, .executable, .symbolicLink: "blob"
             }
-        return Array("\(padded) \(type) \(id)\t".utf8) + Self.quoted(name) + [ASCII.lineFeed]
+        return Array("\(paddedMode) \(type) \(id)\t".utf8) + Self.quoted(name) + [ASCII.lineFeed]
     }
 
     /// As Git does without core.quotePath: only what could be mistaken is in quotes.

@@ -329,7 +329,7 @@ extension TreeChange {
     /// The record `change`.
     fileprivate var item: Item {
         var item = Item(kind: .record, text: String(decoding: path, as: UTF8.self))
-        item.type = "change"
+        item.recordType = "change"
         func mode(_ side: Side?) -> Facts.Value {
             Facts.Value(side.map { String($0.mode, radix: 8) })
         }

@@ -32,6 +32,16 @@ extension GitQuestion {
                     example: "smallweb get --tar --strip 1 -o a.tar git://example.org/a.git//docs"),
                 check: number("strip", 0...1000)
             ).inURL(as: "strip"),
+            Request.Option(
+                "lfs", .flag,
+                .init(
+                    group, "files in Git LFS instead of the pointers to them",
+                    manual: "With --tar: asks the Git LFS server of the repository for each file "
+                        + "whose .gitattributes say filter=lfs, and compares its SHA-256 and size "
+                        + "with what the pointer says. The server may name another host for a "
+                        + "file. Over git:// pointers stay.",
+                    example: "smallweb get --tar --lfs -o a.tar git+https://example.org/a.git")
+            ).inURL(as: "lfs"),
         ] + ofVerbs
 
     private static let ofVerbs = [

@@ -80,10 +80,12 @@ public struct GitPlugin: ProtocolHandler {
             conversation = HTTPConversation(
                 try dialer.httpClient(for: request.endpoint), request, address, overhead)
         }
+        let files =
+            request.scheme.transport == .tcp ? nil : LFSFiles(dialer, request, address)
         var hasHead = false
         var completeness = Completeness.complete
         do throws(FetchError) {
-            completeness = try await read(address, request, query, conversation) {
+            completeness = try await read(address, request, query, conversation, files) {
                 event async throws(FetchError) in
                 if case .head = event { hasHead = true }
                 try await emit(event)
@@ -98,11 +100,12 @@ public struct GitPlugin: ProtocolHandler {
 
     /// What is asked beside the references.
     private func answer(
-        _ repository: Repository, _ request: Request, _ emit: Emit
+        _ repository: Repository, _ request: Request, _ files: LFSFiles?, _ emit: Emit
     ) async throws(FetchError) -> Completeness {
         let address = repository.address
         switch address.question {
-        case .tar(let question): return try await TarReader(repository, question).read(emit)
+        case .tar(let question):
+            return try await TarReader(repository, question, files: files).read(emit)
         case .log(let question):
             return try await LogReader(repository, question, wantsItems: request.wantsItems)
                 .read(emit)
@@ -133,7 +136,7 @@ public struct GitPlugin: ProtocolHandler {
 
     private func read(
         _ address: GitAddress, _ request: Request, _ query: RefQuery,
-        _ conversation: any GitConversation, _ emit: Emit
+        _ conversation: any GitConversation, _ files: LFSFiles?, _ emit: Emit
     ) async throws(FetchError) -> Completeness {
         var server = Advertisement()
         // Before version 2 the greeting is the list, which need not be held to be passed on.
@@ -192,7 +195,7 @@ public struct GitPlugin: ProtocolHandler {
         if address.isOfContents {
             let repository = Repository(
                 conversation, server, address, cache, request.limits, overhead, listed)
-            return try await answer(repository, request, emit)
+            return try await answer(repository, request, files, emit)
         }
         try await begin()
         if server.version == 2 {

@@ -19,6 +19,8 @@ struct TarQuestion: Hashable, Sendable {
     var prefix: [UInt8] = []
     /// How many directories at the beginning of each name are left out.
     var strip = 0
+    /// Whether files in Git LFS come instead of the pointers to them.
+    var takesLargeFiles = false
 }
 
 struct LogQuestion: Hashable, Sendable {
@@ -86,7 +88,7 @@ struct VersionRange: Hashable, Sendable {
 extension GitQuestion {
     /// The keys that go with a question, by the key that asks it.
     static let keys: [(question: String, keys: [String])] = [
-        ("tar", ["ref", "prefix", "strip"]),
+        ("tar", ["ref", "prefix", "strip", "lfs"]),
         ("log", ["n", "since", "format", "path"]),
         ("describe", ["tags", "long", "match", "abbrev", "exact-match"]),
         ("diff", ["raw", "patch", "path"]),
@@ -132,7 +134,8 @@ extension GitQuestion {
             return .tar(
                 TarQuestion(
                     prefix: try fields.bytes("prefix") ?? [],
-                    strip: try fields.number("strip", 0...1000) ?? 0))
+                    strip: try fields.number("strip", 0...1000) ?? 0,
+                    takesLargeFiles: try fields.flag("lfs")))
         case "log":
             var log = LogQuestion(range: try VersionRange(try fields.text("log") ?? ""))
             log.count = try fields.number("n", 1...LogQuestion.countMax)

@@ -4,10 +4,12 @@ internal import SmallWebCore
 /// A file that stands for another one, which is kept apart from the repository (Git LFS,
 /// docs/spec.md of git-lfs): lines `key SP value LF`, the version first. Pure.
 struct LFSPointer: Hashable, Sendable {
-    /// `sha256:` and 64 hexadecimal digits.
-    let id: String
+    /// SHA-256 of the file that it stands for: 64 hexadecimal digits in lower case.
+    let digits: String
     /// Of the file that it stands for.
     let byteCount: Int
+
+    var id: String { Self.idPrefix + digits }
 
     /// How long a pointer can be, in bytes.
     static let sizes = 100...1023
@@ -20,20 +22,20 @@ struct LFSPointer: Hashable, Sendable {
         guard Self.sizes.contains(content.count), content.starts(with: Self.beginning),
             content.last == ASCII.lineFeed
         else { return nil }
-        var (id, byteCount): (String?, Int?)
+        var (digits, byteCount): (String?, Int?)
         for line in content.split(separator: ASCII.lineFeed) {
-            if line.starts(with: "oid ".utf8), id == nil {
-                let text = String(decoding: line.dropFirst(4), as: UTF8.self)
-                let digits = text.utf8.dropFirst(Self.idPrefix.utf8.count)
-                guard text.hasPrefix(Self.idPrefix), digits.count == 64,
-                    ASCII.bytes(hex: digits) != nil
+            if line.starts(with: "oid ".utf8), digits == nil {
+                let text = line.dropFirst(4)
+                let hex = text.dropFirst(Self.idPrefix.utf8.count)
+                guard text.starts(with: Self.idPrefix.utf8), hex.count == 64,
+                    let bytes = ASCII.bytes(hex: hex), bytes.hex.utf8.elementsEqual(hex)
                 else { return nil }
-                id = text
+                digits = bytes.hex
             } else if line.starts(with: "size ".utf8), byteCount == nil {
                 byteCount = ASCII.decimal(line.dropFirst(5), max: .max / 2)
             }
         }
-        guard let id, let byteCount else { return nil }
-        (self.id, self.byteCount) = (id, byteCount)
+        guard let digits, let byteCount else { return nil }
+        (self.digits, self.byteCount) = (digits, byteCount)
     }
 }

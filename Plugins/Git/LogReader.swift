@@ -222,7 +222,8 @@ struct LogEntry {
         var item = Item(
             kind: .record,
             text: String(decoding: Commit.paragraph(commit.text).subject, as: UTF8.self),
-            url: address.url(ofCommit: id), type: "commit")
+            url: address.url(ofCommit: id))
+        item.recordType = "commit"
         (item.version, item.time) = (id.description, commit.date)
         item.facts = [
             "oid": .text(id.description), "tree": .text(commit.tree.description),

@@ -74,8 +74,11 @@ struct TreeCursor {
     }
 
     /// The file `.gitattributes`.
-    func attributes() throws(FetchError) -> ObjectID? {
-        guard let entry = try find(".gitattributes".utf8),
+    func attributes() throws(FetchError) -> ObjectID? { try file(".gitattributes") }
+
+    /// The file of this name, among those that have not been given out.
+    func file(_ name: String) throws(FetchError) -> ObjectID? {
+        guard let entry = try find(name.utf8),
             entry.kind != .directory && entry.kind != .submodule
         else { return nil }
         return entry.id

@@ -17,13 +17,14 @@ public struct HTTPRequest: Sendable {
     /// - Parameters:
     ///   - request: What was asked for.
     ///   - uri: Where it goes; `nil` for the URI of `request`.
+    ///   - endpoint: The server that it is for; `nil` for that of `request`.
     ///   - options: Its method, fields and body.
     /// - Throws: `bad-url` when the URI names no host.
     public init(
-        _ request: Request, uri: URI? = nil, options: HTTPOptions
+        _ request: Request, uri: URI? = nil, at endpoint: Endpoint? = nil, options: HTTPOptions
     ) throws(FetchError) {
         self.uri = uri ?? request.uri
-        endpoint = try request.endpoint
+        if let endpoint { self.endpoint = endpoint } else { self.endpoint = try request.endpoint }
         self.options = options
         wantsRawBody = request.wantsRawBody
         limits = request.limits

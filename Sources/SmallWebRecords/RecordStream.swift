@@ -97,7 +97,7 @@ package final class RefRecords: EventOutput {
     }
 }
 
-/// The records that a protocol's own commands list, as they come.
+/// The records that lines of a reply are, as they come.
 package final class ItemRecords: EventOutput {
     private let records: RecordStream
     package private(set) var count = 0
@@ -105,9 +105,7 @@ package final class ItemRecords: EventOutput {
     package init(_ records: RecordStream) { self.records = records }
 
     package func take(_ event: Event) throws(FetchError) {
-        guard case .item(let item) = event, item.kind == .record, let type = item.type else {
-            return
-        }
+        guard case .item(let item) = event, let type = item.recordType else { return }
         try records.write(type) { writer in
             writer.member("i", count)
             writer.members(of: item.facts)

@@ -82,7 +82,9 @@ package final class Recorder {
         refs = scope.listing == .refs ? RefRecords(records) : nil
         links =
             scope.listing == .links || scope.withLinks ? LinkRecords(records) : nil
-        items = scope.listing == .records ? ItemRecords(records) : nil
+        items =
+            scope.listing == .records || scope.listing == nil && !scope.wantsHeadAlone
+            ? ItemRecords(records) : nil
     }
 
     /// What gets every event of an exchange.

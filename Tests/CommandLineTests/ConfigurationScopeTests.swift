@@ -72,14 +72,6 @@ struct ConfigurationScopeTests {
             "get gopher://127.0.0.1:GOPHER/hURL:http://127.0.0.1:HTTP/about"
         ),
         ("exit-code", "true", "refs git://127.0.0.1:GIT/demo.git nosuch"),
-        ("heads", "true", "refs git://127.0.0.1:GIT/demo.git"),
-        ("tags", "true", "refs git://127.0.0.1:GIT/demo.git"),
-        ("dates", "true", "refs git://127.0.0.1:GIT/demo.git"),
-        ("symref", "true", "refs git://127.0.0.1:GIT/demo.git"),
-        ("tar", "true", "get git://127.0.0.1:GIT/demo.git//"),
-        ("format", "full", "log git://127.0.0.1:GIT/demo.git"),
-        ("long", "true", "describe git://127.0.0.1:GIT/demo.git"),
-        ("match", "x*", "describe git://127.0.0.1:GIT/demo.git"),
         ("header", "X-A: b", "get http://127.0.0.1:HTTP/echo"),
         ("user-agent", "me", "get http://127.0.0.1:HTTP/echo"),
         ("referer", "http://a.example/", "get http://127.0.0.1:HTTP/echo"),
@@ -121,14 +113,6 @@ struct ConfigurationScopeTests {
     private static let exceptions: [String: String] = [
         "overwrite": "its effect needs a file that has the URL's name",
         "limit-rate": "its effect is time",
-        "abbrev": "its effect needs a commit behind the tag: git-history.sh",
-        "exact-match": "its effect needs a commit behind the tag: git-history.sh",
-        "patch": "its effect needs two versions of a repository: git-history.sh",
-        "null": "its effect needs two versions of a repository: git-history.sh",
-        "prefix": "its effect needs an archive: git-history.sh",
-        "strip": "its effect needs an archive: git-history.sh",
-        "max-count": "its effect needs several commits: git-history.sh",
-        "since": "its effect needs several commits: git-history.sh",
         "plugin": "its effect needs a folder: ProgramTests",
         "key": "of use with cert alone, and read where cert is",
         "key-password-file": "of use with cert alone, and read where cert is",
@@ -174,6 +158,23 @@ struct ConfigurationScopeTests {
         }
         let tried = Set((Self.effects + Self.limits).map(\.option)).union(Self.exceptions.keys)
         #expect(Set(Option.all.filter { $0.scope == .url }.map(\.long)) == tried)
+    }
+
+    /// What one command knows is nothing that a user always wants.
+    @Test(arguments: [
+        "heads", "tags", "symref", "dates", "tar", "prefix", "strip", "lfs",
+        "max-count", "since", "format", "long", "match", "abbrev", "exact-match", "patch", "null",
+    ])
+    func whatBelongsToOneCommandIsForTheCommandLine(_ name: String) throws {
+        let home = Smallweb.Home()
+        var settings = Settings()
+        settings.invocation.configFile = home.file("config")
+        for section in ["", "[host *]\n"] {
+            try Data("\(section)\(name) = 1\n".utf8).write(
+                to: URL(fileURLWithPath: home.file("config")))
+            let error = #expect(throws: FetchError.self) { try Configuration.load(settings) }
+            #expect(error?.message.contains("it is for the command line") == true)
+        }
     }
 
     @Test func whatHoldsForAWholeRunIsRefusedInASection() throws {

@@ -61,7 +61,6 @@ func wildmatch(_ input: [UInt8]) {
 
 /// Two files with a NUL between them, as a patch, which removes and adds as many lines as it must.
 func gitPatch(_ input: [UInt8]) {
-    _ = LFSPointer(input[...])
     let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
     let ids = ["0", "1"].compactMap { ObjectID(hex: String(repeating: $0, count: 40)) }
     guard parts.count == 2, input.count < 4000 else { return }
@@ -83,6 +82,55 @@ func gitPatch(_ input: [UInt8]) {
         return text.last.map { $0 == ASCII.lineFeed } ?? true ? ends : ends + 1
     }
     check(counts[1] - counts[0] == added - removed, "lines are lost")
+}
+
+/// Any bytes as a pointer of Git LFS, and as what a server answers where its file is: a place over
+/// HTTP with fields that can be sent, or a refusal.
+func gitLFS(_ input: [UInt8]) {
+    let digits = String(repeating: "0", count: 64)
+    let beginning = Array("version https://git-lfs.github.com/spec/v1\n".utf8)
+    for bytes in [input, beginning + input] {
+        guard let pointer = LFSPointer(bytes[...]) else { continue }
+        check(pointer.digits.utf8.count == 64 && pointer.byteCount >= 0, "\(pointer)")
+        let text = String(decoding: bytes, as: UTF8.self)
+        check(text.contains(text: "oid \(pointer.id)\n"), "another id")
+    }
+    let file = LFSPointer((beginning + Array("oid sha256:\(digits)\nsize 5\n".utf8))[...])
+    guard let file, let base = try? URI(parsing: "https://example.org/r") else {
+        preconditionFailure()
+    }
+    let object = Array("{\"objects\": [{\"oid\": \"\(digits)\", ".utf8)
+    for answer in [input, object + input + Array("}]}".utf8)] {
+        do throws(FetchError) {
+            let places = try LFSBatch.parse(answer[...], to: [file], from: base)
+            check(places.count == 1, "\(places.count) places")
+            guard case .download(let uri, let fields)? = places[digits] else { continue }
+            check(uri.scheme == "https" && uri.host != nil && uri.userinfo == nil, "\(uri)")
+            for field in fields {
+                let line = "\(field.name): \(field.value)"
+                check(line.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }, line)
+            }
+        } catch {
+            check(error.outcome == .protocolError, "\(error)")
+        }
+    }
+}
+
+/// Any bytes as settings of git-config(1), to which a section and a setting can be added in front.
+func gitModules(_ input: [UInt8]) {
+    var settings = 0
+    var reader = GitConfigurationReader(input[...])
+    while let setting = reader.next() {
+        check(!setting.section.isEmpty && !setting.key.isEmpty, "no name")
+        check(setting.key == setting.key.lowercased(), "a key in capitals")
+        check(!setting.value.contains(0) || input.contains(0), "a NUL")
+        settings += 1
+    }
+    check(settings <= input.count, "\(settings) settings")
+    let front = Array("[submodule \"a\"]\npath = d/a\nurl = \"u\"\n".utf8)
+    let modules = Submodules((front + Array("[x]\n".utf8) + input)[...])
+    let isOther = input.contains { $0 == UInt8(ascii: "[") }
+    check(isOther || modules.url(of: Array("d/a".utf8)) == .text("u"), "it is lost")
 }
 
 /// A query: a question, or a bad URL.

@@ -21,7 +21,7 @@ Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift Plugins/Git/PackReader.sw
 Plugins/Git/PackIndex.swift Plugins/Git/PackSpool.swift Plugins/Git/PktLine.swift
 Plugins/Git/RefList.swift Plugins/Git/Tree.swift Plugins/Git/Attributes.swift
 Plugins/Git/Commit.swift Plugins/Git/Conversion.swift Plugins/Git/FilePatch.swift
-Plugins/Git/LFSPointer.swift Plugins/Git/GitQuestion.swift
+Plugins/Git/Submodules.swift Plugins/Git/LFSBatch.swift Plugins/Git/LFSPointer.swift Plugins/Git/GitQuestion.swift
 Plugins/Git/Placeholders.swift Plugins/Git/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
 Plugins/Gopher/GopherItemType.swift Plugins/Gopher/GopherMenu.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift

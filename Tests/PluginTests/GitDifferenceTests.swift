@@ -47,7 +47,7 @@ internal import Testing
         let played = await Self.play(query)
         #expect(played.isTaken)
         #expect(played.text == wanted)
-        #expect(played.items.allSatisfy { $0.type == "change" })
+        #expect(played.items.allSatisfy { $0.recordType == "change" })
         #expect(played.items.count == wanted.split(separator: "\n").count)
     }
 

@@ -111,7 +111,7 @@ extension FakeGit {
         let lines = played.text.split(separator: "\n")
         #expect(lines.count == 3)
         #expect(lines.first?.hasSuffix("\t2023-11-14T22:14:09+00:00\tA\tnumber 49") == true)
-        #expect(played.items.map(\.type) == ["commit", "commit", "commit"])
+        #expect(played.items.map(\.recordType) == ["commit", "commit", "commit"])
         let requests = played.requests.map { String(decoding: $0, as: UTF8.self) }
         // Greeting, references, commits, farewell.
         #expect(requests.count == 4)
@@ -193,6 +193,33 @@ extension FakeGit {
         #expect(part.body[1024...].starts(with: "p/\0".utf8))
         #expect(part.body[1536...].starts(with: "p/file\0".utf8))
         #expect(part.body[2048...].starts(with: "hello\n\0".utf8))
+    }
+
+    @Test func submodulesAreNamed() async {
+        var git = FakeGit()
+        let module = ObjectID([UInt8](repeating: 0xAB, count: 20), .sha1)
+        let modules = git.add(.blob, "[submodule \"x\"]\npath = d/m\nurl = ../m.git\n")
+        let folder = git.addTree([("160000 m", module), ("160000 n", module)])
+        let commit = git.addCommit(
+            tree: git.addTree([("100644 .gitmodules", modules), ("40000 d", folder)]))
+        git.refs = pkt("\(commit) HEAD\n") + gitFlush
+        let listed = ["../m.git", nil].enumerated().map { number, url in
+            Facts.Value.object([
+                "path": .text(number == 0 ? "d/m" : "d/n"), "url": Facts.Value(url),
+                "oid": .text("\(module)"),
+            ])
+        }
+        for path in ["?tar", "//d?tar"] {
+            let played = await Self.play(path, git)
+            #expect(played.isTaken)
+            guard case .object(let facts)? = played.head?.facts["git"] else { continue }
+            #expect(facts["submodules"] == .list(listed))
+        }
+        let played = await Self.play("//d", git)
+        #expect(played.items.map(\.recordType) == ["entry", "entry"])
+        #expect(
+            played.items.map { $0.facts["submodule"] } == [.text("../m.git"), Facts.Value.none])
+        #expect(played.items.allSatisfy { $0.facts["kind"] == .text("submodule") })
     }
 
     @Test(arguments: [".git", ".GIT", "a/b", "..", "."])

@@ -203,6 +203,38 @@ internal import Testing
         #expect(found == expected)
     }
 
+    // MARK: Submodules
+
+    @Test(
+        arguments: [
+            ("[submodule \"x\"]\n\tpath = a\n\turl = ../b.git\n", "../b.git"),
+            ("[Submodule \"x\"] URL=u\nPATH=a", "u"),
+            (
+                "\u{FEFF}; no\n[submodule \"x\\\"\\y\"]# no\npath=a ; no\nurl = \" u;#\" v \r\n",
+                " u;# v"
+            ),
+            ("[submodule \"x\"]\npath=a\nurl=u\\\nv\\t\\\\\\\"\n", "uv\t\\\""),
+            ("[submodule \"x\"]\nactive\npath=a\nurl=u\nurl=v\n", "v"),
+            ("[submodule \"x\"]\npath=a\n[submodule \"y\"]\nurl=u\n", nil),
+            ("[submodule]\npath=a\nurl=u\n", nil), ("path=a\nurl=u\n", nil),
+            ("[submodule \"x\"\npath=a\nurl=u\n", nil), ("[submodule \"x\n\"]\npath=a\nurl=u", nil),
+            ("[submodule \"x\"]\npath=a\nurl=\"u\n", nil),
+            ("[submodule \"x\"]\npath=a\nurl=\\q", nil),
+            ("[other \"x\"]\npath=a\nurl=u\n", nil), ("", nil),
+        ] as [(String, String?)])
+    func submodulesHaveTheirURLs(_ text: String, _ url: String?) {
+        let modules = Submodules(Array(text.utf8)[...])
+        #expect(modules.url(of: [0x61]) == Facts.Value(url))
+    }
+
+    @Test func aCutFileOfSubmodulesIsReadAsFarAsItGoes() {
+        let text = Array("[submodule \"x\"]\n\tpath = a\n\turl = ../b.git\n".utf8)
+        for count in text.indices {
+            let url = Submodules(text[..<count]).url(of: [0x61])
+            if case .text(let url) = url { #expect("../b.git".hasPrefix(url)) }
+        }
+    }
+
     // MARK: Pointers
 
     private static let pointer = """

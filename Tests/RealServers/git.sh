@@ -786,6 +786,7 @@ END
     git_memory
     git_others
     git_history
+    git_large_files
     finish_check
     unset SSL_CERT_FILE GIT_SSL_CAINFO
     for server in "${daemons[@]}" "$fcgiwrap" "$nginx"; do stop "$server"; done
@@ -796,6 +797,8 @@ END
 . "$here/git-repositories.sh"
 # shellcheck source-path=SCRIPTDIR source=git-history.sh
 . "$here/git-history.sh"
+# shellcheck source-path=SCRIPTDIR source=git-lfs.sh
+. "$here/git-lfs.sh"
 # shellcheck source-path=SCRIPTDIR source=git-others.sh
 . "$here/git-others.sh"
 if section git nginx fcgiwrap openssl socat time tar; then git_checks; fi

@@ -12,7 +12,7 @@ package final class FetchLog {
     package private(set) var uri: URI
     /// Those that were followed, in order.
     package private(set) var redirects: [Ending.Redirect] = []
-    /// The present hop's; `nil` before there is one.
+    /// The present hop's, to the place that was the first; `nil` before there is one.
     package private(set) var connection: Connection?
     /// With the facts that came after it.
     package private(set) var head: Head?
@@ -65,7 +65,10 @@ package final class FetchLog {
     package func note(_ event: Event) {
         timings.note(event)
         switch event {
-        case .connected(let connection): self.connection = connection
+        case .connected(let connection):
+            // Of the server that was asked; a reply of it may lead a plugin to others as well.
+            let isOther = self.connection.map { $0.endpoint != connection.endpoint } ?? false
+            if !isOther { self.connection = connection }
         case .redirect(let redirect):
             redirects.append(redirect)
             uri = redirect.to

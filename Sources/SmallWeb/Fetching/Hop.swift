@@ -17,8 +17,8 @@ package final class Hop {
     package let deadline: Instant
     /// To resume; `nil` for a handshake in full.
     var sessions: TLSSessionCache?
-    /// Of this hop alone.
-    var identity: ClientIdentity?
+    /// Of this hop alone, for the server of its URL.
+    private var identity: (shown: ClientIdentity, endpoint: Endpoint)?
     /// Which attempt of its request it is part of, from 1.
     package internal(set) var attempt = 1
     /// Sees what is sent and received; `nil` where nothing is recorded.
@@ -41,6 +41,17 @@ package final class Hop {
         self.limits = limits
         self.deadline = deadline
         self.emit = emit
+    }
+
+    /// Sets what is shown to the server of the URL that is fetched.
+    func show(_ identity: ClientIdentity, to endpoint: Endpoint) {
+        self.identity = (identity, endpoint)
+    }
+
+    /// What a server may be shown: one that a reply has named gets nothing that was meant for
+    /// another.
+    func identity(for endpoint: Endpoint) -> ClientIdentity? {
+        identity?.endpoint == endpoint ? identity?.shown : nil
     }
 
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {

@@ -234,8 +234,9 @@ struct Hops {
         hop.restOfSent = { mask.finish() }
         hop.sessions = fetcher.sessions
         hop.attempt = attempt
-        hop.identity = try fetcher.options.identities.identity(
+        let identity = try fetcher.options.identities.identity(
             for: request.uri, origin: origin, in: fetcher.registry)
+        if let identity { hop.show(identity, to: try request.endpoint) }
         return hop
     }
 

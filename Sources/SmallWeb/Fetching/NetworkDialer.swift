@@ -26,7 +26,7 @@ struct NetworkDialer: Dialer {
             endpoint: endpoint, loop: loop, resolver: hop.fetcher.options.resolver, route: route,
             handshake: .init(
                 asksAuthorities: store.policy.asksAuthorities, wantsChain: hop.tap != nil,
-                identity: hop.identity, sessions: hop.sessions
+                identity: hop.identity(for: endpoint), sessions: hop.sessions
             ) { endpoint, facts async throws(FetchError) in
                 try await store.judge(
                     endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
@@ -118,7 +118,7 @@ struct NetworkDialer: Dialer {
             hop.add(traffic)
             hop.tap?.note(sent: header, traffic)
         }
-        (client.trust, client.identity) = (trust, hop.identity)
+        (client.trust, client.identity) = (trust, hop.identity(for: endpoint))
         client.wantsChain = hop.tap != nil
         return client
     }

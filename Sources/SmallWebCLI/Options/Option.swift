@@ -136,7 +136,7 @@ package struct Option: Sendable, Adjustable {
 
     /// Where a config file may set an option.
     package enum Scope: Sendable {
-        /// Nowhere: it asks for one run alone.
+        /// Nowhere: it asks for one run alone, or belongs to one command.
         case commandLine
         /// Before the first section: it holds for a whole run, or belongs to a command without
         /// URLs.
@@ -146,7 +146,10 @@ package struct Option: Sendable, Adjustable {
     }
 
     package var scope: Scope {
-        if Self.ofCommandLine.contains(long) || group == .feeds || group == .archive {
+        let isOfCommand =
+            group == .feeds || group == .archive || purpose == .verbs || purpose == .references
+        // What is in the URL is asked of one resource.
+        if Self.ofCommandLine.contains(long) || isOfCommand || urlKey != nil {
             return .commandLine
         }
         let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)

@@ -198,8 +198,8 @@ public struct Item: Sendable, Hashable {
         case link, menu, text, binary, image, search, telnet, external, info, error, input
         /// A name of a version, such as a branch: no line of a page, and no link.
         case reference
-        /// Facts that are a record by themselves, of the type that ``Item/type`` names: no line of
-        /// a page, and no link.
+        /// Facts that are a record by themselves (``Item/recordType``): no line of a page, and no
+        /// link.
         case record
 
         /// Whether it is a line of a page.
@@ -222,6 +222,8 @@ public struct Item: Sendable, Hashable {
     public var time: Int?
     /// What this protocol alone knows.
     public var facts = Facts()
+    /// The type of the record that ``facts`` are; `nil` for a line without a record of its own.
+    public var recordType: String?
 
     /// A line with what every protocol knows; the rest is set afterwards.
     public init(kind: Kind, text: String, url: String? = nil, type: String? = nil) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebHTTP
+internal import SmallWebLibraries
+
+/// The files of one archive that pointers stand for, from the Git LFS server of the repository.
+///
+/// They are asked for in the order in which they will be wanted, a hundred places in one request,
+/// when the first of those is wanted.
+final class LFSFiles {
+    private let dialer: any Dialer
+    private let request: Request
+    /// Where the repository takes batch requests.
+    private let uri: URI
+    /// What the last batch request said, by the digits of its files.
+    private var places: [String: LFSBatch.Place] = [:]
+
+    private static let redirectsMax = 5
+    private static let memoryMax = 1 << 20
+
+    init(_ dialer: any Dialer, _ request: Request, _ address: GitAddress) {
+        self.dialer = dialer
+        self.request = request
+        uri = LFSBatch.uri(of: address.repository)
+    }
+
+    /// The content of a file, whose size and hash are what its pointer says.
+    ///
+    /// - Parameter following: Pointers that will be wanted after it, asked for when a request has
+    ///   to be made.
+    /// - Throws: `permanent-failure` and `temporary-failure` when the server refuses;
+    ///   `protocol-error` for another content, and for an answer that is not one; `write`.
+    func content(
+        of file: LFSPointer, following: () throws(FetchError) -> [LFSPointer]
+    ) async throws(FetchError) -> Spool {
+        if let largest = request.limits.bodyBytesMax, !request.limits.isUsualForBodies,
+            file.byteCount > largest
+        {
+            throw .tooLarge(largest)
+        }
+        let isFresh = places[file.digits] == nil
+        if isFresh { places = try await ask(for: file, following()) }
+        do throws(FetchError) {
+            return try await download(file)
+        } catch  where error.outcome == .permanentFailure && !isFresh {
+            // Its place may have expired while the files before it came.
+            places = try await ask(for: file, following())
+            return try await download(file)
+        }
+    }
+
+    // MARK: Batch requests
+
+    private func ask(
+        for file: LFSPointer, _ following: [LFSPointer]
+    ) async throws(FetchError) -> [String: LFSBatch.Place] {
+        var files = [file]
+        var known: Set<String> = [file.digits]
+        for next in following where files.count < LFSBatch.filesMax {
+            if known.insert(next.digits).inserted { files.append(next) }
+        }
+        var options = HTTPOptions(request)
+        options.fields += [
+            HTTPField("Accept", LFSBatch.mediaType),
+            HTTPField("Content-Type", LFSBatch.mediaType + "; charset=utf-8"),
+        ]
+        options.body = LFSBatch.request(files)
+        var answer: [UInt8] = []
+        try await exchange(uri, options) { reply throws(FetchError) in
+            try Self.check(reply, of: "the Git LFS server of the repository")
+        } onBody: { bytes throws(FetchError) in
+            guard answer.count + bytes.count <= LFSBatch.answerBytesMax else {
+                throw FetchError(
+                    .protocolError, .body,
+                    "the answer of Git LFS is larger than \(LFSBatch.answerBytesMax) bytes",
+                    expected: String(LFSBatch.answerBytesMax))
+            }
+            answer += bytes
+        }
+        return try LFSBatch.parse(answer[...], to: files, from: uri)
+    }
+
+    // MARK: Files
+
+    private func download(_ file: LFSPointer) async throws(FetchError) -> Spool {
+        guard case .download(var target, let fields)? = places[file.digits] else {
+            guard case .refused(let why)? = places[file.digits] else { preconditionFailure() }
+            throw FetchError(
+                .permanentFailure, .body, "Git LFS has no file \(file.digits): \(why)")
+        }
+        // What the batch answer asks for is for that place alone; what the user has set, for the
+        // server of the repository.
+        var options = HTTPOptions(request)
+            .redirected(status: nil, isSameOrigin: try isOurs(target))
+        let given = Set(fields.map { $0.name.lowercased() })
+        options.fields.removeAll { given.contains($0.name.lowercased()) }
+        options.fields += fields
+        for _ in 0...Self.redirectsMax {
+            let received = Received(file, Spool(memoryMax: Self.memoryMax), try Digest(.sha256))
+            var location: String?
+            try await exchange(target, options) { reply throws(FetchError) in
+                location =
+                    [301, 302, 303, 307, 308].contains(reply.status)
+                    ? reply["location"] : nil
+                if location == nil {
+                    try Self.check(reply, of: "Git LFS at \(target.hostAndPort ?? "")")
+                }
+            } onBody: { bytes throws(FetchError) in
+                if location == nil { try received.add(bytes) }
+            }
+            guard let location else { return try received.finish() }
+            target = try LFSBatch.target(location, from: target)
+            options = HTTPOptions(request)
+                .redirected(status: nil, isSameOrigin: try isOurs(target))
+        }
+        throw FetchError(
+            .permanentFailure, .body, "Git LFS: more than \(Self.redirectsMax) redirects")
+    }
+
+    private func endpoint(of uri: URI) throws(FetchError) -> Endpoint {
+        let isSecure = uri.scheme == "https"
+        return Endpoint(
+            host: uri.host ?? "", port: uri.port ?? (isSecure ? 443 : 80),
+            security: isSecure ? .tls : .none)
+    }
+
+    private func isOurs(_ uri: URI) throws(FetchError) -> Bool {
+        try endpoint(of: uri) == request.endpoint
+    }
+
+    private func exchange(
+        _ uri: URI, _ options: HTTPOptions, onReply: (HTTPReply) throws(FetchError) -> Void,
+        onBody: (ArraySlice<UInt8>) throws(FetchError) -> Void
+    ) async throws(FetchError) {
+        let endpoint = try endpoint(of: uri)
+        let request = try HTTPRequest(self.request, uri: uri, at: endpoint, options: options)
+        let client = try dialer.httpClient(for: endpoint)
+        let completeness = try await client.exchange(request) { reply async throws(FetchError) in
+            try onReply(reply)
+        } onBody: { bytes async throws(FetchError) in
+            try onBody(bytes)
+        }
+        guard completeness != .truncated else {
+            throw FetchError(
+                .truncated, .body,
+                "Git LFS at \(uri.hostAndPort ?? ""): the reply ended in the middle")
+        }
+    }
+
+    private static func check(_ reply: HTTPReply, of server: String) throws(FetchError) {
+        guard reply.status != 200 else { return }
+        let reason = "\(reply.status) \(String(decoding: reply.reason, as: UTF8.self))"
+        switch reply.status {
+        case 408, 425, 429, 500...:
+            throw FetchError(.temporaryFailure, .body, "\(server): \(reason)")
+        default:
+            throw FetchError(
+                .permanentFailure, .body, "\(server): \(reason)",
+                hint: "without the key lfs the archive has pointers in place of the files")
+        }
+    }
+}
+
+/// A file that arrives, held back until its hash is known.
+private final class Received {
+    private let file: LFSPointer
+    private let content: Spool
+    private let digest: Digest
+
+    init(_ file: LFSPointer, _ content: Spool, _ digest: Digest) {
+        (self.file, self.content, self.digest) = (file, content, digest)
+    }
+
+    /// - Throws: `protocol-error` for more than the file has.
+    func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        guard content.count + bytes.count <= file.byteCount else {
+            throw FetchError(
+                .protocolError, .body,
+                "Git LFS sends more than the \(file.byteCount) bytes of \(file.digits)",
+                expected: String(file.byteCount))
+        }
+        digest.update(bytes)
+        try content.append(bytes)
+    }
+
+    /// - Throws: `protocol-error` for another file.
+    func finish() throws(FetchError) -> Spool {
+        guard content.count == file.byteCount else {
+            throw FetchError(
+                .protocolError, .body,
+                "Git LFS sends \(content.count) bytes of the \(file.byteCount) of \(file.digits)",
+                expected: String(file.byteCount), actual: String(content.count))
+        }
+        let found = digest.finish().hex
+        guard found == file.digits else {
+            throw FetchError(
+                .protocolError, .body, "Git LFS sends another file than \(file.digits)",
+                expected: file.digits, actual: found)
+        }
+        return content
+    }
+}

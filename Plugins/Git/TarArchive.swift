@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebFormats
+
+/// The writing of one archive, out of a pack that has all of it.
+final class TarArchive {
+    private let pack: PackSpool
+    private let format: ObjectFormat
+    private let question: TarQuestion
+    private let commit: (id: ObjectID, commit: Commit)?
+    private var attributes: Attributes
+    private let files: LFSFiles?
+    private let modules: Submodules
+    /// The submodules that have been met, the first of them.
+    private var submodules: [Facts.Value] = []
+    private static let submodulesMax = 1000
+    /// What may be pointers to those, in the order in which it is written.
+    private var pointers: [Int] = []
+    /// How many of them have been met.
+    private var pointersPassed = 0
+    private var tar: TarWriter
+    private var placeholders: Placeholders?
+    private var output: [UInt8] = []
+    /// Directories whose entries are not written yet, since nothing in them is.
+    private var queued: [(path: [UInt8], id: ObjectID)] = []
+
+    /// Entries of one archive, directories among them.
+    private static let entriesMax = 1 << 20
+    private static let outputBytes = 65_536
+    private static let linkBytesMax = 65_536
+    private static let attributesBytesMax = 16 << 20
+    /// Of a file whose content is changed, for which it must be in memory.
+    private static let convertedBytesMax = 64 << 20
+    /// Git does not convert what is larger.
+    private static let bigFileBytes = 512 << 20
+
+    init(
+        pack: PackSpool, format: ObjectFormat, question: TarQuestion,
+        commit: (id: ObjectID, commit: Commit)?, attributes: Attributes, files: LFSFiles?,
+        modules: Submodules
+    ) {
+        self.pack = pack
+        self.format = format
+        self.question = question
+        self.commit = commit
+        self.attributes = attributes
+        self.files = files
+        self.modules = modules
+        tar = TarWriter(modified: commit?.commit.date ?? 0, comment: commit?.id.description)
+        placeholders = commit.map { Placeholders($0.commit, $0.id) }
+    }
+
+    /// - Throws: `protocol-error` when the pack lacks it.
+    static func attributes(
+        _ id: ObjectID, _ pack: PackSpool
+    ) throws(FetchError) -> ArraySlice<UInt8> {
+        guard let object = try pack.object(id, bytesMax: attributesBytesMax) else {
+            throw lacks(id)
+        }
+        return object.type == .blob ? object.content[...] : []
+    }
+
+    private static func lacks(_ id: ObjectID) -> FetchError {
+        FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
+    }
+
+    /// Whether nothing had to stay as it is.
+    var isAsGitMakesIt: Bool { placeholders?.unknown.isEmpty ?? true }
+
+    // MARK: Checking
+
+    /// Looks at all trees before a byte of the archive is written.
+    ///
+    /// - Throws: `protocol-error` for an object that is missing, or a name that Git would not make;
+    ///   `too-large` for too many entries.
+    func check(_ top: TreeEntry, at path: [[UInt8]]) throws(FetchError) {
+        for name in path { try Self.check(name[...]) }
+        var pending: [TreeCursor] = []
+        var next: TreeEntry? = top
+        var count = 0
+        while true {
+            if next == nil {
+                guard !pending.isEmpty else { return }
+                next = try pending[pending.count - 1].next()
+            }
+            guard let entry = next.take() else {
+                pending.removeLast()
+                continue
+            }
+            if !entry.name.isEmpty { try Self.check(entry.name) }
+            count += 1
+            guard count <= Self.entriesMax else {
+                throw FetchError(
+                    .tooLarge, .body, "more than \(Self.entriesMax) files and directories",
+                    expected: String(Self.entriesMax))
+            }
+            guard entry.kind != .submodule else { continue }
+            guard let number = pack.find(entry.id) else { throw Self.lacks(entry.id) }
+            guard pack.type(number) == (entry.kind == .directory ? .tree : .blob) else {
+                throw FetchError(
+                    .protocolError, .body, "the object \(entry.id) is not what its tree says")
+            }
+            switch entry.kind {
+            case .directory: pending.append(try tree(entry.id))
+            case .file, .executable:
+                guard files != nil, LFSPointer.sizes.contains(try pack.size(number)) else { break }
+                pointers.append(number)
+            case .symbolicLink, .submodule: break
+            }
+        }
+    }
+
+    private static func check(_ name: ArraySlice<UInt8>) throws(FetchError) {
+        let isGit = name.count == 4 && String(decoding: name, as: UTF8.self).lowercased() == ".git"
+        guard !isGit else {
+            throw FetchError(
+                .protocolError, .body,
+                "malformed tree: the name \"\(String(decoding: name, as: UTF8.self))\"")
+        }
+    }
+
+    private func tree(_ id: ObjectID) throws(FetchError) -> TreeCursor {
+        guard let object = try pack.object(id, bytesMax: 64 << 20) else { throw Self.lacks(id) }
+        return TreeCursor(object.content[...], format)
+    }
+
+    // MARK: Writing
+
+    /// A directory whose entries are being written.
+    private struct Level {
+        /// With a slash at its end; empty for the root.
+        let path: [UInt8]
+        var entries: TreeCursor
+        let hasAttributes: Bool
+    }
+
+    /// - Parameters:
+    ///   - path: Where the top is, from the root.
+    ///   - trees: On the way there, that of the root first.
+    func write(
+        _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID], _ emit: Emit
+    ) async throws(FetchError) {
+        output += tar.begin()
+        if question.prefix.last == ASCII.slash {
+            var base = question.prefix
+            while base.count > 1 && base[base.count - 2] == ASCII.slash { base.removeLast() }
+            output += tar.entry(base, .directory, shortName: "\(trees[0])")
+        }
+        for depth in path.indices.dropLast() {
+            let directory = path[...depth].flatMap { $0 + [ASCII.slash] }
+            guard !isIgnored(directory) else { return try await finish(emit) }
+            queued.append((directory, trees[depth + 1]))
+        }
+        var levels: [Level] = []
+        let name = Array(path.joined(separator: [ASCII.slash]))
+        if path.isEmpty {
+            levels.append(try level(top.id, at: []))
+        } else {
+            try await write(top, named: name, &levels, emit)
+        }
+        while !levels.isEmpty {
+            if let entry = try levels[levels.count - 1].entries.next() {
+                let name = levels[levels.count - 1].path + entry.name
+                try await write(entry, named: name, &levels, emit)
+            } else {
+                let level = levels.removeLast()
+                if level.hasAttributes { attributes.pop() }
+                if queued.last?.path == level.path { queued.removeLast() }
+            }
+        }
+        try await finish(emit)
+    }
+
+    /// Writes what is not a directory, and goes into what is.
+    private func write(
+        _ entry: TreeEntry, named name: [UInt8], _ levels: inout [Level], _ emit: Emit
+    ) async throws(FetchError) {
+        guard entry.kind == .directory else { return try await write(entry, named: name, emit) }
+        let directory = name + [ASCII.slash]
+        guard !isIgnored(directory) else { return }
+        queued.append((directory, entry.id))
+        levels.append(try level(entry.id, at: directory))
+    }
+
+    private func level(_ id: ObjectID, at path: [UInt8]) throws(FetchError) -> Level {
+        let entries = try tree(id)
+        let file = try entries.attributes()
+        if let file { attributes.push(path, try Self.attributes(file, pack)) }
+        return Level(path: path, entries: entries, hasAttributes: file != nil)
+    }
+
+    private func finish(_ emit: Emit) async throws(FetchError) {
+        output += tar.finish()
+        try await emit(.body(output[...]))
+        output = []
+        if !submodules.isEmpty {
+            try await emit(.facts(["git": .object(["submodules": .list(submodules)])]))
+        }
+        if let unknown = placeholders?.unknown, !unknown.isEmpty {
+            try await emit(
+                .note(
+                    Note(
+                        "subst-unknown",
+                        "left as they are in $Format:$: \(unknown.joined(separator: ", ")), which "
+                            + "depend on more than the commit")))
+        }
+    }
+
+    private func flush(_ emit: Emit) async throws(FetchError) {
+        guard output.count >= Self.outputBytes else { return }
+        let bytes = output
+        output = []
+        try await emit(.body(bytes[...]))
+    }
+
+    private func isIgnored(_ path: [UInt8]) -> Bool {
+        attributes.values(for: path)["export-ignore"] == .set
+    }
+
+    /// - Parameter name: From the root, without a slash at its end.
+    private func write(
+        _ entry: TreeEntry, named name: [UInt8], _ emit: Emit
+    ) async throws(FetchError) {
+        let isSubmodule = entry.kind == .submodule
+        let path = isSubmodule ? name + [ASCII.slash] : name
+        // As Git: what is left out brings its directory into the archive all the same.
+        let directories = queued
+        queued.removeAll()
+        for (path, id) in directories { put(path, .directory, id) }
+        let values = attributes.values(for: path)
+        guard values["export-ignore"] != .set else { return }
+        switch entry.kind {
+        case .submodule:
+            put(path, .directory, entry.id)
+            guard submodules.count < Self.submodulesMax else { break }
+            submodules.append(
+                .object([
+                    "path": Facts.Value(utf8: name), "url": modules.url(of: name),
+                    "oid": .text(entry.id.description),
+                ]))
+        case .symbolicLink:
+            guard let object = try pack.object(entry.id, bytesMax: Self.linkBytesMax) else {
+                throw Self.lacks(entry.id)
+            }
+            put(path, .symbolicLink(target: object.content), entry.id)
+        case .file, .executable, .directory:
+            try await writeFile(entry, path, values, emit)
+        }
+        try await flush(emit)
+    }
+
+    private func put(_ path: [UInt8], _ kind: TarWriter.Kind, _ id: ObjectID) {
+        guard let path = stripped(path) else { return }
+        output += tar.entry(question.prefix + path, kind, shortName: "\(id)")
+    }
+
+    /// Without the directories that are left out; `nil` when nothing is left.
+    private func stripped(_ path: [UInt8]) -> [UInt8]? {
+        var rest = path[...]
+        for _ in 0..<question.strip {
+            guard let slash = rest.firstIndex(of: ASCII.slash) else { return nil }
+            rest = rest[(slash + 1)...]
+        }
+        return rest.isEmpty ? nil : Array(rest)
+    }
+
+    private func writeFile(
+        _ entry: TreeEntry, _ path: [UInt8], _ values: Attributes.Values, _ emit: Emit
+    ) async throws(FetchError) {
+        guard stripped(path) != nil else { return }
+        guard let number = pack.find(entry.id) else { throw Self.lacks(entry.id) }
+        let isExecutable = entry.kind == .executable
+        let size = try pack.size(number)
+        let pointer = try pointer(number, size)
+        if let pointer, let files, values["filter"] == .text(Array("lfs".utf8)) {
+            let content = try await files.content(of: pointer) { () throws(FetchError) in
+                try following(number)
+            }
+            put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
+            try await write(content, emit)
+            return
+        }
+        let conversion = Conversion(values)
+        let isSubstituted = values["export-subst"] == .set && placeholders != nil
+        guard isSubstituted || !conversion.isEmpty && size <= Self.bigFileBytes else {
+            if let pointer {
+                let why =
+                    question.takesLargeFiles && files == nil ? ": Git LFS needs HTTP" : ""
+                try await emit(
+                    .note(
+                        Note(
+                            "lfs-pointer",
+                            "\"\(String(decoding: path, as: UTF8.self))\" stays a pointer to a "
+                                + "file of \(pointer.byteCount) bytes in Git LFS, \(pointer.id)"
+                                + why)))
+            }
+            put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
+            try await pack.stream(number) { bytes async throws(FetchError) in
+                output += bytes
+                try await flush(emit)
+            }
+            output += tar.padding(size)
+            return
+        }
+        guard size <= Self.convertedBytesMax,
+            let object = try pack.object(entry.id, bytesMax: Self.convertedBytesMax)
+        else {
+            throw FetchError(
+                .tooLarge, .body,
+                "\"\(String(decoding: path, as: UTF8.self))\" is larger than "
+                    + "\(Self.convertedBytesMax) bytes, and its attributes ask to convert it",
+                expected: String(Self.convertedBytesMax), actual: String(size))
+        }
+        var (content, isEncoded) = conversion.apply(to: object.content, entry.id)
+        if !isEncoded {
+            try await emit(
+                .note(
+                    Note(
+                        "not-encoded",
+                        "\"\(String(decoding: path, as: UTF8.self))\" stays in UTF-8: it cannot be "
+                            + "written in its working-tree-encoding")))
+        }
+        if isSubstituted { content = placeholders?.expand(content) ?? content }
+        put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
+        output += content
+        output += tar.padding(content.count)
+    }
+
+    // MARK: Files in Git LFS
+
+    private func pointer(_ number: Int, _ size: Int) throws(FetchError) -> LFSPointer? {
+        guard LFSPointer.sizes.contains(size),
+            let object = try pack.object(pack.id(number), bytesMax: size)
+        else { return nil }
+        return LFSPointer(object.content[...])
+    }
+
+    /// What will be wanted after a pointer, as far as one request can ask for.
+    private func following(_ number: Int) throws(FetchError) -> [LFSPointer] {
+        let rest = pointers[pointersPassed...]
+        pointersPassed = rest.firstIndex(of: number).map { $0 + 1 } ?? pointersPassed
+        var found: [LFSPointer] = []
+        for next in pointers[pointersPassed...] where found.count < LFSBatch.filesMax {
+            if let pointer = try pointer(next, try pack.size(next)) { found.append(pointer) }
+        }
+        return found
+    }
+
+    private func write(_ content: Spool, _ emit: Emit) async throws(FetchError) {
+        let byteCount = content.count
+        try await content.drain { bytes async throws(FetchError) in
+            output += bytes
+            try await flush(emit)
+        }
+        output += tar.padding(byteCount)
+    }
+}
