@@ -88,7 +88,8 @@ public struct Manifest: Sendable {
         var defaults: [String: String] = [:]
         for entry in try reader.objects("options") {
             let (option, value) = try ManifestReader.option(
-                entry, plugin: name, example: "\(schemes[0].name)://example.org/")
+                entry, plugin: name, example: "\(schemes[0].name)://example.org/",
+                takesUploads: schemes.contains { $0.uploads != nil })
             guard !options.contains(where: { $0.key == option.key }) else {
                 throw ManifestReader.problem("has the option \"\(option.key)\" twice")
             }
@@ -395,7 +396,8 @@ private struct ManifestReader {
     }
 
     static func option(
-        _ reader: ManifestReader, plugin: String, example url: String
+        _ reader: ManifestReader, plugin: String, example url: String,
+        takesUploads: Bool
     ) throws(FetchError) -> (Request.Option, value: String?) {
         var reader = reader
         try reader.refuseOthers(than: ["name", "value", "help", "default", "secret"])
@@ -415,6 +417,7 @@ private struct ManifestReader {
         let argument = value.map { " " + $0 } ?? ""
         let option = Request.Option(
             name, isSecret ? .secret : value.map { .text($0) } ?? .flag,
+            for: takesUploads ? .fetchesAndUploads : .fetches,
             .init(
                 "Options of \(plugin)", help + (standard.map { " (\($0))" } ?? ""),
                 manual: isSecret ? help : manual,
