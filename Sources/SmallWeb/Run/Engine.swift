@@ -251,7 +251,8 @@ package final class Engine: @unchecked Sendable {
     /// The next attempt; `nil` when there is none.
     private func retry(_ entry: StartQueue<Job>.Entry, _ result: Attempt) -> Retry? {
         let job = entry.item
-        guard result.outcome.isRetryable, job.output.canBeRepeated, let started = job.started,
+        let mayHelp = policy.retry.repeatsData ? result.outcome.isRetryable : result.isRetryable
+        guard mayHelp, job.output.canBeRepeated, let started = job.started,
             let opening = waiting.opening(for: entry, now: .now)
         else { return nil }
         return policy.retry.retry(after: job.attempts, since: started, opening: opening)

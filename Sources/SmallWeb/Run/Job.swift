@@ -16,6 +16,16 @@ package enum Attempt: Sendable {
     }
 }
 
+extension Attempt {
+    /// Whether another one may go better, and sends no data a second time.
+    var isRetryable: Bool {
+        switch self {
+        case .ended(let ending): ending.outcome.isRetryable && !ending.hasSentData
+        case .failed(let error): error.isRetryable
+        }
+    }
+}
+
 /// One request of a run, with its attempts.
 //
 // @unchecked: an attempt has it for itself, on the loop of its fetcher; before and after, it lives
@@ -58,6 +68,7 @@ package final class Job: @unchecked Sendable {
         do throws(FetchError) {
             var step = try output.begin(self)
             while case .fetch(let request, let log) = step {
+                if attempts > 1 { try request.upload?.rewind?() }
                 let pace = output.pace
                 var hops = Hops(fetcher, request, log, attempt: attempts) {
                     event async throws(FetchError) in

@@ -152,6 +152,7 @@ final class URLOutput: Output {
             meter.move(piece.count)
             return piece
         }
+        request.upload?.rewind = upload.rewind
         return request
     }
 
@@ -203,7 +204,7 @@ final class URLOutput: Output {
 
     // MARK: The end
 
-    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) && order.upload == nil }
+    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) }
 
     func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {
         let tenths = Int((retry.waitSeconds * 10).rounded(.up))
