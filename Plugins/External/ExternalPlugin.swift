@@ -35,6 +35,7 @@ public struct ExternalPlugin: ProtocolHandler {
             environment: try environment(of: request, facts),
             transport: try Self.transport(request),
             isServerFirst: facts.isServerFirst, fetchLimits: request.limits)
+        program.acceptsAnyPort = facts.acceptsAnyPort
         program.upload = request.upload
         program.limits = manifest.limits
         program.reads = try manifest.places()

@@ -10,6 +10,8 @@ public struct Manifest: Sendable {
         let isServerFirst: Bool
         /// Whether a query may hold anything, because the program keeps it encoded.
         let keepsQueryEncoded: Bool
+        /// Whether datagrams may come from another port than that of the URL.
+        let acceptsAnyPort: Bool
     }
 
     /// Unique among plugins, and the member of records that its facts are in.
@@ -88,7 +90,8 @@ public struct Manifest: Sendable {
         var defaults: [String: String] = [:]
         for entry in try reader.objects("options") {
             let (option, value) = try ManifestReader.option(
-                entry, plugin: name, example: "\(schemes[0].name)://example.org/")
+                entry, plugin: name, example: "\(schemes[0].name)://example.org/",
+                takesUploads: schemes.contains { $0.uploads != nil })
             guard !options.contains(where: { $0.key == option.key }) else {
                 throw ManifestReader.problem("has the option \"\(option.key)\" twice")
             }
@@ -332,6 +335,7 @@ private struct ManifestReader {
     private enum Trust: String, CaseIterable { case tofu, ca }
     private enum PathForm: String, CaseIterable { case hierarchical, opaque }
     private enum Host: String, CaseIterable { case required, optional, verbatim }
+    private enum Peer: String, CaseIterable { case port, host }
     private enum Query: String, CaseIterable { case refused, encoded }
 
     static func scheme(
@@ -341,6 +345,7 @@ private struct ManifestReader {
         try reader.refuseOthers(than: [
             "name", "port", "transport", "trust", "path", "input", "upload", "secure_form",
             "identities", "mime", "server_first", "query", "summary", "host",
+            "udp_peer",
         ])
         let name = try reader.name("name")
         guard let transport = try reader.word("transport", Transport.self) else {
@@ -358,6 +363,10 @@ private struct ManifestReader {
         guard trust == nil || transport == .tls else {
             throw problem("has a \"\(reader.path("trust"))\", but no TLS")
         }
+        let peer = try reader.word("udp_peer", Peer.self)
+        guard peer == nil || transport == .udp else {
+            throw problem("has a \"\(reader.path("udp_peer"))\", but no datagrams")
+        }
         let isOpaque = try reader.word("path", PathForm.self) == .opaque
         let takesInput = try reader.flag("input")
         let uploads = try reader.flag("upload")
@@ -366,7 +375,8 @@ private struct ManifestReader {
         let facts = Manifest.SchemeFacts(
             mediaType: try reader.text("mime"),
             isServerFirst: try reader.flag("server_first"),
-            keepsQueryEncoded: try reader.word("query", Query.self) == .encoded)
+            keepsQueryEncoded: try reader.word("query", Query.self) == .encoded,
+            acceptsAnyPort: peer == .host)
         if let mime = facts.mediaType, MediaType(parsing: mime) == nil {
             throw problem("has a \"\(reader.path("mime"))\" that is not a media type")
         }
@@ -395,7 +405,8 @@ private struct ManifestReader {
     }
 
     static func option(
-        _ reader: ManifestReader, plugin: String, example url: String
+        _ reader: ManifestReader, plugin: String, example url: String,
+        takesUploads: Bool
     ) throws(FetchError) -> (Request.Option, value: String?) {
         var reader = reader
         try reader.refuseOthers(than: ["name", "value", "help", "default", "secret"])
@@ -415,6 +426,7 @@ private struct ManifestReader {
         let argument = value.map { " " + $0 } ?? ""
         let option = Request.Option(
             name, isSecret ? .secret : value.map { .text($0) } ?? .flag,
+            for: takesUploads ? .fetchesAndUploads : .fetches,
             .init(
                 "Options of \(plugin)", help + (standard.map { " (\($0))" } ?? ""),
                 manual: isSecret ? help : manual,

@@ -51,6 +51,11 @@ public struct SpartanPlugin: ProtocolHandler {
     /// A data block that goes out with its line: any socket takes it at once.
     private static let shortBytesMax = 8192
 
+    public func carriesData(_ request: Request) -> Bool {
+        request.upload != nil || !(request.input?.isEmpty ?? true)
+            || !(request.uri.query?.isEmpty ?? true)
+    }
+
     /// The upload, or the input, or else the decoded query (§5). It is counted, so that it may
     /// hold any byte: a line break in it ends nothing.
     ///

@@ -163,7 +163,7 @@ private final class RecordOutput: Output, RecordTarget {
         for output in outputs { try output.finish(ending) }
     }
 
-    var canBeRepeated: Bool { entry.asked.upload == nil }
+    var canBeRepeated: Bool { entry.asked.upload.map { $0.rewind != nil } ?? true }
 
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         if recorder == nil { open(job) }

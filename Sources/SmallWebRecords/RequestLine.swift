@@ -17,9 +17,14 @@ package struct RequestLine: Sendable {
         case output(String), method(String), body(String), identity(String), trust(String)
         case pin(String)
         case maxTime(String), maxFilesize(String), maxRedirects(String)
+        case mime(String), tokenFile(String), proxy(String)
     }
 
     package private(set) var subject: RecordSubject
+    /// Tells its id from all others, whichever way they are written; `nil` without one.
+    package private(set) var key: String?
+    /// The key of the requests that it ends, where it is not a request itself.
+    package private(set) var cancels: String?
     package private(set) var members: [(name: String, value: Member)] = []
     /// Why nothing can be asked. The members that were read are there all the same.
     package private(set) var problem: FetchError?
@@ -49,29 +54,55 @@ package struct RequestLine: Sendable {
 
     private static let names = [
         "body", "data", "headers", "id", "identity", "max_filesize", "max_redirs", "max_time",
-        "method", "output", "pin", "put", "tag", "trust", "type", "url",
+        "method", "mime", "output", "pin", "proxy", "put", "tag", "token_file", "trust", "type",
+        "url",
     ]
 
     private mutating func read(_ request: JSONValue) throws(FetchError) {
         guard case .object(let members) = request else { return }
+        // The answer to what is not a request must not look like that to a request.
+        if let type = request["type"], type.string != "request" {
+            guard type.string == "cancel" else {
+                throw usageError(
+                    "this is a record, not a request",
+                    hint: "take the URLs out of it, for example with jq -r .url")
+            }
+            return try readCancel(members)
+        }
         // First what an answer must carry, so that even a refusal has it.
         subject.url = request["url"]?.string
         if let member = members.first(where: { $0.name == "id" }) {
             switch member.value {
             case .array, .object: throw usageError("\"id\" must be a string, a number or a boolean")
-            default: subject.id = member.text
+            default: (subject.id, key) = (member.text, Self.key(member.value))
             }
         }
         subject.tag = members.first { $0.name == "tag" }?.text
-        if let type = request["type"], type.string != "request" {
-            throw usageError(
-                "this is a record, not a request",
-                hint: "take the URLs out of it, for example with jq -r .url")
-        }
         for member in members {
             if let value = try Self.value(of: member) { self.members.append((member.name, value)) }
         }
         guard subject.url != nil else { throw usageError("a request needs a \"url\", a string") }
+    }
+
+    private mutating func readCancel(_ members: [JSONValue.Member]) throws(FetchError) {
+        for member in members where !["id", "type"].contains(member.name) {
+            guard member.name.hasPrefix("x-") else {
+                throw usageError("a \"cancel\" has no \"\(member.name)\"")
+            }
+        }
+        cancels = members.first { $0.name == "id" }.flatMap { Self.key($0.value) }
+        guard cancels != nil else {
+            throw usageError("a \"cancel\" needs the \"id\" of a request")
+        }
+    }
+
+    private static func key(_ id: JSONValue) -> String? {
+        switch id {
+        case .string(let text): "\"" + text
+        case .number(let text): text
+        case .bool(let flag): String(flag)
+        case .null, .array, .object: nil
+        }
     }
 
     /// `nil` for what has been read already, and for members of others.
@@ -88,6 +119,14 @@ package struct RequestLine: Sendable {
             return .output(path)
         case "headers": return .headers(try fields(member.value))
         case "method": return .method(try string(member))
+        case "mime": return .mime(try string(member))
+        case "proxy": return .proxy(try string(member))
+        case "token_file":
+            let path = try string(member)
+            guard !path.isEmpty && !path.utf8.contains(0) else {
+                throw usageError("\"token_file\" must name a file")
+            }
+            return .tokenFile(path == "-" ? "./-" : path)
         case "body": return .body(try string(member))
         case "identity": return .identity(try string(member))
         case "trust": return .trust(try string(member))

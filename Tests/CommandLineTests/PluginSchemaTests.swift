@@ -23,6 +23,7 @@ extension Schema {
                       "path": "opaque", "input": true, "upload": true, "identities": true,
                       "server_first": true, "query": "encoded", "summary": "Over TLS",
                       "mime": "text/plain; a=b", "secure_form": "nexs"},
+                     {"name": "nexu", "port": 1, "transport": "udp", "udp_peer": "host"},
                      {"name": "nexn", "port": 0, "transport": "none"}],
          "options": [{"name": "nex-depth", "value": "N", "help": "how deep", "default": "1"},
                      {"name": "nex-all", "help": "everything"}],
@@ -163,7 +164,8 @@ extension Schema {
     @Test func haveTheWordsAndRangesOfTheReader() throws {
         for (place, path) in [
             ("transport", "scheme"), ("trust", "scheme"), ("path", "scheme"), ("query", "scheme"),
-            ("port", "scheme"), ("cpu_seconds", "limits"), ("memory_bytes", "limits"),
+            ("udp_peer", "scheme"), ("port", "scheme"), ("cpu_seconds", "limits"),
+            ("memory_bytes", "limits"),
             ("files", "limits"),
         ] {
             let rule = try #require(Schema.manifest["$defs", path, "properties", place])

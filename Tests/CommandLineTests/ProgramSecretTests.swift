@@ -143,6 +143,19 @@ struct ProgramSecretTests {
         withExtendedLifetime(hole) {}
     }
 
+    /// Of a plugin that takes uploads.
+    @Test func optionsOfAProgramAreForUploadsToo() throws {
+        let (hole, port) = try server()
+        let folder = try plugin(port)
+        let file = smallweb.home.file("key")
+        try smallweb.write(Self.secret, to: file, mode: 0o600)
+        let result = try smallweb.run(
+            ["put", "--plugin", folder, "--trial-key-file", file, "trial://127.0.0.1/", "-"],
+            stdin: "text")
+        #expect(result.text.hasPrefix("key=hunter/2 user= mime="), "\(result.errors)")
+        withExtendedLifetime(hole) {}
+    }
+
     @Test(arguments: [
         ("json", "", "json"), ("no-color", "", "no-color"), ("mime", "", "mime"),
         ("header", "", "header"), ("token-file", "", "token-file"),

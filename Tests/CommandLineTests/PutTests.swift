@@ -47,20 +47,6 @@ struct PutTests {
         }
     }
 
-    /// The bytes are read once.
-    @Test func anUploadIsNeverTriedAgain() throws {
-        let server = try LoopbackServer(tls: .make()) { peer in
-            _ = peer.readLine()
-            _ = peer.read(5)
-            peer.write("41 later\r\n")
-        }
-        let config = smallweb.home.file("config")
-        try Data("retry = 3\nretry-delay = 0.01\n".utf8).write(to: URL(fileURLWithPath: config))
-        #expect(try put(server, ["-K", config], stdin: "hello").status == 75)
-        #expect(received(server).count == 1)
-        #expect(try put(server, ["--retry", "3"], stdin: "").status == 2)
-    }
-
     @Test func withJSONThereIsARecordOfWhatCannotBeSent() throws {
         for (url, file, status, word) in [
             ("titan://127.0.0.1/a", "nosuch", 26, "read"), ("titan://127.0.0.1/a", "-", 2, "usage"),

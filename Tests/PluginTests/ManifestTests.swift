@@ -13,7 +13,7 @@ internal import Testing
                       "path": "opaque", "input": true, "upload": true, "identities": true,
                       "server_first": true, "query": "encoded", "summary": "Nex over TLS",
                       "x-note": {}},
-                     {"name": "nexu", "port": 1900, "transport": "udp"},
+                     {"name": "nexu", "port": 1900, "transport": "udp", "udp_peer": "host"},
                      {"name": "nexn", "port": 0, "transport": "none", "secure_form": "nexs"}],
          "options": [{"name": "nex-depth", "value": "N", "help": "how deep", "default": "1"},
                      {"name": "nex-all", "help": "everything"}],
@@ -26,6 +26,7 @@ internal import Testing
         #expect(manifest.schemes.map(\.name) == ["nex", "nexs", "nexu", "nexn"])
         #expect(manifest.schemes.map(\.transport) == [.tcp, .tls, .udp, .none])
         #expect(manifest.schemes.map(\.trust) == [.none, .ca, .none, .none])
+        #expect(manifest.facts.filter(\.value.acceptsAnyPort).keys.sorted() == ["nexu"])
         #expect(manifest.schemes.map(\.canUseProxy) == [true, true, false, true])
         #expect(manifest.schemes[1].pathForm == .opaque && manifest.schemes[1].uploads != nil)
         #expect(manifest.schemes[3].secureForm == "nexs")
@@ -50,6 +51,8 @@ internal import Testing
         (#""x-more""#, #""more""#, "\"more\""),
         (#""trust": "ca""#, #""trust": "none""#, "trust"),
         (#""mime": "text/plain""#, #""trust": "tofu""#, "TLS"),
+        (#""mime": "text/plain""#, #""udp_peer": "host""#, "datagrams"),
+        (#""udp_peer": "host""#, #""udp_peer": "any""#, "udp_peer"),
         (#""input": true"#, #""input": 1"#, "input"),
         (#""help": "everything""#, #""default": "1""#, "flag"),
         (#""cpu_seconds": 1"#, #""cpu_seconds": 0"#, "cpu_seconds"),

@@ -102,10 +102,41 @@ struct DatagramSocketTests {
         }
     }
 
-    @Test func aRefusedPortIsToldByTheNextCall() async throws {
+    /// TFTP's server answers from a port of its own for each transfer.
+    @Test(arguments: ["127.0.0.1", "::1"])
+    func theFirstAnswerDecidesThePort(_ host: String) async throws {
+        let (server, transfer, other) = (try Place(host), try Place(host), try Place(host))
+        let stranger = host == "::1" ? nil : try Place("127.0.0.2")
+        try await onLoop { loop in
+            let socket = try DatagramSocket(
+                connectingTo: server.address, acceptsAnyPort: true, on: loop)
+            #expect(try socket.attempt() == .wouldBlock(.readable))
+            try await socket.sendAll("request")
+            #expect(try server.receive() == Array("request".utf8))
+            let interest = try #require(socket.interests(.readable)?.first)
+            let port = Place.port(of: interest.descriptor)
+            let ours = try #require(SocketAddress(literal: host, port: port))
+            for place in [transfer, other] + [stranger].compactMap(\.self) {
+                try ours.connect(place.descriptor)
+            }
+            try stranger?.send("forged")
+            try transfer.send("first")
+            try other.send("late copy")
+            #expect(try await socket.next() == "first")
+            try transfer.send("second")
+            #expect(try await socket.next() == "second")
+            try await socket.sendAll("more")
+            #expect(try transfer.receive() == Array("more".utf8))
+            #expect(try socket.attempt() == .wouldBlock(.readable))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func aRefusedPortIsToldByTheNextCall(_ acceptsAnyPort: Bool) async throws {
         let address = try Place().address
         try await onLoop { loop in
-            let socket = try DatagramSocket(connectingTo: address, on: loop)
+            let socket = try DatagramSocket(
+                connectingTo: address, acceptsAnyPort: acceptsAnyPort, on: loop)
             try await socket.sendAll("hello")
             let error = await failure { () async throws(FetchError) in
                 _ = try await socket.next()

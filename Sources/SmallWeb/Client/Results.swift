@@ -24,11 +24,13 @@ public struct RunOptions: Sendable {
     /// From the start of the run to the last start of a fetch; `nil` for no end. What is left then
     /// ends as `interrupted`.
     public var deadline: Duration?
+    /// Whether a further attempt may send data again that the server may have taken.
+    public var retriesData = false
     /// Threads that fetch, 1 or more: a host always has the same one.
     public var loops = 1
 
-    /// The defaults are those of the command line; ``pauseMax``, ``deadline`` and ``loops``
-    /// are set afterwards.
+    /// The defaults are those of the command line; ``pauseMax``, ``deadline``, ``retriesData`` and
+    /// ``loops`` are set afterwards.
     public init(
         perHost: Int = 2, startInterval: Duration = .zero, hostInterval: Duration = .zero,
         retries: Int = 0, retryDelay: Duration? = nil, retryTotal: Duration? = nil,
@@ -56,6 +58,7 @@ extension RunOptions {
         policy.retry.retries = retries
         policy.retry.delaySeconds = retryDelay?.inSeconds
         policy.retry.totalSeconds = retryTotal?.inSeconds
+        policy.retry.repeatsData = retriesData
         policy.deadlineSeconds = deadline?.inSeconds
         policy.keepsOrder = keepsOrder
         policy.heldMax = 4 * policy.jobs
@@ -235,7 +238,7 @@ private final class PageOutput: Output {
 
     func finish(_ ending: Ending) throws(FetchError) { try Page.check(ending) }
 
-    var canBeRepeated: Bool { entry.asked.upload == nil }
+    var canBeRepeated: Bool { entry.asked.upload.map { $0.rewind != nil } ?? true }
 
     func conclude(_ result: Attempt, _ job: Job) -> Outcome {
         let page: Result<Page, FetchError> =

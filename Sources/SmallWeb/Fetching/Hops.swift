@@ -10,6 +10,8 @@ struct Hops {
     private let deadline: Instant
     private var request: Request
     private let attempt: Int
+    /// Whether a server has got data, and did not refuse it for now.
+    private var hasSentData = false
     /// What was asked for.
     private let origin: URI
     /// What has been asked for so far; empty before the first redirect.
@@ -56,7 +58,7 @@ struct Hops {
         while true {
             let ending: Ending
             do throws(FetchError) {
-                ending = try await exchange()
+                ending = try await sending()
             } catch  where hops > 0 && error.outcome == .badURL {
                 // The plugin refuses the target, which the server has chosen and not the user.
                 throw FetchError(
@@ -67,6 +69,7 @@ struct Hops {
             }
             ending.connection = log.connection
             ending.traffic = log.traffic ?? Ending.Traffic()
+            if hasSentData { ending.noteData() }
             hops += 1
             guard try await follow(ending, hops: hops) else { return ending }
         }
@@ -124,6 +127,29 @@ struct Hops {
         result.expected = seconds.shortest
         result.actual = "\((milliseconds / 1000).shortest) s, \(log.traffic?.received ?? 0) bytes"
         return result
+    }
+
+    /// One request and its reply, and what a failure means for data that was sent with it.
+    private mutating func sending() async throws(FetchError) -> Ending {
+        let handler = fetcher.registry[request.uri.scheme]?.handler
+        guard handler?.carriesData(request) ?? false else {
+            do throws(FetchError) {
+                return try await exchange()
+            } catch {
+                throw hasSentData ? error.afterData : error
+            }
+        }
+        let before = log.traffic?.sent ?? 0
+        do throws(FetchError) {
+            let ending = try await exchange()
+            // A refusal for now says that it was not taken.
+            if ending.outcome != .temporaryFailure { hasSentData = true }
+            return ending
+        } catch {
+            let isTaken =
+                error.outcome != .temporaryFailure && (log.traffic?.sent ?? 0) > before
+            throw hasSentData || isTaken ? error.afterData : error
+        }
     }
 
     /// One request and its reply. A redirect's head is held back while it may be followed.
@@ -373,6 +399,13 @@ extension Ending {
             outcome: outcome, completeness: completeness, uri: uri, head: head,
             bodyBytes: bodyBytes, message: Self.message(outcome, head), timings: timings)
         if outcome == .needsIdentity { remedy = .bindIdentity(uri) }
+    }
+
+    /// Data was sent, and it did not say that the server has not taken it.
+    fileprivate func noteData() {
+        hasSentData = true
+        guard outcome.isRetryable, let said = message else { return }
+        message = said + Ending.afterData
     }
 
     func refuse(_ error: FetchError) {

@@ -82,7 +82,8 @@ struct NetworkDialer: Dialer {
             hop.tap?.dials()
             _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
-                to: endpoint, hop.fetcher.options.resolver, on: hop.loop, by: connectDeadline)
+                to: endpoint, acceptsAnyPort: program.acceptsAnyPort, hop.fetcher.options.resolver,
+                on: hop.loop, by: connectDeadline)
             let host = connection.address?.bracketedHost ?? endpoint.host
             try await hop.say(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
             try await hop.say(.connected(connection))

@@ -33,6 +33,8 @@ package final class Engine: @unchecked Sendable {
     /// When input that has nothing to read, after the deadline, counts as ended.
     private var inputEnd: Instant?
     private let waiting: StartQueue<Job>
+    /// Those with a key that are not done.
+    private var keyed: [String: [Job]] = [:]
     private let reports: Reports
     private var active = 0
     /// Workers without an attempt.
@@ -95,6 +97,7 @@ package final class Engine: @unchecked Sendable {
                     active -= 1
                     idle.append(worker)
                     waiting.end(entry, now: .now)
+                    entry.item.isUnderWay = false
                     await settle(entry, result)
                 case .readable: isAwaitingInput = false
                 case .idle:
@@ -130,10 +133,14 @@ package final class Engine: @unchecked Sendable {
             case .job(let job):
                 inputEnd = nil
                 number(job)
+                if let key = job.key { keyed[key, default: []].append(job) }
                 if let place = job.place { job.fetcher = loops.spread(job.fetcher, place) }
                 // What needs no server waits for none: each is a host of its own.
                 let isAlone = job.place == nil && job.problem == nil
                 waiting.add(job, host: isAlone ? "#\(job.turn)" : job.place, now: .now)
+            case .cancel(let key):
+                inputEnd = nil
+                await cancel(key)
             case .done:
                 inputEnd = nil
                 taken += 1
@@ -213,6 +220,7 @@ package final class Engine: @unchecked Sendable {
             switch waiting.next(.now) {
             case .start(let entry):
                 active += 1
+                entry.item.isUnderWay = true
                 let loop = entry.item.fetcher.loop
                 if let index = idle.lastIndex(where: { $0.loop === loop }) {
                     idle.remove(at: index).make(entry)
@@ -251,19 +259,35 @@ package final class Engine: @unchecked Sendable {
     /// The next attempt; `nil` when there is none.
     private func retry(_ entry: StartQueue<Job>.Entry, _ result: Attempt) -> Retry? {
         let job = entry.item
-        guard result.outcome.isRetryable, job.output.canBeRepeated, let started = job.started,
+        let mayHelp = policy.retry.repeatsData ? result.outcome.isRetryable : result.isRetryable
+        guard mayHelp, !job.isCancelled, job.output.canBeRepeated, let started = job.started,
             let opening = waiting.opening(for: entry, now: .now)
         else { return nil }
         return policy.retry.retry(after: job.attempts, since: started, opening: opening)
     }
 
+    /// Ends the jobs with this key: those under way are reported, the others are done now.
+    private func cancel(_ key: String) async {
+        for job in keyed[key] ?? [] {
+            job.cancel()
+            guard !job.isUnderWay, waiting.remove(where: { $0 === job }, now: .now) else {
+                continue
+            }
+            await complete(job, .failed(job.problem ?? .cancelled))
+        }
+    }
+
     private func complete(_ job: Job, _ result: Attempt) async {
+        if let key = job.key {
+            keyed[key]?.removeAll { $0 === job }
+            if keyed[key]?.isEmpty ?? false { keyed[key] = nil }
+        }
         do throws(FetchError) {
             let outcome = try await job.output.conclude(result, job)
             tally.count(
                 outcome, n: job.n, bytes: result.ending?.bodyBytes ?? 0,
                 isPostponed: result.error?.isPostponed ?? false, isUnreadList: job.isUnreadList)
-            if policy.failsEarly && outcome != .ok { stop() }
+            if policy.failsEarly && outcome != .ok && !job.isCancelled { stop() }
         } catch {
             failure = failure ?? error
         }

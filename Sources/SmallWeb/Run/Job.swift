@@ -16,6 +16,16 @@ package enum Attempt: Sendable {
     }
 }
 
+extension Attempt {
+    /// Whether another one may go better, and sends no data a second time.
+    var isRetryable: Bool {
+        switch self {
+        case .ended(let ending): ending.outcome.isRetryable && !ending.hasSentData
+        case .failed(let error): error.isRetryable
+        }
+    }
+}
+
 /// One request of a run, with its attempts.
 //
 // @unchecked: an attempt has it for itself, on the loop of its fetcher; before and after, it lives
@@ -23,6 +33,8 @@ package enum Attempt: Sendable {
 package final class Job: @unchecked Sendable {
     /// Its position among all requests, other workers' included.
     package let n: Int
+    /// By which it can be cancelled alone, and perhaps others; `nil` when it cannot.
+    let key: String?
     /// `host:port`; `nil` where there is nothing to wait for.
     package let place: String?
     /// Why it cannot be tried at all.
@@ -36,19 +48,53 @@ package final class Job: @unchecked Sendable {
     private let arrived = Instant.now
     /// When the first attempt began.
     private(set) var started: Instant?
+    /// Whether it has an attempt that has not been reported.
+    var isUnderWay = false
+    /// The attempt that can be cancelled, and whether it was.
+    private let cancelling = Locked<(task: Task<Attempt, Never>?, isCancelled: Bool)>((nil, false))
     /// Its position among those of this worker.
     var turn = 0
 
     package init(
-        n: Int, place: String?, problem: FetchError? = nil, isUnreadList: Bool = false,
+        n: Int, key: String? = nil, place: String?, problem: FetchError? = nil,
+        isUnreadList: Bool = false,
         _ fetcher: Fetcher, _ output: any Output
     ) {
-        (self.n, self.place, self.problem) = (n, place, problem)
+        (self.n, self.key, self.place, self.problem) = (n, key, place, problem)
         (self.isUnreadList, self.fetcher, self.output) = (isUnreadList, fetcher, output)
     }
 
     /// How long it has waited for its first attempt.
     package var queueSeconds: Double { (started ?? .now).seconds(since: arrived) }
+
+    /// Whether it was cancelled alone.
+    package var isCancelled: Bool { cancelling.withLock { $0.isCancelled } }
+
+    /// Ends it, whether it is under way or not. From any thread.
+    func cancel() {
+        cancelling.withLock { state in
+            state.isCancelled = true
+            state.task?.cancel()
+        }
+    }
+
+    /// The same as ``attempt()``, for a job with a key.
+    //
+    // A task of its own: that of the worker has other jobs, too. It has the loop and ends with the
+    // worker's all the same.
+    func cancellableAttempt() async -> Attempt {
+        let task = Task(executorPreference: fetcher.loop) { await self.attempt() }
+        cancelling.withLock { state in
+            state.task = task
+            if state.isCancelled { task.cancel() }
+        }
+        defer { cancelling.withLock { $0.task = nil } }
+        return await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+    }
 
     /// Fetches, and gives the events to the output. On the loop of the fetcher.
     func attempt() async -> Attempt {
@@ -58,6 +104,7 @@ package final class Job: @unchecked Sendable {
         do throws(FetchError) {
             var step = try output.begin(self)
             while case .fetch(let request, let log) = step {
+                if attempts > 1 { try request.upload?.rewind?() }
                 let pace = output.pace
                 var hops = Hops(fetcher, request, log, attempt: attempts) {
                     event async throws(FetchError) in

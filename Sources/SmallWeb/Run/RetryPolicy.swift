@@ -9,6 +9,8 @@ package struct RetryPolicy: Sendable {
     package var delaySeconds: Double?
     /// From the first attempt to the start of the last one; `nil` for no limit.
     package var totalSeconds: Double?
+    /// Whether data is sent again that the server may have taken.
+    package var repeatsData = false
 
     package init() {}
 

@@ -26,6 +26,8 @@ extension Source {
 /// What a ``Source`` has.
 package enum Taken {
     case job(Job)
+    /// The requests under way with this key shall end.
+    case cancel(String)
     /// A request that is done already.
     case done
     /// One that belongs to another worker.

@@ -117,6 +117,28 @@ final class StartQueue<Item> {
         if entry.host.rank == nil { rank(entry.host, now) }
     }
 
+    /// Takes the first item out that waits and for which `isIt` holds.
+    ///
+    /// - Returns: Whether there was one.
+    func remove(where isIt: (Item) -> Bool, now: Instant) -> Bool {
+        let owner: Host
+        if let index = delayed.firstIndex(where: { isIt(Self.item($0.waiting)) }) {
+            owner = delayed.remove(at: index).host
+        } else {
+            let found = ([hostless] + hosts.values).first { host in
+                host.contains { isIt(Self.item($0)) }
+            }
+            guard let found else { return false }
+            owner = found
+            remove(owner)
+            owner.removeFirst { isIt(Self.item($0)) }
+            rank(owner, now)
+        }
+        count -= 1
+        owner.waitingCount -= 1
+        return true
+    }
+
     /// All that wait, in their order.
     func removeAll() -> [Item] {
         var all = delayed.map(\.waiting)
@@ -295,6 +317,19 @@ private final class Host: IndexedHeapElement {
         let index = front.lastIndex { $0.place > waiting.place }.map { $0 + 1 } ?? 0
         front.insert(waiting, at: index)
         firstPlace = min(firstPlace, waiting.place)
+    }
+
+    func contains(_ isIt: (Waiting) -> Bool) -> Bool {
+        front.contains(where: isIt) || back.contains(where: isIt)
+    }
+
+    func removeFirst(_ isIt: (Waiting) -> Bool) {
+        if let index = front.lastIndex(where: isIt) {
+            front.remove(at: index)
+        } else if let index = back.firstIndex(where: isIt) {
+            back.remove(at: index)
+        }
+        firstPlace = front.last?.place ?? back.first?.place ?? .max
     }
 
     func popFirst() -> Waiting? {

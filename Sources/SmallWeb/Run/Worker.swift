@@ -24,7 +24,8 @@ final class Worker: @unchecked Sendable {
         while let entry = next {
             // Keeps the hop to the loop; see ``Fetcher/run(_:emit:)``.
             precondition(loop.isCurrent)
-            let result = await entry.item.attempt()
+            let job = entry.item
+            let result = job.key == nil ? await job.attempt() : await job.cancellableAttempt()
             next = await withUnsafeContinuation { continuation in
                 rest = continuation
                 reports.add(.attempted(self, entry, result))

@@ -96,7 +96,7 @@ struct SubscriptionCommand: Sendable {
                 guard orders.count <= Self.pagesMax else {
                     throw usageError("more than \(Self.pagesMax) URLs", hint: "split the list")
                 }
-            case .foreign: continue
+            case .foreign, .cancel: continue
             case .nothing(let descriptor): await loop.untilReadable(descriptor, by: .never)
             case .end: return orders
             }

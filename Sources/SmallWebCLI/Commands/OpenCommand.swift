@@ -40,7 +40,8 @@ extension Command {
                 "render", "hyperlink", "identity", "cert", "key", "key-password-file", "fail",
                 "fail-with-body", "allow-empty", "retry", "retry-delay", "retry-max-time",
             ]
-            return groups.contains(option.group) || option.purpose == .fetches
+            return groups.contains(option.group)
+                || [.fetches, .fetchesAndUploads].contains(option.purpose)
                 || others.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in

@@ -13,7 +13,8 @@ extension Command {
         manual: "Uploads FILE, or standard input for -, to a titan or spartan URL and prints the "
             + "reply. For Titan the type comes from the file's name, or where that says nothing "
             + "from the URL's, unless --mime gives it; Spartan sends the size alone. The body is "
-            + "never sent again after a redirect.",
+            + "never sent again after a redirect, nor by --retry once it may have arrived, unless "
+            + "--retry-data is given.",
         examples: [
             "smallweb put titan://example.org/notes/a.gmi a.gmi": "Upload a page",
             "smallweb put --delete titan://example.org/notes/a.gmi": "Delete a page",
@@ -21,8 +22,9 @@ extension Command {
         ],
         operands: [.url, .file],
         takes: {
-            ![.links, .bulk].contains($0.group) && $0.isForFetches && !$0.isForReferences
-                && $0.purpose != .fetches && $0.purpose != .verbs && !useless.contains($0.long)
+            ($0.group != .bulk || $0.long.hasPrefix("retry")) && $0.group != .links
+                && $0.isForFetches && !$0.isForReferences && $0.purpose != .fetches
+                && $0.purpose != .verbs && !useless.contains($0.long)
         }
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
@@ -42,9 +44,8 @@ extension Command {
             try StandardStream.output.write(record[...], isWhole: true)
             return error.outcome.exitStatus
         }
-        // An answer to a prompt, or another attempt, would need the body once more.
+        // An answer to a prompt would need the body once more.
         settings.fetch.promptsAllowed = false
-        settings.run.policy.retry.retries = 0
         return try GetCommand(settings, [url]).run()
     }.with(\.mainOptions, ["mime", "token-file", "delete", "identity"]).with(\.canUse) {
         $0.uploads != nil
@@ -98,11 +99,13 @@ enum PutCommand {
                 hint: "say so with --delete")
         }
         let path = (try? URI(parsing: url).path) ?? ""
-        return Request.Upload(
+        var upload = Request.Upload(
             byteCount: bytes.count,
             mediaType: mediaType(of: file ?? "") ?? mediaType(of: path)
                 ?? scheme.uploads?.mediaType ?? "application/octet-stream"
         ) { () throws(FetchError) in try bytes.next() }
+        upload.rewind = { () throws(FetchError) in try bytes.rewind() }
+        return upload
     }
 
     /// The same for what is in memory already.
@@ -154,6 +157,7 @@ extension FetchSettings {
 private final class FileHandleBytes: @unchecked Sendable {
     let count: Int
     private let file: Descriptor
+    private let start: off_t
     private var left: Int
 
     init(_ name: String) throws(FetchError) {
@@ -165,7 +169,7 @@ private final class FileHandleBytes: @unchecked Sendable {
             let isFile = status.st_mode & S_IFMT == S_IFREG
             file = if isFile { source } else { try Self.copy(of: source) }
             let number = file.borrowed
-            let start = try systemCall { lseek(number, 0, SEEK_CUR) }
+            start = off_t(try systemCall { lseek(number, 0, SEEK_CUR) })
             _ = try systemCall { fstat(number, &status) }
             count = Int(status.st_size) - Int(start)
             left = count
@@ -185,6 +189,16 @@ private final class FileHandleBytes: @unchecked Sendable {
         }
         _ = try systemCall { lseek(copy.borrowed, 0, SEEK_SET) }
         return copy
+    }
+
+    /// Begins again where the file began.
+    func rewind() throws(FetchError) {
+        do throws(SystemError) {
+            _ = try systemCall { lseek(file.borrowed, start, SEEK_SET) }
+        } catch {
+            throw FetchError(.read, .input, "cannot read the upload again", error)
+        }
+        left = count
     }
 
     func next() throws(FetchError) -> [UInt8] {

@@ -114,7 +114,9 @@ extension Option {
             "retry", .bulk, "try up to N times more when that may help (0)",
             manual: "Tries again after a failure that may pass: no connection, a time limit, a "
                 + "temporary refusal. The first wait is about a second, each further one twice as "
-                + "long. A server that names the wait is obeyed, for all requests to its host.",
+                + "long. A server that names the wait is obeyed, for all requests to its host. "
+                + "Uploads and bodies that have been sent are not sent again, unless the server "
+                + "refused them for now.",
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
             .value("N", OptionValue.count) { $0.run.policy.retry.retries = $1 }),
         Option(
@@ -131,6 +133,12 @@ extension Option {
             .value("SEC", OptionValue.seconds) {
                 $0.run.policy.retry.totalSeconds = $1 > 0 ? $1 : nil
             }),
+        Option(
+            "retry-data", .bulk, "retry also when data has been sent",
+            manual: "With --retry, sends an upload or a body again also when it has been sent and "
+                + "no answer came: for servers to which it does not matter that it arrives twice.",
+            example: "smallweb put --retry 3 --retry-data titan://example.org/a.gmi a.gmi",
+            .flag { settings, isOn in settings.run.policy.retry.repeatsData = isOn }),
         Option(
             "fail-early", .bulk, "stop after the first URL that fails",
             manual: "Stops after the first URL that fails, retries included. Those under way are "

@@ -14,6 +14,10 @@ final class Order {
     private(set) var changesFetcher = false
     /// Why nothing can be fetched.
     var problem: FetchError?
+    /// Tells its id from those of other lines; `nil` without one.
+    private(set) var key: String?
+    /// The key of the requests that it ends, where it is not a request itself.
+    private(set) var cancels: String?
     /// Whether it stands for a list that cannot be read: what else was asked for is not known.
     var isUnreadList = false
 
@@ -42,6 +46,7 @@ final class Order {
         let line = RequestLine(bytes)
         subject = line.subject
         subject.line = number
+        (key, cancels) = (line.key, line.cancels)
         do throws(FetchError) {
             for member in line.members { try take(member.value, named: "\"\(member.name)\"") }
             if let problem = line.problem { throw problem }
@@ -88,7 +93,19 @@ final class Order {
         case .body(let text):
             let form: RecordOptions.BodyForm = try OptionValue.choice(text, name)
             change { $0.records.options.body = form }
-        case .maxRedirects, .identity, .trust, .pin: try takeForFetcher(member, named: name)
+        case .mime(let type):
+            try Request.Option.uploadType.check(type)
+            change { settings in
+                settings.fetch.options["mime"] = .text(type)
+                settings.invocation.given.append("mime")
+            }
+        case .tokenFile(let path):
+            change { settings in
+                settings.fetch.options["token"] = nil
+                settings.fetch.secretFiles["token"] = path
+                settings.invocation.given.append("token")
+            }
+        case .maxRedirects, .identity, .trust, .pin, .proxy: try takeForFetcher(member, named: name)
         }
     }
 
@@ -100,6 +117,12 @@ final class Order {
         case .maxRedirects(let text):
             let limit = try OptionValue.count(text, name)
             change { $0.fetch.redirects.limit = limit }
+        case .proxy(let url):
+            let proxy: ProxySettings.Source = url.isEmpty ? .none : .proxy(try Proxy(parsing: url))
+            change { settings in
+                settings.connection.proxies.source = proxy
+                settings.invocation.given.append("proxy")
+            }
         case .identity(let identity):
             change { settings in
                 settings.connection.identityName = identity

@@ -9,6 +9,8 @@ internal import SmallWebRecords
 final class OrderSource: @unchecked Sendable {
     enum Taken {
         case order(Order)
+        /// What ends the orders with this key.
+        case cancel(String)
         /// One that belongs to another worker.
         case foreign
         /// Nothing now: try again when the descriptor has something to read.
@@ -39,7 +41,9 @@ final class OrderSource: @unchecked Sendable {
                         guard own.has(bytes) else { return skip() }
                         return .order(numbered(Order(line: bytes, number: number)))
                     }
-                    return owned(Order(line: bytes, number: number))
+                    let order = Order(line: bytes, number: number)
+                    if let key = order.cancels { return .cancel(key) }
+                    return owned(order)
                 case .tooLong(let number):
                     return owned(Order(problem: ListReader.tooLong(number), line: number))
                 case .nothing: return .nothing(list.descriptor)

@@ -160,6 +160,7 @@ final class JobSource: Source {
         case .order(let order):
             let plan = RequestPlan(order, context)
             return isDone(plan) ? .done : .job(job(plan))
+        case .cancel(let key): return .cancel(key)
         case .foreign: return .foreign
         case .nothing(let descriptor):
             let loop = context.loop
@@ -170,7 +171,8 @@ final class JobSource: Source {
 
     private func job(_ plan: RequestPlan) -> Job {
         Job(
-            n: plan.order.subject.n, place: plan.place, problem: plan.problem,
+            n: plan.order.subject.n, key: plan.order.key, place: plan.place,
+            problem: plan.problem,
             isUnreadList: plan.order.isUnreadList, plan.fetcher, URLOutput(plan, context))
     }
 

@@ -27,8 +27,8 @@ final class URLOutput: Output {
     private var path: String?
     /// The file that holds the beginning of one, for `-C -`.
     private(set) var leftover: String?
-    /// After ``conclude(_:_:)``: how it ended, and whether the run had no time left for it.
-    private var (outcome, isPostponed) = (Outcome.ok, false)
+    /// After ``conclude(_:_:)``: how it ended, and whether that concerns it alone.
+    private var (outcome, endsAlone) = (Outcome.ok, false)
     /// Its terminal record, for the ledger.
     private var record: Spool?
 
@@ -152,6 +152,7 @@ final class URLOutput: Output {
             meter.move(piece.count)
             return piece
         }
+        request.upload?.rewind = upload.rewind
         return request
     }
 
@@ -203,7 +204,7 @@ final class URLOutput: Output {
 
     // MARK: The end
 
-    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) && order.upload == nil }
+    var canBeRepeated: Bool { !(recorder?.hasWritten ?? false) }
 
     func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {
         let tenths = Int((retry.waitSeconds * 10).rounded(.up))
@@ -218,7 +219,7 @@ final class URLOutput: Output {
 
     /// Says what went wrong, if anything did, and writes the terminal record.
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
-        isPostponed = result.error?.isPostponed ?? false
+        endsAlone = result.error?.isPostponed ?? false || job.isCancelled
         // What comes after would speak of what is not there.
         try context.settings.archive.writer?.check()
         // Nothing has been written for an order that was never tried.
@@ -251,7 +252,7 @@ final class URLOutput: Output {
     func deliver() async throws(FetchError) {
         let writesRecords = context.settings.records.areWanted
         // Where a serial run would have stopped, this one stops too.
-        if !writesRecords && outcome == .interrupted && !isPostponed { context.isClosed = true }
+        if !writesRecords && outcome == .interrupted && !endsAlone { context.isClosed = true }
         // What standard output did not get is not done.
         guard !context.isClosed else { return }
         if case .held(let spool) = target {

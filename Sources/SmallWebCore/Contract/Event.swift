@@ -308,6 +308,11 @@ public final class Ending: @unchecked Sendable {
     public let timings: Ending.Timings
     /// Bytes that went over the wire, of all hops.
     public package(set) var traffic = Ending.Traffic()
+    /// Whether data was sent that the server may have taken, though it did not say so.
+    public package(set) var hasSentData = false
+
+    /// What a message says of such data.
+    package static let afterData = "; the data had been sent already"
 
     /// An ending with what every fetch knows; the rest is set afterwards.
     public init(

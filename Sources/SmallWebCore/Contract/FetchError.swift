@@ -20,6 +20,7 @@ public struct FetchError: Error, Sendable, Hashable {
         var actual: String?
         var url: String?
         var isPostponed = false
+        var hasSentData = false
     }
 
     private final class Box: Sendable {
@@ -99,8 +100,14 @@ public struct FetchError: Error, Sendable, Hashable {
         get { box.facts.isPostponed }
         set { facts.isPostponed = newValue }
     }
-    /// Whether the same request may succeed later.
-    public var isRetryable: Bool { outcome.isRetryable || isPostponed }
+    /// Whether data was sent that the server may have taken, though it did not say so.
+    public package(set) var hasSentData: Bool {
+        get { box.facts.hasSentData }
+        set { facts.hasSentData = newValue }
+    }
+    /// Whether the same request may succeed later, and repeats nothing that the server may have
+    /// taken.
+    public var isRetryable: Bool { outcome.isRetryable && !hasSentData || isPostponed }
 
     /// An error of one place and kind, which never changes once it is classified.
     public init(
@@ -147,6 +154,15 @@ public struct FetchError: Error, Sendable, Hashable {
 
     /// The fetch's task was cancelled.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
+
+    /// The same error, after data was sent.
+    package var afterData: FetchError {
+        guard !hasSentData else { return self }
+        var copy = self
+        copy.hasSentData = true
+        if outcome.isRetryable { copy.message += Ending.afterData }
+        return copy
+    }
 
     /// The run's time was over before the request was made.
     package static let postponed: FetchError = {

@@ -31,6 +31,8 @@ package struct ProgramRequest: Sendable {
     package let transport: Transport
     /// Whether the server speaks first, so that the connection is made at once.
     package let isServerFirst: Bool
+    /// Whether the server's first datagram may come from another port, where later ones go then.
+    package var acceptsAnyPort = false
     /// What it reads from descriptor 5.
     package var upload: Request.Upload?
     package var limits = Limits()

@@ -30,6 +30,10 @@ public protocol ProtocolHandler: Sendable {
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried
 
+    /// Whether `request` brings the server something to act on, which must not arrive twice: by
+    /// default an upload, or input that is a body.
+    func carriesData(_ request: Request) -> Bool
+
     /// What of the bytes of a request is secret, and masked wherever they are shown or kept: ranges
     /// that ascend, by default the values of header fields such as Authorization.
     func secrets(in sent: [UInt8]) -> [Range<Int>]
@@ -56,6 +60,11 @@ extension ProtocolHandler {
 
     /// Compiled in.
     public var programVersion: String? { nil }
+
+    /// An upload, or input that is a body.
+    public func carriesData(_ request: Request) -> Bool {
+        request.upload != nil || request.input != nil && request.scheme.input == .body
+    }
 
     /// All options, and no input.
     public func carried(

@@ -137,7 +137,7 @@ extension Request {
         }
     }
 
-    /// A body to be stored. It is read once: a redirect never sends it again.
+    /// A body to be stored. It is read once, also with redirects, which never send it again.
     public struct Upload: Sendable {
         /// How long the body is.
         public let byteCount: Int
@@ -145,6 +145,8 @@ extension Request {
         public let mediaType: String
         /// The next piece, at most 64 KiB; empty at the end.
         public let next: @Sendable () throws(FetchError) -> [UInt8]
+        /// Begins again, for another attempt; `nil` where that is impossible.
+        package var rewind: (@Sendable () throws(FetchError) -> Void)?
 
         /// A body that is read piece by piece.
         public init(
@@ -165,6 +167,7 @@ extension Request {
                     return Array(rest.prefix(65_536))
                 }
             }
+            rewind = { rest.withLock { $0 = bytes[...] } }
         }
     }
 }

@@ -17,7 +17,7 @@ extension Request {
 
         /// Which requests have a use for it.
         public enum Purpose: Sendable, Hashable {
-            case fetches, references, uploads
+            case fetches, references, uploads, fetchesAndUploads
             /// For the commands that the plugin declares (``Verb``).
             case verbs
         }

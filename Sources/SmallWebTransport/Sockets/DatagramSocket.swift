@@ -8,7 +8,11 @@ package import SmallWebCore
 package final class DatagramSocket: Carrier {
     private let descriptor: Descriptor
     let loop: EventLoop
-    let address: SocketAddress
+    private(set) var address: SocketAddress
+    /// Whether the port is not known that the server answers from.
+    private var awaitsPort: Bool
+    /// Whether the system does not drop all that strangers send.
+    private let checksSenders: Bool
     /// Bytes moved since the last wait, bounded for the reasons that ``TCPSocket`` has.
     private var turnBytes = 0
     private static let turnBytesMax = 4 << 20
@@ -19,11 +23,30 @@ package final class DatagramSocket: Carrier {
     static let datagramBytesMax = 65_535
 
     /// Connects, which sends nothing, but has the system drop what comes from other places.
-    init(connectingTo address: SocketAddress, on loop: EventLoop) throws(SystemError) {
+    ///
+    /// - Parameter acceptsAnyPort: Whether the first datagram may come from any port of the
+    ///   address: later ones go there, and come from there alone (the transfer identifiers of TFTP,
+    ///   RFC 1350 §4).
+    init(
+        connectingTo address: SocketAddress, acceptsAnyPort: Bool = false, on loop: EventLoop
+    ) throws(SystemError) {
         self.loop = loop
         self.address = address
+        (awaitsPort, checksSenders) = (acceptsAnyPort, acceptsAnyPort)
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
+        guard !acceptsAnyPort else {
+            // Without a peer a socket is not told by itself that nothing is there.
+            var isOn: Int32 = 1
+            let number = descriptor.borrowed
+            let (level, option) =
+                address.isV4 ? (IPPROTO_IP, IP_RECVERR) : (IPPROTO_IPV6, IPV6_RECVERR)
+            _ = try systemCall {
+                setsockopt(number, Int32(level), option, &isOn, socklen_t(4))
+            }
+            try loop.attach(number)
+            return
+        }
         try address.connect(descriptor.borrowed)
         // Datagrams between the two calls, when the socket had a port and no peer, are strangers'.
         var byte: UInt8 = 0
@@ -40,6 +63,7 @@ package final class DatagramSocket: Carrier {
     {
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.readable) }
         do throws(SystemError) {
+            if checksSenders { return try receiveFromHost(into: buffer) }
             let count = try systemCall {
                 recv(descriptor.borrowed, buffer.baseAddress, buffer.count, 0)
             }
@@ -51,16 +75,55 @@ package final class DatagramSocket: Carrier {
         }
     }
 
+    /// Passes over what others than the server send.
+    private func receiveFromHost(
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> TransportRead {
+        let number = descriptor.borrowed
+        while turnBytes < Self.turnBytesMax {
+            var storage = sockaddr_storage()
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let count = try withUnsafeMutablePointer(to: &storage) { storage in
+                storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { sender in
+                    Result { () throws(SystemError) in
+                        try systemCall {
+                            recvfrom(number, buffer.baseAddress, buffer.count, 0, sender, &length)
+                        }
+                    }
+                }
+            }.get()
+            turnBytes += count + Self.headerBytes
+            let bytes = Swift.withUnsafeBytes(of: storage) { Array($0.prefix(Int(length))) }
+            guard let sender = SocketAddress(bytes), sender.isV4 == address.isV4,
+                sender.addressBytes == address.addressBytes,
+                awaitsPort || sender.port == address.port
+            else { continue }
+            if awaitsPort {
+                awaitsPort = false
+                address = address.with(port: sender.port)
+                try address.connect(number)
+            }
+            return .bytes(count)
+        }
+        return .wouldBlock(.readable)
+    }
+
     /// Sends `bytes` as one datagram, whole or not at all.
     ///
     /// - Throws: `connect` as ``receive(into:)`` does, `send`, also for more bytes than fit.
     package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.writable) }
         do throws(SystemError) {
-            let count = try systemCall {
-                Glibc.send(
-                    descriptor.borrowed, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            }
+            let (number, flags) = (descriptor.borrowed, Int32(MSG_NOSIGNAL))
+            let count =
+                awaitsPort
+                ? try SocketAddress.withSocketAddress(address.bytes) {
+                    peer, length throws(SystemError) in
+                    try systemCall {
+                        sendto(number, bytes.baseAddress, bytes.count, flags, peer, length)
+                    }
+                }
+                : try systemCall { Glibc.send(number, bytes.baseAddress, bytes.count, flags) }
             turnBytes += count + Self.headerBytes
             return .bytes(count)
         } catch {
@@ -109,9 +172,11 @@ extension DatagramSocket {
     /// A socket to the first of the endpoint's addresses: without an answer there is no telling
     /// which one works.
     ///
+    /// - Parameter acceptsAnyPort: Whether the server may answer from another port.
     /// - Throws: `resolve`, `connect`, `timeout`, `interrupted`.
     package static func connect(
-        to endpoint: Endpoint, _ resolver: Resolver, on loop: EventLoop, by deadline: Instant
+        to endpoint: Endpoint, acceptsAnyPort: Bool = false, _ resolver: Resolver,
+        on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> (DatagramSocket, Connection) {
         var moments = Connection.Moments()
         let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
@@ -119,7 +184,8 @@ extension DatagramSocket {
         var failure: SystemError?
         for address in addresses {
             do throws(SystemError) {
-                let socket = try DatagramSocket(connectingTo: address, on: loop)
+                let socket = try DatagramSocket(
+                    connectingTo: address, acceptsAnyPort: acceptsAnyPort, on: loop)
                 moments.ready = .now
                 return (
                     socket,

@@ -36,6 +36,21 @@ struct SocketAddress: Sendable, Hashable {
         host = Self.host(bytes)
     }
 
+    /// A `sockaddr_in` or `sockaddr_in6`; `nil` for another.
+    init?(_ bytes: [UInt8]) {
+        let size =
+            switch bytes.count >= 2
+                ? bytes.withUnsafeBytes({ Int32($0.loadUnaligned(as: sa_family_t.self)) }) : -1
+            {
+            case AF_INET: MemoryLayout<sockaddr_in>.size
+            case AF_INET6: MemoryLayout<sockaddr_in6>.size
+            default: Int.max
+            }
+        guard bytes.count >= size else { return nil }
+        self.bytes = bytes
+        host = Self.host(bytes)
+    }
+
     private init(_ bytes: [UInt8], host: String) {
         self.bytes = bytes
         self.host = host
@@ -47,6 +62,8 @@ struct SocketAddress: Sendable, Hashable {
         (bytes[2], bytes[3]) = (UInt8(port >> 8), UInt8(port & 0xFF))
         return SocketAddress(bytes, host: host)
     }
+
+    var port: UInt16 { UInt16(bytes[2]) << 8 | UInt16(bytes[3]) }
 
     var family: Int32 {
         bytes.withUnsafeBytes { Int32($0.loadUnaligned(as: sa_family_t.self)) }
