@@ -125,7 +125,7 @@ package struct PageFeedReader {
         let saysFeed = ["application/atom+xml", "application/rss+xml", "application/feed+json"]
             .contains(essence)
         if kind == .xmlFeed || kind == .jsonFeed
-            || saysFeed && kind == .other && bytes.contains { $0 > 0x20 }
+            || saysFeed && kind == .other && bytes.contains(where: { $0 > 0x20 })
         {
             nature = .document
             headings = nil

@@ -48,6 +48,9 @@ package final class Hop {
         self.identity = (identity, endpoint)
     }
 
+    /// Whether the user has one for the URL.
+    var hasIdentity: Bool { identity != nil }
+
     /// What a server may be shown: one that a reply has named gets nothing that was meant for
     /// another.
     func identity(for endpoint: Endpoint) -> ClientIdentity? {

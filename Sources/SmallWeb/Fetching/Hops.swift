@@ -218,7 +218,7 @@ struct Hops {
             request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
             ending.remedy = otherURL()
-        } else if ending.outcome == .needsIdentity && hop.identity != nil {
+        } else if ending.outcome == .needsIdentity, hop.hasIdentity {
             // One more would not help.
             ending.remedy = .listIdentities
         }
