@@ -372,6 +372,84 @@ git_objects() {
     done
 }
 
+# The same questions to servers that share no code with git: from them everything comes whole.
+git_other_history() {
+    local place url id
+    for place in "$dulwich" "$dulwich_web" "$jgit"; do
+        [ "$place" != none ] || continue
+        url=$place/traps.git
+        archive_as_git "$url?tar" traps.git main
+        archive_as_git "$url//docs/deep?tar&ref=v1" traps.git v1 docs/deep
+        url=$place/history.git
+        id=$(in_repository history.git rev-parse topic)
+        logged "$url" history.git main : main
+        logged "$url" history.git -n 20 main : -n 20
+        logged "$url" history.git v0.1..v0.2 : v0.1..v0.2
+        logged "$url" history.git topic..other : topic..other
+        logged "$url" history.git "$id..main" : "$id..main"
+        logged "$url" history.git main -- n/3 second : main -- n/3 second
+        logged "$url" history.git --since=2020-09-14T12:00:00Z main : \
+            --since 2020-09-14T12:00:00Z
+        described "$url" history.git main
+        described "$url" history.git main --tags
+        described "$url" history.git main --match 'v0*' --long
+        different "$url" history.git v0.1..main
+        patched "$url" history.git topic..other
+        check "git: refs --dates, $(label "$place")"
+        sw refs --dates --tags "$git/history.git"
+        status_is 0
+        cp "$out" "$work/wanted"
+        sw refs --dates --tags "$url"
+        status_is 0
+        out_is "$work/wanted"
+    done
+}
+
+# few.git: filters as Gitea and Forgejo allow them, and of all of them only those that are used.
+git_few_filters() {
+    local at=$repositories/few.git filter
+    cp -r "$repositories/history.git" "$at"
+    git -C "$at" config uploadpackfilter.allow false
+    for filter in tree blob:none; do
+        git -C "$at" config "uploadpackfilter.$filter.allow" true
+    done
+    git -C "$at" config uploadpackfilter.tree.maxDepth 0
+    local place
+    for place in "$git" "$web"; do
+        archive_as_git "$place/few.git//n?tar" few.git main n
+        logged "$place/few.git" few.git v0.1..v0.2 : v0.1..v0.2
+        logged "$place/few.git" few.git main -- n/3 second : main -- n/3 second
+        described "$place/few.git" few.git main
+        different "$place/few.git" few.git v0.1..main
+        patched "$place/few.git" few.git topic..other
+    done
+}
+
+# A log is a page with dates.
+git_subscriptions() {
+    local at=$work/subscriptions
+    check 'git: a log as a feed'
+    in_repository history.git rev-list main | sort >"$work/wanted"
+    sw feed "$git/history.git?log=main"
+    status_is 0
+    grep '<id>' "$out" | grep -oE 'log=[0-9a-f]{40}' | cut -c5- | sort >"$work/found"
+    must cmp "$work/found" "$work/wanted"
+    check 'git: a log is watched'
+    git clone -q "$repositories/history.git" "$at" 2>"$err"
+    cp -r "$repositories/history.git" "$repositories/watched.git"
+    sw watch --diff --state "$work/watch" "$git/watched.git?log=main&n=20"
+    status_is 0
+    out_says new
+    sw watch --diff --state "$work/watch" "$git/watched.git?log=main&n=20"
+    status_is 1
+    git -C "$at" commit -q --allow-empty -m 'What is new'
+    git -C "$at" push -q "$repositories/watched.git" HEAD:main 2>"$err"
+    sw watch --diff --json --state "$work/watch" "$git/watched.git?log=main&n=20"
+    status_is 0
+    out_says '"change":"changed"'
+    out_says 'What is new\n'
+}
+
 git_history() {
     local name
     make_traps traps.git sha1 && make_traps traps256.git sha256 \
@@ -385,4 +463,5 @@ git_history() {
     git_describes
     git_differences
     git_objects
+    git_few_filters
 }
