@@ -198,6 +198,33 @@ logged() {
     out_is "$work/wanted"
 }
 
+# Of a server that has a part of the history alone.
+git_shallow_logs() {
+    local place options
+    git clone -q --bare --depth 12 "file://$repositories/history.git" \
+        "$repositories/shallow-history.git" || return
+    git -C "$repositories/shallow-history.git" config uploadpack.allowFilter true
+    : >"$repositories/shallow-history.git/git-daemon-export-ok"
+    for place in "$git" "$old" "$web"; do
+        logged "$place/shallow-history.git" shallow-history.git main : main
+        check "git: log of a shallow server is not complete, $(label "$place")"
+        sw log --json "$place/shallow-history.git"
+        status_is 0
+        out_says '"complete":null'
+        logged "$place/shallow-history.git" shallow-history.git main -- n/3 : main -- n/3
+        logged "$place/shallow-history.git" shallow-history.git -n 2 main -- n/1 : \
+            -n 2 main -- n/1
+        if [ "$place" = "$old" ]; then
+            logged "$place/shallow-history.git" shallow-history.git --since=2020-09-14T12:00:00Z \
+                main -- n/1 : --since 2020-09-14T12:00:00Z main -- n/1
+            continue
+        fi
+        git_fails "a date and paths, where the server has no more, $(label "$place")" 22 \
+            'the server lacks commits' log --since 2020-09-14T12:00:00Z \
+            "$place/shallow-history.git" main -- n/1
+    done
+}
+
 git_logs() {
     local place repository url id
     for place in "$git" "$old" "$web"; do
@@ -239,10 +266,7 @@ git_logs() {
         done
     done
     logged "$git/history.git" history.git --since=2030-01-01T00:00:00Z main : --since 2030-01-01
-    check "git: log of a shallow server is not complete"
-    sw log --json "$git/shallow.git"
-    status_is 0
-    out_says '"complete":null'
+    git_shallow_logs
 }
 
 # described URL REPOSITORY VERSION OPTION…: as git describe.
@@ -372,6 +396,50 @@ git_objects() {
     done
 }
 
+# The lines of docs/git.md that check signatures, as they stand there but for the URL.
+git_signatures() {
+    local at=$work/signatures form lines status=0
+    section gpg gpgv ssh-keygen || return 0
+    export GNUPGHOME=$work/gnupg
+    mkdir -m 700 "$GNUPGHOME" "$at"
+    cp -r "$repositories/history.git" "$repositories/signed.git"
+    git -C "$repositories/signed.git" config uploadpack.allowFilter true
+    ssh-keygen -q -t ed25519 -N '' -C '' -f "$at/key"
+    echo "a@example.org namespaces=\"git\" $(cat "$at/key.pub")" >"$at/allowed_signers"
+    {
+        gpg --batch --quick-generate-key --passphrase '' a@example.org default default never
+        gpg --export a@example.org >"$at/signers.gpg"
+        in_repository signed.git tag -s -u a@example.org -m 'signed' v1.0 main
+    } 2>"$work/gpg.err" || { check 'git: a signed tag' && problem "$(cat "$work/gpg.err")"; }
+    for form in PGP SSH; do
+        if [ "$form" = SSH ]; then
+            in_repository signed.git -c gpg.format=ssh tag -f -s -u "$at/key" -m 'signed' v1.0 main \
+                >"$work/gpg.err" 2>&1
+        fi
+        lines=$(sed -n '/^## Objects/,/^## Servers/s/^    //p' "$here/../../docs/git.md" \
+            | sed "s|git+https://example.org/repo.git|$git/signed.git|; s|^smallweb|'$smallweb'|")
+        # The first line is of both, then three are of gpg and two of ssh.
+        if [ "$form" = PGP ]; then
+            lines=$(sed -n 1,4p <<<"$lines")
+        else
+            lines=$(sed -n '1p; 5,$p' <<<"$lines")
+        fi
+        check "git: the lines that verify a tag, $form"
+        (cd "$at" && bash -euc "$lines") >"$out" 2>"$err" || problem "they succeed"
+        cat "$out" >>"$err"
+        err_says Good
+        check "git: and they fail for another tag, $form"
+        (
+            cd "$at" || exit
+            lines=${lines#*$'\n'}
+            sed -i 's/^tag v1.0$/tag v1.1/' tag
+            bash -euc "$lines"
+        ) >"$out" 2>"$err" && problem "they fail"
+    done
+    gpgconf --kill all
+    unset GNUPGHOME
+}
+
 # The same questions to servers that share no code with git: from them everything comes whole.
 git_other_history() {
     local place url id
@@ -464,4 +532,5 @@ git_history() {
     git_differences
     git_objects
     git_few_filters
+    git_signatures
 }
