@@ -416,7 +416,7 @@ git_signatures() {
             in_repository signed.git -c gpg.format=ssh tag -f -s -u "$at/key" -m 'signed' v1.0 main \
                 >"$work/gpg.err" 2>&1
         fi
-        lines=$(sed -n '/^## Objects/,/^## Servers/s/^    //p' "$here/../../docs/git.md" \
+        lines=$(sed -n '/^## Objects/,/^## Feeds/s/^    //p' "$here/../../docs/git.md" \
             | sed "s|git+https://example.org/repo.git|$git/signed.git|; s|^smallweb|'$smallweb'|")
         # The first line is of both, then three are of gpg and two of ssh.
         if [ "$form" = PGP ]; then

@@ -57,8 +57,8 @@ bytes() {
     ours=$(received "$smallweb" "${@:4}")
     theirs=$(received "$scratch/$clone")
     echo "  $question: smallweb $ours, git $theirs bytes received"
-    figure "bytes received" "$question: smallweb" "$ours" B
-    figure "bytes received" "$question: git" "$theirs" B
+    figure "$question: received" smallweb "$ours" B
+    figure "$question: received" git "$theirs" B
     bar "$question" "$(jq -n "$ours / $theirs")" "$bar"
 }
 
