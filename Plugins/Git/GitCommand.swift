@@ -43,14 +43,16 @@ enum GitCommand {
                 "the server can send no single version: it lacks side-band-64k or shallow",
                 hint: "clone the repository with git")
         }
-        // dulwich insists on thin packs, whose deltas may be to what the client has. What we name
-        // as ours are commits alone; PackSpool refuses a delta whose base never comes.
+        // In thin packs deltas may be to what the client has. dulwich, which names no agent,
+        // insists on them, but makes none. PackSpool refuses a delta whose base never comes.
+        let isThin = request.haves.isEmpty || server.value("agent") == nil
         var offered = ["side-band-64k", "thin-pack", "ofs-delta", "no-progress"].filter {
-            server.value($0) != nil && (request.haves.isEmpty || $0 != "thin-pack")
+            server.value($0) != nil && (isThin || $0 != "thin-pack")
         }
-        if request.since != nil && server.value("deepen-since") != nil {
-            offered.append("deepen-since")
-        }
+        // Without it everything comes, and what is too old is left out here.
+        var request = request
+        if server.value("deepen-since") == nil { request.since = nil }
+        if request.since != nil { offered.append("deepen-since") }
         if server.value("object-format") != nil {
             offered.append("object-format=\(server.format.rawValue)")
         }

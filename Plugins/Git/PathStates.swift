@@ -125,8 +125,7 @@ final class PathHistory {
         }
         if !missing.isEmpty {
             let wants = missing.sorted { $0.description < $1.description }
-            let commits = try await repository.history(
-                FetchRequest(wants: wants, depth: 1, filter: .trees))
+            let commits = try await self.commits(wants)
             let others = CommitGraph(commits, repository.format)
             for id in missing {
                 guard let number = others.find(id) else {
@@ -139,6 +138,22 @@ final class PathHistory {
                 Set(boundary.values), from: repository.canFilter ? nil : commits)
         }
         try await states.load(roots, from: pack)
+    }
+
+    /// - Throws: `permanent-failure` where the server itself has no more.
+    private func commits(_ wants: [ObjectID]) async throws(FetchError) -> PackSpool {
+        do throws(FetchError) {
+            return try await repository.history(
+                FetchRequest(wants: wants, depth: 1, filter: .trees))
+        } catch  where error.outcome == .permanentFailure {
+            // Which of its lines say so, and which that the date cuts here, it does not tell.
+            repository.forgetRefusal()
+            throw FetchError(
+                .permanentFailure, .body,
+                "the server lacks commits before the first ones of the log (\(error.message)), "
+                    + "to which paths have to be compared",
+                hint: "ask for a number of commits instead of a range or a date")
+        }
     }
 
     /// - Returns: The parents that are followed, and whether the commit is listed.

@@ -83,6 +83,22 @@ internal import Testing
         #expect(!request.contains("have "))
     }
 
+    /// What we name as ours is commits alone, so that thin packs are for a server that wants them.
+    @Test func version0TellsWhatIsKnown() throws {
+        let id = try Self.id()
+        let request = FetchRequest(wants: [id], haves: [id], since: 1)
+        func text(_ capabilities: String) throws -> String {
+            let server = try Self.server(0, "side-band-64k shallow thin-pack \(capabilities)")
+            return String(decoding: try GitCommand.fetch(request, server), as: UTF8.self)
+        }
+        let git = try text("agent=git/2 deepen-since")
+        #expect(!git.contains("thin-pack") && git.contains("have \(Self.hex)\n"))
+        #expect(git.contains(" deepen-since agent") && git.contains("deepen-since 1\n"))
+        let dulwich = try text("")
+        #expect(dulwich.contains(" thin-pack") && dulwich.contains("have \(Self.hex)\n"))
+        #expect(!dulwich.contains("deepen-since"))
+    }
+
     // MARK: Replies
 
     /// The bytes of the pack that packets carry, and whether they came to an end.

@@ -198,6 +198,33 @@ logged() {
     out_is "$work/wanted"
 }
 
+# Of a server that has a part of the history alone.
+git_shallow_logs() {
+    local place options
+    git clone -q --bare --depth 12 "file://$repositories/history.git" \
+        "$repositories/shallow-history.git" || return
+    git -C "$repositories/shallow-history.git" config uploadpack.allowFilter true
+    : >"$repositories/shallow-history.git/git-daemon-export-ok"
+    for place in "$git" "$old" "$web"; do
+        logged "$place/shallow-history.git" shallow-history.git main : main
+        check "git: log of a shallow server is not complete, $(label "$place")"
+        sw log --json "$place/shallow-history.git"
+        status_is 0
+        out_says '"complete":null'
+        logged "$place/shallow-history.git" shallow-history.git main -- n/3 : main -- n/3
+        logged "$place/shallow-history.git" shallow-history.git -n 2 main -- n/1 : \
+            -n 2 main -- n/1
+        if [ "$place" = "$old" ]; then
+            logged "$place/shallow-history.git" shallow-history.git --since=2020-09-14T12:00:00Z \
+                main -- n/1 : --since 2020-09-14T12:00:00Z main -- n/1
+            continue
+        fi
+        git_fails "a date and paths, where the server has no more, $(label "$place")" 22 \
+            'the server lacks commits' log --since 2020-09-14T12:00:00Z \
+            "$place/shallow-history.git" main -- n/1
+    done
+}
+
 git_logs() {
     local place repository url id
     for place in "$git" "$old" "$web"; do
@@ -239,10 +266,7 @@ git_logs() {
         done
     done
     logged "$git/history.git" history.git --since=2030-01-01T00:00:00Z main : --since 2030-01-01
-    check "git: log of a shallow server is not complete"
-    sw log --json "$git/shallow.git"
-    status_is 0
-    out_says '"complete":null'
+    git_shallow_logs
 }
 
 # described URL REPOSITORY VERSION OPTION…: as git describe.
@@ -372,6 +396,128 @@ git_objects() {
     done
 }
 
+# The lines of docs/git.md that check signatures, as they stand there but for the URL.
+git_signatures() {
+    local at=$work/signatures form lines status=0
+    section gpg gpgv ssh-keygen || return 0
+    export GNUPGHOME=$work/gnupg
+    mkdir -m 700 "$GNUPGHOME" "$at"
+    cp -r "$repositories/history.git" "$repositories/signed.git"
+    git -C "$repositories/signed.git" config uploadpack.allowFilter true
+    ssh-keygen -q -t ed25519 -N '' -C '' -f "$at/key"
+    echo "a@example.org namespaces=\"git\" $(cat "$at/key.pub")" >"$at/allowed_signers"
+    {
+        gpg --batch --quick-generate-key --passphrase '' a@example.org default default never
+        gpg --export a@example.org >"$at/signers.gpg"
+        in_repository signed.git tag -s -u a@example.org -m 'signed' v1.0 main
+    } 2>"$work/gpg.err" || { check 'git: a signed tag' && problem "$(cat "$work/gpg.err")"; }
+    for form in PGP SSH; do
+        if [ "$form" = SSH ]; then
+            in_repository signed.git -c gpg.format=ssh tag -f -s -u "$at/key" -m 'signed' v1.0 main \
+                >"$work/gpg.err" 2>&1
+        fi
+        lines=$(sed -n '/^## Objects/,/^## Feeds/s/^    //p' "$here/../../docs/git.md" \
+            | sed "s|git+https://example.org/repo.git|$git/signed.git|; s|^smallweb|'$smallweb'|")
+        # The first line is of both, then three are of gpg and two of ssh.
+        if [ "$form" = PGP ]; then
+            lines=$(sed -n 1,4p <<<"$lines")
+        else
+            lines=$(sed -n '1p; 5,$p' <<<"$lines")
+        fi
+        check "git: the lines that verify a tag, $form"
+        (cd "$at" && bash -euc "$lines") >"$out" 2>"$err" || problem "they succeed"
+        cat "$out" >>"$err"
+        err_says Good
+        check "git: and they fail for another tag, $form"
+        (
+            cd "$at" || exit
+            lines=${lines#*$'\n'}
+            sed -i 's/^tag v1.0$/tag v1.1/' tag
+            bash -euc "$lines"
+        ) >"$out" 2>"$err" && problem "they fail"
+    done
+    gpgconf --kill all
+    unset GNUPGHOME
+}
+
+# The same questions to servers that share no code with git: from them everything comes whole.
+git_other_history() {
+    local place url id
+    for place in "$dulwich" "$dulwich_web" "$jgit"; do
+        [ "$place" != none ] || continue
+        url=$place/traps.git
+        archive_as_git "$url?tar" traps.git main
+        archive_as_git "$url//docs/deep?tar&ref=v1" traps.git v1 docs/deep
+        url=$place/history.git
+        id=$(in_repository history.git rev-parse topic)
+        logged "$url" history.git main : main
+        logged "$url" history.git -n 20 main : -n 20
+        logged "$url" history.git v0.1..v0.2 : v0.1..v0.2
+        logged "$url" history.git topic..other : topic..other
+        logged "$url" history.git "$id..main" : "$id..main"
+        logged "$url" history.git main -- n/3 second : main -- n/3 second
+        logged "$url" history.git --since=2020-09-14T12:00:00Z main : \
+            --since 2020-09-14T12:00:00Z
+        described "$url" history.git main
+        described "$url" history.git main --tags
+        described "$url" history.git main --match 'v0*' --long
+        different "$url" history.git v0.1..main
+        patched "$url" history.git topic..other
+        check "git: refs --dates, $(label "$place")"
+        sw refs --dates --tags "$git/history.git"
+        status_is 0
+        cp "$out" "$work/wanted"
+        sw refs --dates --tags "$url"
+        status_is 0
+        out_is "$work/wanted"
+    done
+}
+
+# few.git: filters as Gitea and Forgejo allow them, and of all of them only those that are used.
+git_few_filters() {
+    local at=$repositories/few.git filter
+    cp -r "$repositories/history.git" "$at"
+    git -C "$at" config uploadpackfilter.allow false
+    for filter in tree blob:none; do
+        git -C "$at" config "uploadpackfilter.$filter.allow" true
+    done
+    git -C "$at" config uploadpackfilter.tree.maxDepth 0
+    local place
+    for place in "$git" "$web"; do
+        archive_as_git "$place/few.git//n?tar" few.git main n
+        logged "$place/few.git" few.git v0.1..v0.2 : v0.1..v0.2
+        logged "$place/few.git" few.git main -- n/3 second : main -- n/3 second
+        described "$place/few.git" few.git main
+        different "$place/few.git" few.git v0.1..main
+        patched "$place/few.git" few.git topic..other
+    done
+}
+
+# A log is a page with dates.
+git_subscriptions() {
+    local at=$work/subscriptions
+    check 'git: a log as a feed'
+    in_repository history.git rev-list main | sort >"$work/wanted"
+    sw feed "$git/history.git?log=main"
+    status_is 0
+    grep '<id>' "$out" | grep -oE 'log=[0-9a-f]{40}' | cut -c5- | sort >"$work/found"
+    must cmp "$work/found" "$work/wanted"
+    check 'git: a log is watched'
+    git clone -q "$repositories/history.git" "$at" 2>"$err"
+    cp -r "$repositories/history.git" "$repositories/watched.git"
+    sw watch --diff --state "$work/watch" "$git/watched.git?log=main&n=20"
+    status_is 0
+    out_says new
+    sw watch --diff --state "$work/watch" "$git/watched.git?log=main&n=20"
+    status_is 1
+    git -C "$at" commit -q --allow-empty -m 'What is new'
+    git -C "$at" push -q "$repositories/watched.git" HEAD:main 2>"$err"
+    sw watch --diff --json --state "$work/watch" "$git/watched.git?log=main&n=20"
+    status_is 0
+    out_says '"change":"changed"'
+    out_says 'What is new\n'
+}
+
 git_history() {
     local name
     make_traps traps.git sha1 && make_traps traps256.git sha256 \
@@ -385,4 +531,6 @@ git_history() {
     git_describes
     git_differences
     git_objects
+    git_few_filters
+    git_signatures
 }

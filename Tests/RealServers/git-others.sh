@@ -109,8 +109,7 @@ silent_refusals() {
 }
 
 git_others() {
-    local dulwich='' dulwich_web='' klaus='' jgit='' cgit=http://127.0.0.1:$http_port/cgit
-    start_others || return
+    local cgit=http://127.0.0.1:$http_port/cgit
     # Without the name that is not UTF-8, which JGit leaves out.
     cp -r "$repositories/normal.git" "$repositories/plain.git"
     git -C "$repositories/plain.git" update-ref -d $'refs/heads/caf\351'
@@ -120,7 +119,7 @@ git_others() {
     { commit main large && printf 'M 644 inline random\ndata 8388608\n' && head -c 8388608 "$big"; } \
         | git -C "$repositories/large.git" -c core.bigFileThreshold=1m fast-import --quiet
     git -C "$repositories/plain-unborn.git" symbolic-ref HEAD refs/heads/nowhere
-    if [ -n "$dulwich" ]; then
+    if [ "$dulwich" != none ]; then
         # Like version 2 it says what every reference stands for.
         other_refs 'dulwich, git' "$dulwich" "$git"
         all_names 'dulwich, git' normal.git "$dulwich/normal.git"
@@ -140,7 +139,7 @@ git_others() {
         git_fails 'klaus: no such repository' 22 404 refs "$klaus/missing"
         git_fails 'klaus: an empty repository' 22 'no commit' get "$klaus/empty//"
     fi
-    if [ -n "$jgit" ]; then
+    if [ "$jgit" != none ]; then
         # It says what HEAD stands for, as git does before version 2.
         other_refs JGit "$jgit" "$old"
         all_names JGit normal.git "$jgit/normal.git"

@@ -141,6 +141,9 @@ END
 # What the server of a URL is called, and the URL for git.
 label() {
     case $1 in
+        "$dulwich") echo 'dulwich, git' ;;
+        "$dulwich_web") echo 'dulwich, git+http' ;;
+        "$jgit") echo JGit ;;
         git+*) echo "${1%%:*} v${1: -1}" ;;
         *) echo "git v${daemon_version[$1]}" ;;
     esac
@@ -717,6 +720,7 @@ END
 
 git_checks() {
     local root=$work/git repositories=$work/git/repositories place
+    local dulwich=none dulwich_web=none klaus=none jgit=none
     local git older old web secure places daemons=() daemon_port fcgiwrap nginx http_port tls_port
     local -A daemon_version=()
     mkdir -p "$repositories/${odd_repository%/*}"
@@ -784,8 +788,11 @@ END
     git_economy
     git_cut_off
     git_memory
+    start_others || return
     git_others
     git_history
+    git_other_history
+    git_subscriptions
     git_large_files
     finish_check
     unset SSL_CERT_FILE GIT_SSL_CAINFO

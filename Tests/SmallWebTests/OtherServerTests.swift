@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+import SmallWebCore
+import SmallWebTestSupport
+import SmallWebTransport
+import Testing
+
+@testable import SmallWeb
+
+/// Asks its server, and then another one that the URL's query names, as a reply would.
+private struct Chained: ProtocolHandler {
+    let schemes = [
+        Scheme("chained", plugin: "test", port: 1965, transport: .tls, summary: "two servers") {
+            $0.identityScheme = "chained"
+        }
+    ]
+
+    func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        let own = try request.endpoint
+        let port = UInt16(request.uri.query ?? "") ?? 0
+        for endpoint in [own, Endpoint(host: own.host, port: port, security: .tls)] {
+            let stream = try await dialer.dial(endpoint)
+            try await stream.writeAll(Array("gemini://127.0.0.1/about\r\n".utf8))
+            while try await !stream.readSome().isEmpty {}
+            stream.close()
+        }
+        try await emit(.head(Head(.success)))
+        return .complete
+    }
+}
+
+/// A plugin that connects to a server that the URL does not name.
+@Suite(.timeLimit(.minutes(30)))
+struct OtherServerTests {
+    @Test func itIsNotShownTheIdentityOfTheFirst() async throws {
+        let bench = try Bench()
+        let servers = try (0..<2).map { _ in
+            try LoopbackServer(
+                tls: .make(), identity: .requested, handler: DemoSites.gemini())
+        }
+        let pem = Array(try ClientIdentity.make(name: "someone", now: UTCDate.now))
+        let identity = try ClientIdentity(certificate: pem, key: pem, now: UTCDate.now)
+        var registry = Registry()
+        try registry.register(Chained())
+        var options = Fetcher.Options(trustStore: TrustStore(path: bench.storePath))
+        options.identities.bound = { _ in identity }
+        let fetcher = Fetcher(registry: registry, options: options, loop: bench.loop)
+        let events = Recorder<Event>()
+        let url = "chained://127.0.0.1:\(servers[0].port)/?\(servers[1].port)"
+        let ending = try await fetcher.run(fetcher.request(url)) { events.add($0) }
+        let shown = events.values.compactMap { event -> [UInt8]?? in
+            if case .connected(let connection) = event {
+                .some(connection.tls?.shownIdentity)
+            } else {
+                nil
+            }
+        }
+        #expect(shown == [identity.facts.sha256, nil])
+        #expect(servers[0].waitForConnections(1).map { $0.identity != nil } == [true])
+        #expect(servers[1].waitForConnections(1).map { $0.identity != nil } == [false])
+        // A record is about the server that was asked.
+        #expect(ending.connection?.endpoint.port == servers[0].port)
+    }
+}
