@@ -36,6 +36,8 @@ public struct ExternalPlugin: ProtocolHandler {
             transport: try Self.transport(request),
             isServerFirst: facts.isServerFirst, fetchLimits: request.limits)
         program.acceptsAnyPort = facts.acceptsAnyPort
+        program.asksAuthorities = facts.asksAuthorities
+        (program.connections, program.wantsAnswers) = (manifest.connections, manifest.wantsAnswers)
         program.upload = request.upload
         program.limits = manifest.limits
         program.reads = try manifest.places()
@@ -47,6 +49,10 @@ public struct ExternalPlugin: ProtocolHandler {
         var talk = ProgramTalk(
             request.uri, manifest.name, facts.mediaType, wasAsked: request.validator != nil,
             mask: mask(of: request))
+        let manifest = manifest
+        talk.opening = { url throws(FetchError) in
+            try manifest.target(url, of: request.uri.host)
+        }
         // What only the last word of the program decides.
         let ending: ProgramEnding
         do throws(FetchError) {
@@ -64,7 +70,7 @@ public struct ExternalPlugin: ProtocolHandler {
                         try await emit(.diagnostics(said))
                     }
                 }
-                return talk.failure == nil
+                return talk.takeDemand()
             }
         } catch {
             throw talk.completing(error)
@@ -161,6 +167,11 @@ struct ProgramTalk {
     private var diagnosticsBytes = 0
     private var lastLine: [UInt8] = []
     private var mask: SecretMask
+    private var commands: [ProgramCommand] = []
+    /// What the manifest says of a URL that is opened.
+    var opening: (String) throws(FetchError) -> OpenPattern.Target = { url throws(FetchError) in
+        throw .plugin("the program opens \(url), which its manifest does not allow")
+    }
 
     /// How much a program may say for people.
     static let diagnosticsMax = 65_536
@@ -211,7 +222,22 @@ struct ProgramTalk {
             end = completeness
             return nil
         case .fail(let outcome, let message): throw FetchError(outcome, .plugin, message)
+        case .open(let number, let url):
+            let target = try opening(url)
+            commands.append(.open(number, target.kind, target.endpoint))
+            return nil
+        case .startTLS(let number):
+            commands.append(.startTLS(number))
+            return nil
         }
+    }
+
+    /// What the host is to do about what was said since the last time.
+    mutating func takeDemand() -> ProgramDemand {
+        var demand = ProgramDemand()
+        demand.isEnough = failure != nil
+        swap(&demand.commands, &commands)
+        return demand
     }
 
     /// - Returns: The head that the body implies, if it had none.

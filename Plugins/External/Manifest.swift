@@ -12,6 +12,8 @@ public struct Manifest: Sendable {
         let keepsQueryEncoded: Bool
         /// Whether datagrams may come from another port than that of the URL.
         let acceptsAnyPort: Bool
+        /// Whether TLS that the program begins is judged by authorities.
+        let asksAuthorities: Bool
     }
 
     /// Unique among plugins, and the member of records that its facts are in.
@@ -27,6 +29,10 @@ public struct Manifest: Sendable {
     package let limits: ProgramRequest.Limits
     /// Files and directories that the program may read in addition, absolute or below `~`.
     package let reads: [String]
+    /// Its connections after the first, what they may lead to, and whether it is told of them.
+    let connections: [ProgramConnection]
+    package let opens: [OpenPattern]
+    let wantsAnswers: Bool
     /// By the schemes' names.
     let facts: [String: SchemeFacts]
     /// The values of options that were not given.
@@ -37,12 +43,14 @@ public struct Manifest: Sendable {
 
     /// The members that records have already: the facts of a plugin are under its name.
     static let reservedNames: Set<String> = [
-        "attempts", "base64", "body", "bytes", "charset", "class", "code", "date", "error", "exit",
+        "attempts", "base64", "body", "bytes", "charset", "class", "code", "crawl", "date", "error",
+        "exit",
         "final_url", "git", "gopher", "headers", "hint", "http", "i", "id",
         "kind", "lang", "line", "links", "message", "meta", "mime", "n", "name", "offset", "oid",
-        "ok", "outcome", "page", "partial", "peeled", "plugin", "raw", "redirects", "refs",
+        "ok", "origin", "outcome", "page", "partial", "peeled", "plugin", "program", "raw",
+        "redirects", "refs",
         "remote", "retry_after", "same_host", "scheme", "seq", "size", "status", "tag", "text",
-        "time", "tls", "trust", "type", "url", "url_input", "v", "version", "warnings",
+        "time", "tls", "trust", "type", "url", "url_input", "v", "version", "warnings", "watch",
     ]
 
     /// - Throws: `plugin`, naming the member that breaks a rule.
@@ -57,6 +65,7 @@ public struct Manifest: Sendable {
         try reader.version("v")
         try reader.refuseOthers(than: [
             "name", "version", "summary", "program", "schemes", "options", "limits", "reads",
+            "connections", "opens", "answers",
         ])
         name = try reader.name("name")
         guard !Self.reservedNames.contains(name) else {
@@ -75,6 +84,9 @@ public struct Manifest: Sendable {
             throw ManifestReader.problem("has a \"program\" that leads out of its folder")
         }
         reads = try reader.reads("reads")
+        connections = try reader.connections("connections")
+        opens = try reader.patterns("opens")
+        wantsAnswers = try reader.flag("answers")
         limits = try reader.object("limits").map(ManifestReader.limits) ?? .init()
         var schemes: [Scheme] = []
         var facts: [String: SchemeFacts] = [:]
@@ -157,8 +169,8 @@ extension Manifest {
 }
 
 /// Takes the members of an object, each once.
-private struct ManifestReader {
-    private var members: [String: JSONValue] = [:]
+struct ManifestReader {
+    var members: [String: JSONValue] = [:]
     private let place: String
 
     static func problem(_ what: String) -> FetchError {
@@ -189,7 +201,7 @@ private struct ManifestReader {
 
     private func path(_ name: String) -> String { place.isEmpty ? name : place + "." + name }
 
-    private mutating func take(_ name: String) -> JSONValue? { members.removeValue(forKey: name) }
+    mutating func take(_ name: String) -> JSONValue? { members.removeValue(forKey: name) }
 
     private func mismatch(_ name: String, _ kind: String) -> FetchError {
         Self.problem("has a \"\(path(name))\" that is not \(kind)")
@@ -360,7 +372,7 @@ private struct ManifestReader {
             throw problem("has a \"\(reader.path("host"))\" that is not required, but a transport")
         }
         let trust = try reader.word("trust", Trust.self)
-        guard trust == nil || transport == .tls else {
+        guard trust == nil || transport == .tls || transport == .tcp else {
             throw problem("has a \"\(reader.path("trust"))\", but no TLS")
         }
         let peer = try reader.word("udp_peer", Peer.self)
@@ -376,7 +388,7 @@ private struct ManifestReader {
             mediaType: try reader.text("mime"),
             isServerFirst: try reader.flag("server_first"),
             keepsQueryEncoded: try reader.word("query", Query.self) == .encoded,
-            acceptsAnyPort: peer == .host)
+            acceptsAnyPort: peer == .host, asksAuthorities: trust == .ca)
         if let mime = facts.mediaType, MediaType(parsing: mime) == nil {
             throw problem("has a \"\(reader.path("mime"))\" that is not a media type")
         }

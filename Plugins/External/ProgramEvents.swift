@@ -9,6 +9,9 @@ enum ProgramEvent: Sendable {
     /// Whether the end is proven, cut off, or not known.
     case end(Completeness)
     case fail(Outcome, message: String)
+    /// What it opens, as it was written.
+    case open(Int, url: String)
+    case startTLS(Int)
 }
 
 /// Takes lines apart into events. Pure: bytes in, events out.
@@ -117,8 +120,19 @@ struct ProgramEventReader {
                 throw problem("has an unknown outcome")
             }
             return .fail(outcome, message: try text(value, "message") ?? outcome.summary)
+        case "open":
+            guard let url = value["url"]?.string else { throw problem("opens no \"url\"") }
+            return .open(try connection(value), url: url)
+        case "starttls": return .startTLS(try connection(value))
         default: throw problem("has the unknown type \"\(type)\"")
         }
+    }
+
+    private func connection(_ value: JSONValue) throws(FetchError) -> Int {
+        guard let number = try number(value, "connection"), number < 4 else {
+            throw problem("has no \"connection\" from 0 to 3")
+        }
+        return number
     }
 
     private func head(_ value: JSONValue) throws(FetchError) -> Head {

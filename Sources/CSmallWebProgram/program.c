@@ -172,14 +172,16 @@ static void close_from(int first) {
         close((int)number);
 }
 
-// The program's descriptors become 0 to 5, and nothing else of smallweb's stays open.
+// The program's descriptors get their numbers, and nothing else of smallweb's stays open.
 static int arrange(struct start *start) {
     int all[NEXT];
     memcpy(all, start->program->descriptors, sizeof start->program->descriptors);
     all[REPORT] = start->report;
     all[PARENT] = start->parent_end;
     for (int number = 0; number < NEXT; number++) {
-        if (all[number] < 0 && number == PARENT) continue;
+        int may_be_closed = number == PARENT
+            || (number >= SWPROGRAM_USUAL_DESCRIPTORS && number < SWPROGRAM_DESCRIPTORS);
+        if (all[number] < 0 && may_be_closed) continue;
         if (all[number] < 0) all[number] = open("/dev/null", O_RDWR | O_CLOEXEC);
         // Out of the way, before anything is put in its place.
         all[number] = fcntl(all[number], F_DUPFD_CLOEXEC, NEXT);

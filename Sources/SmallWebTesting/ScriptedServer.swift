@@ -246,7 +246,7 @@ final class ScriptedDialer: Dialer {
     }
 
     private var programRunner: any ProgramRunner {
-        ProgramExchange(on: loop, by: deadline) { [self] program throws(FetchError) in
+        let network = ProgramNetwork { [self] program throws(FetchError) in
             isWanted = program.isServerFirst
             switch program.transport {
             case .none: break
@@ -256,5 +256,6 @@ final class ScriptedDialer: Dialer {
             }
             return server
         }
+        return ProgramExchange(on: loop, by: deadline, network: network)
     }
 }

@@ -131,7 +131,11 @@ struct PluginDocumentTests {
         var (said, expected) = ([String](), [String]())
         for part in try parts() {
             switch part {
-            case .events(let lines): said += lines
+            // The others need a server: ProgramDoorTests.
+            case .events(let lines):
+                said += lines.filter { line in
+                    !["open", "starttls"].contains { line.contains(#""type":"\#($0)""#) }
+                }
             case .expectations(let lines): expected += lines
             default: break
             }

@@ -27,6 +27,8 @@ extension Schema {
                      {"name": "nexn", "port": 0, "transport": "none"}],
          "options": [{"name": "nex-depth", "value": "N", "help": "how deep", "default": "1"},
                      {"name": "nex-all", "help": "everything"}],
+         "connections": ["tcp", "udp"], "answers": true,
+         "opens": ["tcp://{host}:*", "udp://*:65535", "tls://*.example.org:1", "tcp://[::1]:9"],
          "limits": {"cpu_seconds": 1, "memory_bytes": 16777216, "files": 16}}
         """
 
@@ -41,6 +43,8 @@ extension Schema {
         #"{"type": "note", "code": "c", "message": "m"}"#,
         #"{"type": "end", "complete": true}"#,
         #"{"type": "fail", "outcome": "timeout", "message": "m"}"#,
+        #"{"type": "open", "connection": 1, "url": "tcp://h:1"}"#,
+        #"{"type": "starttls", "connection": 0}"#,
     ]
 
     /// - Returns: What the reader says; `nil` when it takes the text.

@@ -17,8 +17,37 @@ internal import Testing
                      {"name": "nexn", "port": 0, "transport": "none", "secure_form": "nexs"}],
          "options": [{"name": "nex-depth", "value": "N", "help": "how deep", "default": "1"},
                      {"name": "nex-all", "help": "everything"}],
+         "connections": 3, "answers": true, "opens": ["tcp://{host}:*", "tls://*.Example.org:443"],
          "limits": {"cpu_seconds": 1, "memory_bytes": 16777216, "files": 16}, "x-more": 1}
         """
+
+    @Test(arguments: [
+        ("tcp://{host}:*", "tcp://own.example.org:1", true),
+        ("tcp://{host}:*", "tcp://OWN.example.org:65535", true),
+        ("tcp://{host}:*", "tls://own.example.org:1", false),
+        ("tcp://{host}:*", "udp://own.example.org:1", false),
+        ("tcp://{host}:*", "tcp://other.example.org:1", false),
+        ("tcp://{host}:80", "tcp://own.example.org:81", false),
+        ("tls://*.example.org:443", "tls://a.b.example.org:443", true),
+        ("tls://*.example.org:443", "tls://example.org:443", false),
+        ("tls://*.example.org:443", "tls://xexample.org:443", false),
+        ("tls://*.example.org:443", "tls://example.org:443.example.org:443", false),
+        ("udp://*:53", "udp://[::1]:53", true), ("tcp://[::1]:9", "tcp://[::1]:9", true),
+        ("tcp://*:*", "tcp://h:0", false), ("tcp://*:*", "tcp://h:080", false),
+        ("tcp://*:*", "tcp://h", false), ("tcp://*:*", "tcp://:1", false),
+        ("tcp://*:*", "tcp://h:1/", false), ("tcp://*:*", "tcp://u@h:1", false),
+        ("tcp://*:*", "tcp://*:1", false), ("tcp://*:*", "tcp://{host}:1", false),
+        ("tcp://*:*", "tcp://::1:9", false), ("tcp://*:*", "tcp://a b:9", false),
+        ("tcp://*:*", "tcp://h\n:9", false), ("tcp://*:*", "tcp://h\0:9", false),
+    ])
+    func aPatternMatches(_ pattern: String, _ url: String, _ fits: Bool) throws {
+        let pattern = try #require(OpenPattern(pattern))
+        let target = OpenPattern.target(url)
+        #expect(target.map { pattern.matches($0, own: "own.example.org") } ?? false == fits)
+        #expect(
+            target.map { pattern.matches($0, own: nil) } ?? false
+                == (fits && !pattern.text.contains("{")))
+    }
 
     @Test func aManifestIsRead() throws {
         let manifest = try Manifest(parsing: Array(Self.good.utf8))
@@ -50,7 +79,19 @@ internal import Testing
         (#""program""#, #""programs""#, "unknown member \"programs\""),
         (#""x-more""#, #""more""#, "\"more\""),
         (#""trust": "ca""#, #""trust": "none""#, "trust"),
-        (#""mime": "text/plain""#, #""trust": "tofu""#, "TLS"),
+        (#""transport": "udp""#, #""transport": "udp", "trust": "tofu""#, "TLS"),
+        (#""connections": 3"#, #""connections": 0"#, "connections"),
+        (#""connections": 3"#, #""connections": 5"#, "connections"),
+        (#""connections": 3"#, #""connections": "2""#, "connections"),
+        (#""connections": 3"#, #""connections": ["tls"]"#, "connections"),
+        (#""connections": 3"#, #""connections": ["tcp", "tcp", "tcp", "tcp"]"#, "connections"),
+        (#""tcp://{host}:*""#, #""tcp://{host}""#, "opens"),
+        (#""tcp://{host}:*""#, #""http://{host}:*""#, "opens"),
+        (#""tcp://{host}:*""#, #""tcp://{host}:0""#, "opens"),
+        (#""tcp://{host}:*""#, #""tcp://{host}:65536""#, "opens"),
+        (#""tcp://{host}:*""#, #""tcp://a*b:1""#, "opens"),
+        (#""tcp://{host}:*""#, #""tcp://h:1/path""#, "opens"),
+        (#""tcp://{host}:*""#, #""tcp://u@h:1""#, "opens"), (#""tcp://{host}:*""#, "7", "opens"),
         (#""mime": "text/plain""#, #""udp_peer": "host""#, "datagrams"),
         (#""udp_peer": "host""#, #""udp_peer": "any""#, "udp_peer"),
         (#""input": true"#, #""input": 1"#, "input"),

@@ -35,4 +35,110 @@ tftp_checks() {
     must cmp "$work/tftp/new" "$work/tftp/large"
 }
 
+# ftp_files SERVER URL OPTION…: what holds for every server.
+ftp_files() {
+    local server=$1 url=$2
+    shift 2
+    check "ftp: $server: a directory"
+    sw get --plugin "$examples/ftp" "$@" "$url/"
+    status_is 0
+    out_says "a b.txt"
+
+    check "ftp: $server: 3 MB"
+    sw get --plugin "$examples/ftp" "$@" "$url/large"
+    status_is 0
+    out_is "$work/ftp/large"
+
+    check "ftp: $server: a name with a space"
+    sw get --plugin "$examples/ftp" "$@" "$url/a%20b.txt"
+    status_is 0
+    out_is "$work/ftp/a b.txt"
+
+    check "ftp: $server: a file that is not there"
+    sw get --plugin "$examples/ftp" "$@" "$url/none"
+    status_is 22
+}
+
+ftp_checks() {
+    mkdir "$work/ftp"
+    head -c 3000000 "$big" >"$work/ftp/large"
+    printf 'hello\n' >"$work/ftp/a b.txt"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/ftp.key" \
+        -out "$work/ftp.crt" -days 30 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost,IP:127.0.0.1 2>"$err"
+    cat "$work/ftp.key" "$work/ftp.crt" >"$work/ftp.pem"
+    python=${FTP_PYTHON:-$(dirname "$JETFORCE")/python3}
+    if ! "$python" -c 'import pyftpdlib, OpenSSL' 2>/dev/null; then
+        missing pyftpdlib
+    else
+        for kind in plain tls v6; do
+            start "$work/ftp.$kind" "$python" "$here/ftp-server.py" "$work/ftp" "$work/ftp.pem" "$kind"
+            until_true grep -q . "$work/ftp.$kind"
+        done
+        ftp_files pyftpdlib "ftp://127.0.0.1:$(head -n 1 "$work/ftp.plain")"
+        ftp_files "pyftpdlib over IPv6" "ftp://[::1]:$(head -n 1 "$work/ftp.v6")"
+        url=ftp://me:p%40ss@127.0.0.1:$(head -n 1 "$work/ftp.tls")
+        ftp_files "pyftpdlib with TLS" "$url" --ftp-tls
+
+        check "ftp: pyftpdlib with TLS: no password in clear, and one key for both connections"
+        sw get -v --plugin "$examples/ftp" --ftp-tls "$url/large"
+        status_is 0
+        err_lacks 'p@ss'
+        must test "$(grep -c '^127.0.0.1' "$SMALLWEB_KNOWN_HOSTS")" -eq 1
+
+        check "ftp: pyftpdlib: an upload"
+        mkdir "$work/ftp/in"
+        sw put --plugin "$examples/ftp" "$url/in/new" "$work/ftp/large"
+        status_is 0
+        must cmp "$work/ftp/in/new" "$work/ftp/large"
+    fi
+    section vsftpd || return 0
+    port=$(free_port)
+    printf '%s\n' listen=YES listen_address=127.0.0.1 "listen_port=$port" anonymous_enable=YES \
+        "anon_root=$work/ftp" background=NO run_as_launching_user=YES seccomp_sandbox=NO \
+        "secure_chroot_dir=$work/ftp/in" >"$work/vsftpd.conf"
+    mkdir -p "$work/ftp/in"
+    start "$work/vsftpd.log" vsftpd "$work/vsftpd.conf"
+    until_true accepts "$port"
+    check "ftp: vsftpd: 3 MB"
+    sw get --plugin "$examples/ftp" "ftp://127.0.0.1:$port/large"
+    status_is 0
+    out_is "$work/ftp/large"
+}
+
+nntp_checks() {
+    local url
+    for kind in honest inject; do
+        start "$work/nntp.$kind" python3 "$here/nntp-server.py" "$work/ftp.pem" "--$kind"
+        until_true grep -q . "$work/nntp.$kind"
+    done
+    url=nntp://me@127.0.0.1:$(head -n 1 "$work/nntp.honest")
+    printf 'secret\n' >"$work/nntp.password"
+    check "nntp: a group, with STARTTLS and a password"
+    sw get -v --plugin "$examples/nntp" --nntp-password-file "$work/nntp.password" "$url/a.group"
+    status_is 0
+    out_says "Article 2"
+    err_says "AUTHINFO PASS ***"
+    err_lacks secret
+
+    check "nntp: an article"
+    sw get --plugin "$examples/nntp" --nntp-password-file "$work/nntp.password" "$url/a.group/1"
+    status_is 0
+    out_says ".dot 1"
+
+    check "nntp: with authorities, a certificate of its own is refused before the password"
+    mkdir -p "$work/ca"
+    cp "$examples/nntp/nntp" "$work/ca"
+    sed 's/"port": 119/"port": 119, "trust": "ca"/' "$examples/nntp/plugin.json" >"$work/ca/plugin.json"
+    sw get -v --plugin "$work/ca" --nntp-password-file "$work/nntp.password" "$url/"
+    status_is 60
+    err_lacks AUTHINFO
+
+    check "nntp: what is injected before TLS is not taken for a reply"
+    sw get --plugin "$examples/nntp" "nntp://127.0.0.1:$(head -n 1 "$work/nntp.inject")/"
+    status_is 8
+}
+
 tftp_checks
+ftp_checks
+nntp_checks

@@ -10,7 +10,8 @@
 
 #include <stdint.h>
 
-#define SWPROGRAM_DESCRIPTORS 6
+#define SWPROGRAM_DESCRIPTORS 13
+#define SWPROGRAM_USUAL_DESCRIPTORS 6
 
 // What holds for a program; what can be done without, for tests.
 enum {
@@ -46,7 +47,8 @@ struct swprogram {
     const char *_Nullable const *_Nonnull places;       // what it may read beside the system's
     const char *_Nonnull folder;     // where it is started
     const char *_Nonnull temporary;  // the only directory that it may write to; empty
-    int descriptors[SWPROGRAM_DESCRIPTORS];  // its 0 to 5, which block; -1: /dev/null
+    // Its own, which block, by their numbers; -1: /dev/null for 0 to 5, and closed for the others.
+    int descriptors[SWPROGRAM_DESCRIPTORS];
     uint64_t processor_seconds;
     uint64_t memory_bytes;      // of address space, of a file that it writes, and of the sum
     uint64_t descriptors_max;

@@ -14,22 +14,30 @@ struct NetworkDialer: Dialer {
         return hop.stream(over: hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier)
     }
 
-    private var connectDeadline: Instant {
+    var connectDeadline: Instant {
         min(hop.deadline, .after(seconds: hop.limits.connectSeconds))
     }
 
-    private func connector(to endpoint: Endpoint) throws(FetchError) -> Connector {
+    /// - Parameters:
+    ///   - resolver: `nil` for that of the fetch.
+    ///   - store: The same.
+    ///   - place: Whose key it must have; `nil` for the endpoint's own.
+    func connector(
+        to endpoint: Endpoint, _ resolver: Resolver? = nil, _ store: TrustStore? = nil,
+        judgedAs place: Endpoint? = nil
+    ) throws(FetchError) -> Connector {
         let route = try hop.way(to: endpoint).route
-        let (loop, hop, store) = (hop.loop, hop, trustStore)
+        let (loop, hop, store) = (hop.loop, hop, store ?? trustStore)
         let connectDeadline = connectDeadline
         return Connector(
-            endpoint: endpoint, loop: loop, resolver: hop.fetcher.options.resolver, route: route,
+            endpoint: endpoint, loop: loop, resolver: resolver ?? hop.fetcher.options.resolver,
+            route: route,
             handshake: .init(
                 asksAuthorities: store.policy.asksAuthorities, wantsChain: hop.tap != nil,
                 identity: hop.identity(for: endpoint), sessions: hop.sessions
             ) { endpoint, facts async throws(FetchError) in
                 try await store.judge(
-                    endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
+                    place ?? endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
             },
             onAttempt: { address async throws(FetchError) in
                 try await hop.say(.connecting(endpoint, address: address))
@@ -38,6 +46,12 @@ struct NetworkDialer: Dialer {
 
     /// Connects, and says what came of it.
     private func carrier(to endpoint: Endpoint) async throws(FetchError) -> any Carrier {
+        try await connection(to: endpoint).carrier
+    }
+
+    func connection(
+        to endpoint: Endpoint
+    ) async throws(FetchError) -> (carrier: any Carrier, facts: Connection?) {
         hop.tap?.dials()
         var connector = try connector(to: endpoint)
         let carrier: any Carrier
@@ -54,41 +68,12 @@ struct NetworkDialer: Dialer {
             try await hop.say(.connected(connection))
             for note in connection.notes + connection.remarks { try await hop.emit(.note(note)) }
         }
-        return carrier
+        return (carrier, connector.connection)
     }
 
     private var programRunner: any ProgramRunner {
-        let hop = hop
-        return ProgramExchange(
-            on: hop.loop, by: hop.deadline, connect: channel
-        ) { bytes async throws(FetchError) in
-            hop.add(Ending.Traffic(sent: bytes.count))
-            try await hop.emit(.sent(bytes))
-        } onReceived: {
-            hop.add(Ending.Traffic(received: $0))
-        }
-    }
-
-    private func channel(
-        _ program: ProgramRequest
-    ) async throws(FetchError) -> any Carrier {
-        switch program.transport {
-        case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
-        case .stream(let endpoint):
-            let carrier = try await carrier(to: endpoint)
-            hop.add(carrier)
-            return hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier
-        case .datagrams(let endpoint):
-            hop.tap?.dials()
-            _ = try hop.way(to: endpoint)
-            let (socket, connection) = try await DatagramSocket.connect(
-                to: endpoint, acceptsAnyPort: program.acceptsAnyPort, hop.fetcher.options.resolver,
-                on: hop.loop, by: connectDeadline)
-            let host = connection.address?.bracketedHost ?? endpoint.host
-            try await hop.say(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
-            try await hop.say(.connected(connection))
-            return hop.tap?.tee(socket, keepsDatagrams: true) ?? socket
-        }
+        ProgramExchange(
+            on: hop.loop, by: hop.deadline, network: ProgramDialer(dialer: self).network)
     }
 
     func engine<Engine>(
@@ -127,7 +112,7 @@ struct NetworkDialer: Dialer {
 
 extension Connection {
     /// What the policy lets pass, and a person may want to know all the same.
-    fileprivate var remarks: [Note] {
+    var remarks: [Note] {
         guard let tls else { return [] }
         var notes: [Note] = []
         if trust?.verdict == .renewed {
@@ -147,7 +132,7 @@ extension Connection {
     }
 
     /// After the trust check threw `error`.
-    fileprivate func refused(_ error: FetchError, by store: TrustStore) -> Connection {
+    func refused(_ error: FetchError, by store: TrustStore) -> Connection {
         let verdict: Connection.Trust.Verdict = error.outcome == .trustChanged ? .changed : .refused
         let known = store.policy.usesStore ? try? store.hosts().pins(of: endpoint.description) : []
         let refused = Connection(

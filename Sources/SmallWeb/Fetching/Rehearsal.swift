@@ -121,12 +121,12 @@ private struct RehearsalRunner: ProgramRunner {
 
     func run(
         _ program: ProgramRequest, isAnswered: () -> Bool,
-        onOutput: (ProgramOutput) async throws(FetchError) -> Bool
+        onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding {
         var program = program
         program.fetchLimits.idleSeconds = Self.patienceSeconds
         let (stage, hop) = (stage, hop)
-        let exchange = ProgramExchange(on: hop.loop, by: .never) { program throws(FetchError) in
+        let network = ProgramNetwork { program throws(FetchError) in
             switch program.transport {
             case .none: break
             case .stream(let endpoint), .datagrams(let endpoint):
@@ -135,6 +135,7 @@ private struct RehearsalRunner: ProgramRunner {
             }
             return RehearsalCarrier(stage: stage)
         }
+        let exchange = ProgramExchange(on: hop.loop, by: .never, network: network)
         do throws(FetchError) {
             return try await exchange.run(program, isAnswered: isAnswered, onOutput: onOutput)
         } catch  where error.outcome == .timeout && stage.rehearsal.endpoint != nil {

@@ -131,16 +131,16 @@ extension Instant {
 }
 
 /// Copies what passes a carrier to an exchange.
-final class TeeCarrier: Carrier {
-    private let carrier: any Carrier
+final class TeeCarrier: CarrierWrapper {
+    var wrapped: any Carrier
     private let exchange: Exchange
 
     init(_ carrier: any Carrier, _ exchange: Exchange) {
-        (self.carrier, self.exchange) = (carrier, exchange)
+        (wrapped, self.exchange) = (carrier, exchange)
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
-        let read = try carrier.receive(into: buffer)
+        let read = try wrapped.receive(into: buffer)
         switch read {
         case .bytes(let count):
             try exchange.noteReceived(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -151,7 +151,7 @@ final class TeeCarrier: Carrier {
     }
 
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
-        let write = try carrier.send(bytes)
+        let write = try wrapped.send(bytes)
         if case .bytes(let count) = write {
             try exchange.noteSent(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
@@ -159,14 +159,14 @@ final class TeeCarrier: Carrier {
     }
 
     func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        try await carrier.wait(for: readiness, by: deadline)
+        try await wrapped.wait(for: readiness, by: deadline)
     }
 
-    func interests(_ readiness: Readiness) -> [Interest]? { carrier.interests(readiness) }
-    var readableAt: Instant { carrier.readableAt }
-    func endSending() { carrier.endSending() }
-    func close() { carrier.close() }
-    var keepsPieces: Bool { carrier.keepsPieces }
+    func interests(_ readiness: Readiness) -> [Interest]? { wrapped.interests(readiness) }
+    var readableAt: Instant { wrapped.readableAt }
+    func endSending() { wrapped.endSending() }
+    func close() { wrapped.close() }
+    var keepsPieces: Bool { wrapped.keepsPieces }
 }
 
 /// Copies what HTTP's engine sends and gets to exchanges, one for each request.

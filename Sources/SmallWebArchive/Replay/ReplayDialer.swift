@@ -53,7 +53,7 @@ struct ReplayDialer: Dialer {
 
     private var runner: any ProgramRunner {
         let (dialer, hop) = (self, hop)
-        return ProgramExchange(on: hop.loop, by: hop.deadline) { program throws(FetchError) in
+        var network = ProgramNetwork { program throws(FetchError) in
             switch program.transport {
             case .none:
                 throw FetchError(.internal, .plugin, "there is no server to connect to")
@@ -64,12 +64,13 @@ struct ReplayDialer: Dialer {
             case .datagrams(let endpoint):
                 return try await dialer.carrier(to: endpoint, keepsDatagrams: true)
             }
-        } onSent: { bytes async throws(FetchError) in
+        }
+        network.onSent = { bytes async throws(FetchError) in
             hop.add(Ending.Traffic(sent: bytes.count))
             try await hop.emit(.sent(bytes))
-        } onReceived: {
-            hop.add(Ending.Traffic(received: $0))
         }
+        network.onReceived = { hop.add(Ending.Traffic(received: $0)) }
+        return ProgramExchange(on: hop.loop, by: hop.deadline, network: network)
     }
 }
 

@@ -130,6 +130,9 @@ struct PluginCommand {
         if let reads = manifest?.reads, !reads.isEmpty {
             rows.append(("reads", reads.joined(separator: ", ")))
         }
+        if let opens = manifest?.opens, !opens.isEmpty {
+            rows.append(("opens", opens.map(\.text).joined(separator: ", ")))
+        }
         rows += handlers.flatMap(\.options).map { ("--" + $0.key, $0.summary) }
         if let limits = manifest?.limits {
             let (seconds, memory) = (limits.processorSeconds, limits.memoryBytes >> 20)

@@ -31,6 +31,12 @@ package struct ProgramRequest: Sendable {
     package let transport: Transport
     /// Whether the server speaks first, so that the connection is made at once.
     package let isServerFirst: Bool
+    /// What carries the bytes of its connections after the first, each opened when it asks.
+    package var connections: [ProgramConnection] = []
+    /// Whether it is told what came of what it asked for.
+    package var wantsAnswers = false
+    /// Whether its keys are judged by authorities, where the scheme itself does not say so.
+    package var asksAuthorities = false
     /// Whether the server's first datagram may come from another port, where later ones go then.
     package var acceptsAnyPort = false
     /// What it reads from descriptor 5.
@@ -51,6 +57,27 @@ package struct ProgramRequest: Sendable {
         self.isServerFirst = isServerFirst
         self.fetchLimits = fetchLimits
     }
+}
+
+/// What carries the bytes of one of a program's connections.
+package enum ProgramConnection: String, CaseIterable, Sendable, Hashable {
+    case tcp, udp
+}
+
+/// What a program asks of its host. Connections count from 0.
+package enum ProgramCommand: Sendable, Hashable {
+    case open(Int, ProgramConnection, Endpoint)
+    case startTLS(Int)
+}
+
+/// What the plugin makes of what its program has written.
+package struct ProgramDemand: Sendable {
+    /// Whether nothing more is wanted but the body bytes that have been written.
+    package var isEnough = false
+    /// In the order in which they were asked for.
+    package var commands: [ProgramCommand] = []
+
+    package init() {}
 }
 
 /// What a program has written, in the order in which it counts: all events that are there come
@@ -92,12 +119,11 @@ package protocol ProgramRunner {
     ///   - isAnswered: Whether the program has given its head: it then needs no server that it has
     ///     not asked for.
     ///   - onOutput: Returns when it has taken the bytes; while it does not, nothing more is read
-    ///     from the program. With `false` it wants nothing more but the body bytes that have been
-    ///     written.
+    ///     from the program.
     /// - Throws: `plugin` when it cannot be started; what ``Dialer/dial(_:)`` throws; `timeout`,
     ///   `interrupted`.
     func run(
         _ program: ProgramRequest, isAnswered: () -> Bool,
-        onOutput: (ProgramOutput) async throws(FetchError) -> Bool
+        onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding
 }

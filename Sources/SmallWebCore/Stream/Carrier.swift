@@ -23,6 +23,10 @@ package protocol Carrier: AnyObject {
     /// Nothing more is sent, which the other side is told where that is possible.
     func endSending()
 
+    /// The same where the end of what is sent has a meaning of its own, as in FTP: over TLS, too,
+    /// with close_notify, which some servers of other protocols take for the end of everything.
+    func finishSending()
+
     /// Says goodbye as far as that works without waiting. Idempotent; nothing is moved after it.
     func close()
 
@@ -36,9 +40,15 @@ package protocol Carrier: AnyObject {
 extension Carrier {
     package func interests(_ readiness: Readiness) -> [Interest]? { [] }
     package func endSending() {}
+    package func finishSending() { endSending() }
     package func close() {}
     package var keepsPieces: Bool { false }
     package var readableAt: Instant { .never }
+}
+
+/// A carrier that looks at what another one carries.
+package protocol CarrierWrapper: Carrier {
+    var wrapped: any Carrier { get set }
 }
 
 /// A descriptor and what is awaited of it.

@@ -25,8 +25,9 @@ package final class ContainedProcess {
     ///     absolute is there, all else is looked for in PATH.
     ///   - environment: Beside PATH and TMPDIR, and LANG, LC_* and TZ where it has none of these.
     ///     Holds no NUL.
-    ///   - descriptors: Six, its 0 to 5; -1 is /dev/null. They block, and stay the caller's to
-    ///     close, at once: else the other ends of pipes see no end.
+    ///   - descriptors: Its own from 0 on, 6 to 13; -1 is /dev/null, and from 6 on one that is
+    ///     closed. They block, and stay the caller's to close, at once: else the other ends of
+    ///     pipes see no end.
     ///   - executables: What the program is run by, and can see therefore; see ``Provenance``.
     /// - Throws: `plugin`, naming the program.
     package init(
@@ -34,7 +35,8 @@ package final class ContainedProcess {
         limits: ProgramRequest.Limits, descriptors: [Int32], executables: [String] = [],
         confinement: Confinement = Confinement()
     ) throws(FetchError) {
-        precondition(descriptors.count == Int(SWPROGRAM_DESCRIPTORS) && !words.isEmpty)
+        let counts = Int(SWPROGRAM_USUAL_DESCRIPTORS)...Int(SWPROGRAM_DESCRIPTORS)
+        precondition(counts ~= descriptors.count && !words.isEmpty)
         name = words[0]
         memoryBytes = limits.memoryBytes
         let search = confinement.searchPath(folder: folder)
@@ -194,7 +196,7 @@ package final class ContainedProcess {
         var places: [String] = []
         let temporary: String
         var limits = ProgramRequest.Limits()
-        var descriptors: [Int32] = [-1, -1, -1, -1, -1, -1]
+        var descriptors: [Int32] = []
         let without: Containment.Means
 
         func start() throws(SystemError) -> swprogram_supervisor {
@@ -206,12 +208,15 @@ package final class ContainedProcess {
             guard let folder = paths.list[0], let temporary = paths.list[1] else {
                 throw SystemError(number: ENOMEM)
             }
+            let all =
+                descriptors
+                + Array(repeating: -1, count: Int(SWPROGRAM_DESCRIPTORS) - descriptors.count)
             var program = swprogram(
                 path: paths.list[2], arguments: arguments.list, environment: variables.list,
                 places: places.list, folder: folder, temporary: temporary,
                 descriptors: (
-                    descriptors[0], descriptors[1], descriptors[2], descriptors[3], descriptors[4],
-                    descriptors[5]
+                    all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9],
+                    all[10], all[11], all[12]
                 ), processor_seconds: UInt64(limits.processorSeconds),
                 memory_bytes: UInt64(limits.memoryBytes),
                 descriptors_max: UInt64(limits.descriptors), without: without.rawValue)

@@ -9,6 +9,8 @@ internal import SmallWebCore
 final class ProgramPipe {
     private let number: Int32
     private var isClosed = false
+    /// Whether the program has closed its end.
+    private(set) var hasEnded = false
     private let isReader: Bool
     private let keepsDatagrams: Bool
     /// Bytes of one turn; see ``TCPSocket``.
@@ -60,12 +62,30 @@ final class ProgramPipe {
         }
     }
 
-    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+    /// - Parameter piece: Memory for what is read.
+    /// - Returns: What is there; `nil` for nothing, now or for good.
+    func read(_ piece: inout [UInt8]) throws(FetchError) -> ArraySlice<UInt8>? {
+        guard !hasEnded else { return nil }
+        let read = piece.withUnsafeMutableBytes { buffer in
+            Result { () throws(FetchError) in try receive(into: buffer) }
+        }
+        switch try read.get() {
+        case .bytes(let count): return piece[..<count]
+        case .wouldBlock: return nil
+        case .ended:
+            hasEnded = true
+            return nil
+        }
+    }
+
+    private func receive(
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(FetchError) -> TransportRead {
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.readable) }
         do throws(SystemError) {
             if keepsDatagrams { return try receiveDatagram(into: buffer) }
             let count = try systemCall {
-                read(number, buffer.baseAddress, buffer.count)
+                Glibc.read(number, buffer.baseAddress, buffer.count)
             }
             turnBytes += count
             return count > 0 ? .bytes(count) : .ended(.endOfFile)

@@ -81,6 +81,37 @@ package struct Connector {
         return tls
     }
 
+    /// Begins TLS over a connection that is there already, and has the key judged (STARTTLS). The
+    /// endpoint of this connector is a secure one.
+    ///
+    /// - Throws: `tls`, `timeout`, `interrupted`, what the trust check throws; `protocol-error`
+    ///   when the server answers with plain text.
+    package mutating func upgrade(
+        _ carrier: any Carrier, of earlier: Connection?, by deadline: Instant
+    ) async throws(FetchError) -> any Carrier {
+        let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
+        let tls = try TLSSession(
+            over: FirstRecord(carrier), serverName: isLiteral ? nil : name,
+            identity: handshake.identity)
+        try await shakeHands(tls, by: deadline)
+        let facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
+        if handshake.wantsChain { facts.chain = tls.chain() }
+        if tls.hasShownIdentity { facts.shownIdentity = handshake.identity?.facts.sha256 }
+        var moments = earlier?.moments ?? Connection.Moments()
+        func described(_ trust: Connection.Trust?) -> Connection {
+            let connection = Connection(
+                endpoint: endpoint, address: earlier?.address, port: endpoint.port, tls: facts,
+                trust: trust, moments: moments)
+            connection.proxy = earlier?.proxy
+            return connection
+        }
+        connection = described(nil)
+        let verdict = try await handshake.trust(endpoint, facts)
+        moments.secured = .now
+        connection = described(verdict)
+        return tls
+    }
+
     private func connection(
         _ connected: RouteConnector.Connected, _ tls: Connection.TLS?, _ trust: Connection.Trust?,
         _ moments: Connection.Moments

@@ -12,6 +12,8 @@ public struct Resolver: Sendable {
     public var family: Resolver.Family
     /// What has been looked up, by all copies of this value.
     package var names = HostNames()
+    /// Whether addresses of this machine and of private networks are refused.
+    package var refusesPrivate = false
 
     /// The system's answers, but for those that are fixed.
     public init(overrides: [String: [String]] = [:], family: Resolver.Family = .any) {
@@ -24,6 +26,16 @@ public struct Resolver: Sendable {
     /// - Throws: `resolve`, `timeout`, `interrupted`; `connect` for what no name server must hear
     ///   of.
     func addresses(
+        of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
+    ) async throws(FetchError) -> [SocketAddress] {
+        let found = try await allAddresses(of: endpoint, on: loop, by: deadline)
+        guard refusesPrivate else { return found }
+        let usable = found.filter { !$0.isPrivate }
+        guard usable.isEmpty else { return usable }
+        throw .privateAddress(endpoint.host)
+    }
+
+    private func allAddresses(
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
         let fixedHosts = overrides.isEmpty ? nil : overrides[endpoint.description]
@@ -45,6 +57,20 @@ public struct Resolver: Sendable {
         let found = try await names.addresses(
             of: endpoint.host, family, on: loop, by: deadline)
         return Self.interleaved(found).map { $0.with(port: endpoint.port) }
+    }
+
+    /// Whether one of the endpoint's addresses is of this machine or of a private network.
+    ///
+    /// - Throws: `resolve`, `timeout`, `interrupted`.
+    package func isPrivate(
+        _ endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
+    ) async throws(FetchError) -> Bool {
+        try await addresses(of: endpoint, on: loop, by: deadline).contains { $0.isPrivate }
+    }
+
+    /// The same of an IP literal; false for names.
+    package static func isPrivate(literal host: String) -> Bool {
+        SocketAddress(literal: host, port: 0)?.isPrivate ?? false
     }
 
     /// What means this machine on every machine, so that no name server is asked (RFC 6761 §6.3).
@@ -73,5 +99,15 @@ public struct Resolver: Sendable {
             if let next = others.popFirst() { order.append(next) }
         }
         return order
+    }
+}
+
+extension FetchError {
+    /// What a program asks for, and must not reach.
+    package static func privateAddress(_ host: String) -> FetchError {
+        FetchError(
+            .connect, .connect,
+            "\(host) is at a private address, which a program reaches from a URL of such a"
+                + " host alone")
     }
 }

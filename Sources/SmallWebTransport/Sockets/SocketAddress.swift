@@ -74,6 +74,31 @@ struct SocketAddress: Sendable, Hashable {
     /// The address alone, in network order.
     var addressBytes: [UInt8] { isV4 ? Array(bytes[4..<8]) : Array(bytes[8..<24]) }
 
+    /// Whether it is not a single place of the internet: of this machine, of a private network or a
+    /// link (RFC 1918, 3927, 4193, 6598), of a group, or reserved; also within IPv6.
+    var isPrivate: Bool {
+        let bytes = addressBytes
+        guard bytes.count == 16 else { return Self.isPrivate(v4: bytes[...]) }
+        let (isMapped, isTranslated) = (
+            bytes[..<12].elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]),
+            bytes[..<12].elementsEqual([0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0])
+        )
+        if isMapped || isTranslated { return Self.isPrivate(v4: bytes[12...]) }
+        // 6to4 has an IPv4 address behind its prefix.
+        if bytes[0] == 0x20 && bytes[1] == 0x02 { return Self.isPrivate(v4: bytes[2..<6]) }
+        return bytes[0] & 0xE0 != 0x20
+    }
+
+    private static func isPrivate(v4 bytes: ArraySlice<UInt8>) -> Bool {
+        let bytes = Array(bytes)
+        return switch (bytes[0], bytes[1]) {
+        case (0, _), (10, _), (127, _), (169, 254), (192, 168), (224..., _): true
+        case (100, 64...127), (172, 16...31), (198, 18...19): true
+        case (192, 0): bytes[2] == 0
+        default: false
+        }
+    }
+
     /// Four or sixteen bytes in network order as text.
     static func text(_ address: [UInt8]) -> String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

@@ -141,6 +141,12 @@ final class TLSSession: Carrier {
         bioState.carrier?.interests(readiness) ?? []
     }
 
+    func finishSending() {
+        guard !isBroken, bioState.carrier != nil else { return }
+        library.functions.ERR_clear_error()
+        _ = library.functions.SSL_shutdown(ssl)
+    }
+
     /// Sends close_notify if the carrier takes it at once, and lets go of the carrier.
     func close() {
         if !isBroken, bioState.carrier != nil {

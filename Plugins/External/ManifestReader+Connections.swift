@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+
+/// What a manifest says of connections after the first.
+extension ManifestReader {
+    /// From 1, or the kinds of those after the first.
+    mutating func connections(_ name: String) throws(FetchError) -> [ProgramConnection] {
+        switch members[name] {
+        case nil: return []
+        case .number?:
+            let count = try number(name, in: 1...4) ?? 1
+            return Array(repeating: .tcp, count: count - 1)
+        case .array(let values)? where values.count <= 3:
+            _ = take(name)
+            var kinds: [ProgramConnection] = []
+            for value in values {
+                guard let kind = value.string.flatMap(ProgramConnection.init) else { break }
+                kinds.append(kind)
+            }
+            if kinds.count == values.count { return kinds }
+            fallthrough
+        default:
+            throw Self.problem(
+                "has \"\(name)\" that are neither a number from 1 to 4 nor a list of up to 3 of"
+                    + " tcp and udp")
+        }
+    }
+
+    mutating func patterns(_ name: String) throws(FetchError) -> [OpenPattern] {
+        guard let value = take(name) else { return [] }
+        guard case .array(let values) = value, values.count <= 64 else {
+            throw Self.problem("has \"\(name)\" that are not a list of up to 64 patterns")
+        }
+        var patterns: [OpenPattern] = []
+        for value in values {
+            guard let text = value.string, let pattern = OpenPattern(text) else {
+                throw Self.problem(
+                    "has in \"\(name)\" an entry that is not like tcp://{host}:* or"
+                        + " tls://*.example.org:443")
+            }
+            patterns.append(pattern)
+        }
+        return patterns
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+/// Makes the connections of one run of a program.
+final class ProgramDialer {
+    private let dialer: NetworkDialer
+    private var hop: Hop { dialer.hop }
+    /// What is known of the connection of the URL, once it is there.
+    private var first: Connection?
+    /// By their numbers, where the connections lead that the program has opened.
+    private var opened: [Endpoint] = []
+
+    init(dialer: NetworkDialer) { self.dialer = dialer }
+
+    var network: ProgramNetwork {
+        let hop = hop
+        var network = ProgramNetwork(connect: dial)
+        network.open = open
+        network.secure = secure
+        network.onSent = { bytes async throws(FetchError) in
+            hop.add(Ending.Traffic(sent: bytes.count))
+            try await hop.emit(.sent(bytes))
+        }
+        network.onReceived = { hop.add(Ending.Traffic(received: $0)) }
+        return network
+    }
+
+    private func dial(_ program: ProgramRequest) async throws(FetchError) -> any Carrier {
+        switch program.transport {
+        case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
+        case .stream(let endpoint):
+            let (carrier, facts) = try await dialer.connection(to: endpoint)
+            first = facts
+            hop.add(carrier)
+            return hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier
+        case .datagrams(let endpoint):
+            hop.tap?.dials()
+            _ = try hop.way(to: endpoint)
+            let (socket, connection) = try await DatagramSocket.connect(
+                to: endpoint, acceptsAnyPort: program.acceptsAnyPort, hop.fetcher.options.resolver,
+                on: hop.loop, by: dialer.connectDeadline)
+            first = connection
+            try await sayConnecting(endpoint, connection)
+            try await hop.say(.connected(connection))
+            return hop.tap?.tee(socket, keepsDatagrams: true) ?? socket
+        }
+    }
+
+    private func sayConnecting(
+        _ endpoint: Endpoint, _ connection: Connection
+    ) async throws(FetchError) {
+        let host = connection.address?.bracketedHost ?? endpoint.host
+        try await hop.say(.connecting(endpoint, address: "\(host):\(endpoint.port)"))
+    }
+
+    // MARK: After the first
+
+    /// Connects to what the manifest allows. Where the name of the URL's own host leads has been
+    /// decided by its connection: another answer for the same name does not count.
+    private func open(
+        _ program: ProgramRequest, _ kind: ProgramConnection, _ endpoint: Endpoint
+    ) async throws(FetchError) -> ProgramNetwork.Opened {
+        let isDirect = try hop.way(to: endpoint).route == .direct
+        var resolver = hop.fetcher.options.resolver
+        if endpoint.host == program.host, let address = first?.address, isDirect {
+            resolver.overrides[endpoint.description] = [address]
+        } else if !(try await mayBePrivate(program)) {
+            resolver.refusesPrivate = true
+            // A proxy looks names up, which are not known here.
+            guard !Resolver.isPrivate(literal: endpoint.host) else {
+                throw .privateAddress(endpoint.host)
+            }
+        }
+        switch kind {
+        case .tcp:
+            // A data connection has the key of its server, whatever its port.
+            let own = endpoint.host == program.host ? first?.endpoint : nil
+            var connector = try dialer.connector(
+                to: endpoint, resolver, store(program),
+                judgedAs: own?.security == .tls ? own : nil)
+            let carrier = try await connector.connect(by: dialer.connectDeadline)
+            hop.add(carrier)
+            return .init(carrier, address: connector.connection?.address)
+        case .udp:
+            guard isDirect else {
+                throw FetchError(.connect, .proxy, "no proxy carries datagrams to \(endpoint)")
+            }
+            let (socket, connection) = try await DatagramSocket.connect(
+                to: endpoint, resolver, on: hop.loop, by: dialer.connectDeadline)
+            try await sayConnecting(endpoint, connection)
+            return .init(socket, address: connection.address)
+        }
+    }
+
+    /// Whether the URL itself leads to this machine or a private network.
+    private func mayBePrivate(_ program: ProgramRequest) async throws(FetchError) -> Bool {
+        if let address = first?.address { return Resolver.isPrivate(literal: address) }
+        guard let endpoint = program.endpoint else { return false }
+        guard try hop.way(to: endpoint).route == .direct else {
+            return Resolver.isPrivate(literal: endpoint.host)
+        }
+        return try await hop.fetcher.options.resolver.isPrivate(
+            endpoint, on: hop.loop, by: dialer.connectDeadline)
+    }
+
+    /// By the rules of the manifest: TLS that a program asks for has no scheme to say them.
+    private func store(_ program: ProgramRequest) -> TrustStore? {
+        guard program.asksAuthorities else { return nil }
+        var scheme = hop.scheme
+        scheme.trust = .ca
+        return hop.fetcher.options.trustStore.applied(to: scheme)
+    }
+
+    /// STARTTLS: over the connection that is there.
+    private func secure(
+        _ program: ProgramRequest, _ number: Int, _ channel: any Carrier
+    ) async throws(FetchError) -> ProgramNetwork.Opened {
+        guard number == 0, let plain = program.endpoint else {
+            throw .plugin("the program begins TLS on connection \(number), which is not its first")
+        }
+        let endpoint = Endpoint(host: plain.host, port: plain.port, security: .tls)
+        let store = store(program) ?? dialer.hop.trustStore
+        var connector = try dialer.connector(to: endpoint, nil, store)
+        let wrapper = channel as? any CarrierWrapper
+        let carrier: any Carrier
+        do throws(FetchError) {
+            carrier = try await connector.upgrade(
+                wrapper?.wrapped ?? channel, of: first, by: dialer.connectDeadline)
+        } catch {
+            if let connection = connector.connection {
+                try await hop.say(.connected(connection.refused(error, by: store)))
+            }
+            throw error
+        }
+        hop.add(carrier)
+        if let connection = connector.connection {
+            first = connection
+            try await hop.say(.connected(connection))
+            for note in connection.remarks { try await hop.emit(.note(note)) }
+        }
+        guard let wrapper else { return .init(carrier, address: first?.address) }
+        wrapper.wrapped = carrier
+        return .init(wrapper, address: first?.address)
+    }
+}
+
+extension ProgramRequest {
+    /// Where its URL leads; `nil` where it needs no server.
+    fileprivate var endpoint: Endpoint? {
+        switch transport {
+        case .none: nil
+        case .stream(let endpoint), .datagrams(let endpoint): endpoint
+        }
+    }
+
+    fileprivate var host: String? { endpoint?.host }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+
+/// What the connections of a program are made of.
+package struct ProgramNetwork {
+    /// A connection that is open.
+    package struct Opened {
+        package let carrier: any Carrier
+        /// An IP address; `nil` where a proxy looks it up.
+        package let address: String?
+
+        package init(_ carrier: any Carrier, address: String?) {
+            (self.carrier, self.address) = (carrier, address)
+        }
+    }
+
+    /// Connects to the server of the URL.
+    let connect: (ProgramRequest) async throws(FetchError) -> any Carrier
+    /// Connects to what the program asks for.
+    package var open:
+        (ProgramRequest, ProgramConnection, Endpoint) async throws(FetchError) -> Opened
+    /// Begins TLS on the connection with this number.
+    package var secure: (ProgramRequest, Int, any Carrier) async throws(FetchError) -> Opened
+    /// Called with what has gone out.
+    package var onSent: (_ bytes: [UInt8]) async throws(FetchError) -> Void = { _ in }
+    /// Called with how much has come in.
+    package var onReceived: (_ count: Int) -> Void = { _ in }
+
+    /// Without connections after the first, and without TLS on that.
+    package init(
+        connect: @escaping (ProgramRequest) async throws(FetchError) -> any Carrier
+    ) {
+        self.connect = connect
+        open = { _, _, endpoint throws(FetchError) in
+            throw FetchError(
+                .notRecorded, .connect, "no connection of the program to \(endpoint) is there")
+        }
+        secure = { _, _, _ throws(FetchError) in
+            throw FetchError(.notRecorded, .tls, "no TLS within a connection is there")
+        }
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import SmallWebCore
+
+/// The state of one run, and its steps, of which none waits.
+final class ProgramTurns {
+    let process: ContainedProcess
+    private let loop: EventLoop
+    private let program: ProgramRequest
+    /// Its connections, the first of which is that of the URL.
+    let links: [ProgramLink]
+    private let errors: ProgramPipe
+    private let events: ProgramPipe
+    private let body: ProgramPipe
+    private var upload: ProgramPipe?
+    private let answers: ProgramPipe?
+    /// Answers that are still to go.
+    private var toAnswers: [UInt8]?
+    private var toUpload: [UInt8]?
+    private var commands: [ProgramCommand] = []
+    /// Whether nothing more is wanted of the program.
+    private(set) var isEnough = false
+    private var piece = [UInt8](repeating: 0, count: 65_536)
+    private let began = Instant.now
+
+    /// How long a program may think before its server is dialled all the same.
+    private static let patienceSeconds = 0.05
+    /// How often a paced channel's pipe is looked at.
+    private static let paceSeconds = 0.001
+
+    init(_ program: ProgramRequest, on loop: EventLoop) throws(FetchError) {
+        self.loop = loop
+        self.program = program
+        let first: ProgramConnection =
+            if case .datagrams = program.transport { .udp } else { .tcp }
+        var theirs: [Int32] = []
+        defer { for end in theirs where end >= 0 { close(end) } }
+        do throws(SystemError) {
+            func pipe(
+                isReader: Bool, _ keepsDatagrams: Bool = false
+            ) throws(SystemError) -> ProgramPipe {
+                let pipe = try ProgramPipe.make(
+                    isReader: isReader, keepsDatagrams: keepsDatagrams, on: loop)
+                theirs.append(pipe.theirs)
+                return pipe.ours
+            }
+            func link(
+                _ kind: ProgramConnection, isFurther: Bool
+            ) throws(SystemError) -> ProgramLink {
+                let input = try pipe(isReader: false, kind == .udp)
+                return ProgramLink(
+                    input, try pipe(isReader: true, kind == .udp), kind,
+                    isFurther: isFurther)
+            }
+            // In the order of their numbers in the program, from 0.
+            var links = [try link(first, isFurther: false)]
+            errors = try pipe(isReader: true)
+            events = try pipe(isReader: true)
+            body = try pipe(isReader: true)
+            if program.upload == nil {
+                theirs.append(try systemCall { open("/dev/null", O_RDONLY | O_CLOEXEC) })
+            } else {
+                upload = try pipe(isReader: false)
+            }
+            answers = program.wantsAnswers ? try pipe(isReader: false) : nil
+            if answers == nil { theirs.append(-1) }
+            for kind in program.connections { links.append(try link(kind, isFurther: true)) }
+            self.links = links
+        } catch {
+            throw FetchError(
+                .plugin, .plugin, "no pipe for the program", error, remedy: error.remedy)
+        }
+        let executables = try Provenance.check(folder: program.folder, words: program.words)
+        process = try ContainedProcess(
+            folder: program.folder, words: program.words, environment: program.environment,
+            limits: program.limits, descriptors: theirs, executables: executables,
+            confinement: Confinement(reads: program.reads))
+        do throws(SystemError) {
+            try loop.attach(process.endDescriptor)
+        } catch {
+            throw FetchError(.plugin, .plugin, error.sentence, errnoName: error.name)
+        }
+    }
+
+    /// What the program says. A head that it wrote before the body comes before it: the events are
+    /// read once more when a piece of the body is there.
+    ///
+    /// - Returns: Whether there was anything.
+    func handOut(
+        _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
+    ) async throws(FetchError) -> Bool {
+        var hasMoved = false
+        if let said = try errors.read(&piece) {
+            hasMoved = true
+            take(try await onOutput(.diagnostics(said)))
+        }
+        let content = try body.read(&piece).map { Array($0) }
+        if try await handOutEvents(onOutput) { hasMoved = true }
+        if let content {
+            hasMoved = true
+            take(try await onOutput(.body(content[...])))
+        }
+        return hasMoved
+    }
+
+    /// - Returns: Whether there were any.
+    func handOutEvents(
+        _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
+    ) async throws(FetchError) -> Bool {
+        var hasMoved = false
+        while !isEnough, let told = try events.read(&piece) {
+            hasMoved = true
+            take(try await onOutput(.events(told)))
+        }
+        return hasMoved
+    }
+
+    private func take(_ demand: ProgramDemand) {
+        if demand.isEnough { isEnough = true }
+        commands += demand.commands
+    }
+
+    func takeCommands() -> [ProgramCommand] {
+        defer { commands = [] }
+        return commands
+    }
+
+    /// Hands out the body that the program had written before it was enough, as far as one turn
+    /// goes.
+    func stop(
+        _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
+    ) async throws(FetchError) -> ProgramEnding {
+        while let content = try body.read(&piece) { _ = try await onOutput(.body(content)) }
+        return ProgramEnding(.stopped, server: links[0].serverEnding)
+    }
+
+    /// A new turn: pipes give more bytes again.
+    func begin() {
+        for pipe in [errors, events, body] { _ = pipe.interests() }
+    }
+
+    /// When a server is dialled that the program has not asked for; never once there is one.
+    var dialMoment: Instant {
+        links[0].channel == nil && program.transport != .none
+            ? Instant(nanoseconds: began.nanoseconds + UInt64(Self.patienceSeconds * 1e9)) : .never
+    }
+
+    /// Whether now is the time to dial: the program has written, or has nothing to say first.
+    func wantsServer(isAnswered: Bool) throws(FetchError) -> Bool {
+        guard links[0].channel == nil, program.transport != .none else { return false }
+        if links[0].toServer != nil { return true }
+        guard !isAnswered, Instant.now >= dialMoment else { return false }
+        return try process.reap() == nil
+    }
+
+    /// What the program writes for its servers; without one, to nowhere.
+    ///
+    /// - Returns: Whether there was anything.
+    func readRequests() throws(FetchError) -> Bool {
+        var hasRead = false
+        for (number, link) in links.enumerated() {
+            let isKept = number == 0 ? program.transport != .none : link.channel != nil
+            // Before it is open, what is written waits.
+            guard number == 0 || link.isAsked else { continue }
+            if try link.readRequest(&piece, isKept: isKept) { hasRead = true }
+        }
+        return hasRead
+    }
+
+    /// - Returns: How many bytes came from the server; `nil` when nothing came.
+    func moveToProgram(_ link: ProgramLink) throws(FetchError) -> Int? {
+        try link.moveToProgram(&piece)
+    }
+
+    // MARK: Commands
+
+    /// - Throws: `plugin` for a number that is not there or was asked for already, and for another
+    ///   kind.
+    func link(
+        _ number: Int, toOpenAs kind: ProgramConnection
+    ) throws(FetchError) -> ProgramLink {
+        guard links.indices.dropFirst().contains(number) else {
+            throw .plugin(
+                "the program opens connection \(number), which its manifest does not name")
+        }
+        let link = links[number]
+        guard !link.isAsked else { throw .plugin("the program opens connection \(number) twice") }
+        guard link.kind == kind else {
+            throw .plugin(
+                "the program opens connection \(number) as \(kind), which is \(link.kind) in its"
+                    + " manifest")
+        }
+        return link
+    }
+
+    /// - Throws: `plugin` for a connection that is not open, has TLS, or has no bytes in order.
+    func linkToSecure(
+        _ number: Int, _ program: ProgramRequest
+    ) throws(FetchError) -> (ProgramLink, any Carrier) {
+        guard links.indices.contains(number), let channel = links[number].channel else {
+            throw .plugin("the program begins TLS on connection \(number), which is not open")
+        }
+        let link = links[number]
+        let isSecure: Bool =
+            if number == 0, case .stream(let endpoint) = program.transport {
+                link.isSecure || endpoint.security == .tls
+            } else {
+                link.isSecure
+            }
+        guard !isSecure, !link.keepsDatagrams else {
+            throw .plugin(
+                "the program begins TLS on connection \(number), which "
+                    + (isSecure ? "has it already" : "is of datagrams"))
+        }
+        guard program.wantsAnswers else {
+            throw .plugin("the program begins TLS, but its manifest has no \"answers\"")
+        }
+        return (link, channel)
+    }
+
+    /// What came of a command, for a program that wants to know.
+    func answer(
+        _ number: Int, _ address: String?, _ error: FetchError?
+    ) throws(FetchError) {
+        guard answers != nil else { return }
+        toAnswers =
+            (toAnswers ?? [])
+            + JSONWriter.line { writer in
+                writer.member("connection", number)
+                writer.member("ok", error == nil)
+                if let error {
+                    writer.member("outcome", error.outcome.rawValue)
+                    writer.member("message", error.message)
+                } else {
+                    writer.member("address", address)
+                }
+            }
+        try moveAnswers()
+    }
+
+    func moveAnswers() throws(FetchError) {
+        guard let answers else { return }
+        try ProgramLink.move(&toAnswers, to: answers)
+    }
+
+    /// - Returns: Whether anything was read to be uploaded.
+    func moveUpload() throws(FetchError) -> Bool {
+        try moveAnswers()
+        guard let pipe = upload, let next = program.upload?.next else { return false }
+        var hasMoved = false
+        if toUpload == nil {
+            let bytes = try next()
+            guard !bytes.isEmpty else {
+                pipe.close()
+                upload = nil
+                return false
+            }
+            toUpload = bytes
+            hasMoved = true
+        }
+        let before = toUpload?.count ?? 0
+        try ProgramLink.move(&toUpload, to: pipe)
+        return hasMoved || toUpload?.count ?? 0 < before
+    }
+
+    /// Suspends until a step may do something again.
+    func wait(by moment: Instant) async -> WaitResult {
+        var all: [[Interest]?] = [
+            [Interest(descriptor: process.endDescriptor, readiness: .readable)]
+        ]
+        for pipe in [errors, events, body] where !pipe.hasEnded { all.append(pipe.interests()) }
+        for (number, link) in links.enumerated() {
+            all += link.interests(readsRequests: number == 0 || link.isAsked)
+        }
+        if toAnswers != nil, let answers { all.append(answers.interests()) }
+        if toUpload != nil, let upload { all.append(upload.interests()) }
+        // The end of a turn is not an edge to wait for, and neither is what the program reads.
+        let isTurnOver = all.contains { $0 == nil }
+        var moment =
+            links.contains(where: \.isHeldBack)
+            ? min(moment, .after(seconds: Self.paceSeconds)) : moment
+        for link in links { moment = min(moment, link.readableAt) }
+        let result = await loop.wait(
+            for: isTurnOver ? [] : all.flatMap { $0 ?? [] }, by: isTurnOver ? .now : moment)
+        return isTurnOver && result == .timedOut ? .ready : result
+    }
+}
