@@ -7,21 +7,42 @@ public final class Deflater {
     private let functions: swzlib_functions
     /// Allocated, because zlib keeps its address.
     private let stream: UnsafeMutablePointer<swzlib_stream>
+    /// Where zlib writes to.
+    private let room: UnsafeMutableBufferPointer<UInt8>
+
+    /// How long the streams are: zlib clears its memory for each, so that more of it costs more.
+    public enum StreamSize: Sendable {
+        /// Shorter than ``tinyMax``. Repetitions are not looked for, which saves a quarter of the
+        /// time, and makes headers of records longer by an eighth.
+        case tiny
+        /// Some kilobytes.
+        case small
+        case any
+
+        /// zlib's "memLevel", from 1 to 9.
+        fileprivate var memoryLevel: Int32 {
+            switch self {
+            case .tiny: 4
+            case .small: 5
+            case .any: 8
+            }
+        }
+    }
+
+    /// In bytes: all of a tiny stream is one block.
+    public static let tinyMax = 1023
 
     /// zlib's own default is 6, which takes three times as long for a tenth less.
     private static let level: Int32 = 2
-    /// zlib's default of its memory, and as much as small streams need: it is cleared for each.
-    private static let memoryLevels: (usual: Int32, small: Int32) = (8, 5)
 
-    /// - Parameter isForSmallStreams: Whether they are a few kilobytes each.
     /// - Throws: `not-built-in` when libz is not installed, or is an unknown version.
-    public init(isForSmallStreams: Bool = false) throws(FetchError) {
+    public init(for size: StreamSize = .any) throws(FetchError) {
         var functions = try ZlibLibrary.shared()
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
         stream.initialize(to: swzlib_stream())
+        let strategy = size == .tiny ? swzlib_huffman_only : swzlib_default_strategy
         let code = swzlib_deflate_init(
-            &functions, stream, Self.level, Int32(swzlib_gzip),
-            isForSmallStreams ? Self.memoryLevels.small : Self.memoryLevels.usual)
+            &functions, stream, Self.level, size.memoryLevel, Int32(strategy))
         guard code == swzlib_ok else {
             stream.deallocate()
             let version = String(cString: functions.zlibVersion())
@@ -29,11 +50,13 @@ public final class Deflater {
         }
         self.functions = functions
         self.stream = stream
+        room = .allocate(capacity: 16_384)
     }
 
     deinit {
         _ = functions.deflateEnd(stream)
         stream.deallocate()
+        room.deallocate()
     }
 
     /// Adds the compressed form of `bytes` to `output`, as far as it is there.
@@ -57,31 +80,16 @@ public final class Deflater {
     ) {
         stream.pointee.next_in = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         stream.pointee.avail_in = UInt32(bytes.count)
-        let room = 16_384
         while true {
-            var code: Int32 = 0
-            output.append(addingCapacity: room) { buffer in
-                stream.pointee.next_out = buffer.baseAddress
-                stream.pointee.avail_out = UInt32(buffer.count)
-                code = functions.deflate(stream, Int32(isLast ? swzlib_finish : swzlib_no_flush))
-                return buffer.count - Int(stream.pointee.avail_out)
-            }
+            stream.pointee.next_out = room.baseAddress
+            stream.pointee.avail_out = UInt32(room.count)
+            let code = functions.deflate(stream, Int32(isLast ? swzlib_finish : swzlib_no_flush))
+            let written = room.count - Int(stream.pointee.avail_out)
+            output += UnsafeBufferPointer(rebasing: room[..<written])
             // Whatever it is given, only its state could make it fail.
             precondition(
                 code == swzlib_ok || code == swzlib_stream_end || code == swzlib_buffer_error)
             if isLast ? code == swzlib_stream_end : stream.pointee.avail_out > 0 { return }
-        }
-    }
-}
-
-extension [UInt8] {
-    /// Grows by what `body` writes into room of `count` bytes.
-    fileprivate mutating func append(
-        addingCapacity count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> Int
-    ) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { room in
-            let written = body(room)
-            append(contentsOf: UnsafeBufferPointer(rebasing: room[..<written]))
         }
     }
 }

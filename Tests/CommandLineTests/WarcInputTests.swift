@@ -37,6 +37,54 @@ import Testing
         #expect(content("a.warc").isEmpty)
     }
 
+    /// An older version, and gzip of something else, of other methods, and of a whole archive.
+    @Test func aFileOfAnotherKindIsToldAndLeftAlone() throws {
+        let hole = try Hole()
+        let old = "WARC/0.18 4 response\r\nWARC-Type: response\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+        let record = "WARC/1.1\r\nWARC-Type: x\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+        try write(old.utf8, to: "old.warc")
+        try write("my letters\n".utf8, to: "letters")
+        try write((record + record).utf8, to: "two")
+        try write(
+            [0x1F, 0x8B, 7, 0] + Array("of a method that never was".utf8), to: "method.warc.gz")
+        try write([0x1F, 0x9D, 0x90] + Array("of compress(1)".utf8), to: "lzw.warc.gz")
+        let made = "for i in letters two; do gzip -nkf $i && mv $i.gz $i.warc.gz; done; exec \"$@\""
+        _ = try smallweb.run(["--version"], shell: made)
+        let names = ["letters", "two", "method", "lzw"].map { $0 + ".warc.gz" }
+        for name in ["old.warc"] + names {
+            let before = content(name)
+            #expect(!before.isEmpty, "\(name)")
+            for words in [["warc", "check", name], ["--replay", name, hole.place]] {
+                let result = try smallweb.run(words)
+                #expect(result.status == 8, "\(words)")
+                #expect(result.errors.contains("\(name): at byte 0: "), "\(result.errors)")
+            }
+            let result = try smallweb.run(["--warc", name, hole.place])
+            #expect(result.status == 23 && result.output.isEmpty, "\(name): \(result.errors)")
+            #expect(content(name) == before)
+        }
+    }
+
+    /// An archive that would be read or written by another option, under the same name or another.
+    @Test func anArchiveIsNotASecondFileOfTheRun() throws {
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        _ = try smallweb.run(["--warc", "a.warc", url])
+        let before = content("a.warc")
+        let linked = "ln -sf a.warc soft; ln -f a.warc hard; exec \"$@\""
+        for words in [
+            ["--warc", "a.warc", "--replay", "a.warc", url],
+            ["--warc", "a.warc", "-o", "a.warc", url],
+            ["--warc", "soft", "-o", "a.warc", url], ["--replay", "a.warc", "-o", "hard", url],
+            ["watch", "--warc", "a.warc", "--state", "hard", url],
+            ["feed", "--replay", "soft", "--state", "a.warc", url],
+        ] {
+            let result = try smallweb.run(words, shell: linked)
+            #expect(result.status == 2 && result.output.isEmpty, "\(words): \(result.errors)")
+            #expect(content("a.warc") == before, "\(words)")
+        }
+    }
+
     /// A length that is wrong by one in either direction, and a type that is wrong.
     @Test func aRecordThatLiesIsToldWithItsOffset() throws {
         let hole = try Hole()

@@ -43,11 +43,13 @@ struct swzlib_functions {
 // call).
 const char *_Nullable swzlib_load(struct swzlib_functions *_Nonnull functions);
 
-// Z_NO_FLUSH, Z_FINISH, Z_DEFLATED and return codes.
+// Z_NO_FLUSH, Z_FINISH, Z_DEFLATED, strategies and return codes.
 enum {
     swzlib_no_flush = 0,
     swzlib_finish = 4,
     swzlib_deflated = 8,
+    swzlib_default_strategy = 0,
+    swzlib_huffman_only = 2,
     swzlib_ok = 0,
     swzlib_stream_end = 1,
     swzlib_need_dictionary = 2,
@@ -68,12 +70,12 @@ static inline int swzlib_inflate_init(
     return f->inflateInit2_(stream, window_bits, "1.2.0", (int)sizeof *stream);
 }
 
-// deflateInit2, the macro, with the default strategy. `stream` is all zero.
+// deflateInit2, the macro, for a member of gzip. `stream` is all zero.
 static inline int swzlib_deflate_init(
     const struct swzlib_functions *_Nonnull f, struct swzlib_stream *_Nonnull stream, int level,
-    int window_bits, int memory_level) {
+    int memory_level, int strategy) {
     return f->deflateInit2_(
-        stream, level, swzlib_deflated, window_bits, memory_level, 0, "1.2.0",
+        stream, level, swzlib_deflated, swzlib_gzip, memory_level, strategy, "1.2.0",
         (int)sizeof *stream);
 }
 

@@ -11,10 +11,12 @@ final class ArchiveSink: @unchecked Sendable {
     let path: String
     private let file: Descriptor
     private let digest: Digest
-    private let deflater: Deflater?
-    private let smallDeflater: Deflater?
+    /// `nil` for an archive that is not compressed.
+    private let deflaters: Deflaters?
     /// What is about to be written.
     private var pending: [UInt8] = []
+    /// Where a record is put together that will be compressed.
+    private var record: [UInt8] = []
     /// Where the last whole exchange ends.
     private var end: Int
     private var written = 0
@@ -28,8 +30,7 @@ final class ArchiveSink: @unchecked Sendable {
         self.file = file
         self.end = end
         digest = try Digest(.sha256)
-        deflater = isCompressed ? try Deflater() : nil
-        smallDeflater = isCompressed ? try Deflater(isForSmallStreams: true) : nil
+        deflaters = isCompressed ? try Deflaters() : nil
         try attempt { () throws(SystemError) in try cut() }
     }
 
@@ -48,49 +49,79 @@ final class ArchiveSink: @unchecked Sendable {
         }
     }
 
+    /// The header of a record that ``add(_:_:)`` gets, and no other before.
+    ///
+    /// - Parameter common: Fields that several records have.
+    func begin(_ type: String, _ id: RecordID, _ common: [UInt8]) -> RecordText {
+        var buffer: [UInt8] = []
+        // Moved: what two have is copied when it grows.
+        if deflaters == nil { swap(&buffer, &pending) } else { swap(&buffer, &record) }
+        return RecordText(type, id, common, in: buffer)
+    }
+
     /// Adds a record.
     ///
     /// - Throws: `write`; then ``undo()`` is called.
-    func add(_ header: RecordText, _ block: Block) throws(FetchError) {
+    func add(_ header: consuming RecordText, _ block: Block) throws(FetchError) {
+        var text = header.end(blockBytes: block.count)
         switch block {
         case .bytes(let bytes):
-            if deflater == nil {
-                pending += header.bytes
-                pending += bytes
-                pending += Self.trailer
-            } else {
-                let record = header.bytes + bytes + Self.trailer
-                let some = record.count < Self.smallMax ? smallDeflater : deflater
-                record.withUnsafeBytes { some?.deflate($0, to: &pending, isLast: true) }
+            text += bytes
+            text += Self.trailer
+            if let deflaters {
+                text.withUnsafeBytes {
+                    deflaters.some(for: $0.count).deflate($0, to: &pending, isLast: true)
+                }
             }
         case .spool(let head, let spool, let start):
-            if deflater == nil {
-                pending += header.bytes + head
+            text += head
+            if let deflater = deflaters?.any {
+                text.withUnsafeBytes { deflater.deflate($0, to: &pending, isLast: false) }
+                try spool.forEachPiece(from: start) { piece throws(FetchError) in
+                    deflater.deflate(piece, to: &pending, isLast: false)
+                    if pending.count >= Self.pendingMax { try flush() }
+                }
+                Self.trailer.withUnsafeBytes {
+                    deflater.deflate($0, to: &pending, isLast: true)
+                }
+            } else {
+                swap(&text, &pending)
                 try flush()
                 let count = spool.count - start
                 try attempt { () throws(SystemError) in
                     try spool.copy(from: start, to: file.borrowed)
                 }
                 written += count
-                pending += Self.trailer
-            } else {
-                deflate(header.bytes + head, isLast: false)
-                try spool.forEachPiece(from: start) { piece throws(FetchError) in
-                    deflater?.deflate(piece, to: &pending, isLast: false)
-                    if pending.count >= Self.pendingMax { try flush() }
-                }
-                deflate(Self.trailer, isLast: true)
+                text = Self.trailer
             }
+        }
+        if deflaters == nil {
+            swap(&text, &pending)
+        } else {
+            text.removeAll(keepingCapacity: text.count <= Self.pendingMax)
+            swap(&text, &record)
         }
         if pending.count >= Self.pendingMax { try flush() }
     }
 
     private static let trailer = ASCII.crlf + ASCII.crlf
     private static let pendingMax = 1 << 20
-    private static let smallMax = 8192
 
-    private func deflate(_ bytes: [UInt8], isLast: Bool) {
-        bytes.withUnsafeBytes { deflater?.deflate($0, to: &pending, isLast: isLast) }
+    private struct Deflaters {
+        let any, small, tiny: Deflater
+
+        init() throws(FetchError) {
+            any = try Deflater()
+            small = try Deflater(for: .small)
+            tiny = try Deflater(for: .tiny)
+        }
+
+        /// The one for a member of so many bytes.
+        func some(for count: Int) -> Deflater {
+            count < Deflater.tinyMax ? tiny : count < Self.smallMax ? small : any
+        }
+
+        private static let smallMax = 8192
     }
 
     /// What has been added is whole.
@@ -104,6 +135,7 @@ final class ArchiveSink: @unchecked Sendable {
     /// may be the reason.
     func undo() {
         pending = []
+        record = []
         written = 0
         try? cut()
     }

@@ -115,11 +115,10 @@ package final class ArchiveWriter: Sendable {
                 + "warc-1.1/\r\n")
         let line = commandLine.utf8.map { $0 < ASCII.space ? ASCII.space : $0 }
         text.append("commandLine: " + String(decoding: line, as: UTF8.self) + "\r\n")
-        var header = RecordText(
-            "warcinfo", RecordID(using: &state.generator), .now)
+        var header = state.sink.begin(
+            "warcinfo", RecordID(using: &state.generator), RecordDate.now.line)
         header.add("Content-Type: ", "application/warc-fields")
         header.addDigest("WARC-Block-Digest: ", state.sink.sha256(text[...]))
-        header.end(blockBytes: text.count)
         try state.sink.add(header, .bytes(text))
     }
 
@@ -144,7 +143,7 @@ package final class ArchiveWriter: Sendable {
         try change { state throws(FetchError) in
             let id = RecordID(using: &state.generator)
             text = id.text
-            var header = RecordText(type, id, .now)
+            var header = state.sink.begin(type, id, RecordDate.now.line)
             header.add("WARC-Target-URI: ", target)
             if let refersTo {
                 header.add(
@@ -152,7 +151,6 @@ package final class ArchiveWriter: Sendable {
             }
             header.add("Content-Type: ", contentType)
             header.addDigest("WARC-Block-Digest: ", state.sink.sha256(block[...]))
-            header.end(blockBytes: block.count)
             try state.sink.add(header, .bytes(block))
         }
         return text

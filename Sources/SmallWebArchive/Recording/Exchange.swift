@@ -113,12 +113,12 @@ final class Exchange {
                 before += turn.bytes
             }
             text.append(turn.isSent ? "sent\"," : "received\",")
-            text.append(String(bytes))
+            text.append(digits: bytes)
             let microseconds = Int(turn.seconds * 1e6)
-            let digits = String(microseconds % 1_000_000)
-            text.append(",\(microseconds / 1_000_000).")
-            text += repeatElement(UInt8(ascii: "0"), count: 6 - digits.utf8.count)
-            text.append(digits)
+            text.append(",")
+            text.append(digits: microseconds / 1_000_000)
+            text.append(".")
+            text.append(digits: microseconds % 1_000_000, atLeast: 6)
             text.append("]")
         }
         text.append(areTurnsWhole ? "]}\n" : "],\"complete\":false}\n")

@@ -11,7 +11,7 @@ struct ExchangeRecords {
 
     init(_ exchange: FinishedExchange, _ sink: ArchiveSink, _ generator: FastGenerator) {
         (self.exchange, self.sink, self.generator) = (exchange, sink, generator)
-        common = RecordText.common(exchange.date, target: exchange.target)
+        common = exchange.date.line + exchange.targetLine
         connection = exchange.connectionLines
     }
 
@@ -38,21 +38,20 @@ struct ExchangeRecords {
     }
 
     /// A header with what all records of an exchange have.
-    private mutating func header(_ type: String) -> (RecordText, RecordID) {
-        let id = RecordID(using: &generator)
-        return (RecordText(type, id, common: common), id)
+    private mutating func header(_ type: String) -> RecordText {
+        sink.begin(type, RecordID(using: &generator), common)
     }
 
     private mutating func writeRequest(_ block: Block) throws(FetchError) -> RecordID {
-        var (header, id) = header("request")
+        var header = header("request")
+        let id = header.id
         header.add(lines: connection)
-        header.add("Content-Type: ", exchange.contentType("request"))
+        header.add(contentType: exchange.mediaSubtype, message: "request")
         header.addDigest("WARC-Block-Digest: ", try sink.sha256(block))
         if exchange.subtype == nil, case .bytes(let bytes) = block {
             header.addDigest(
                 "WARC-Payload-Digest: ", sink.sha256(bytes[exchange.requestHeadBytes...]))
         }
-        header.end(blockBytes: block.count)
         try sink.add(header, block)
         return id
     }
@@ -71,21 +70,21 @@ struct ExchangeRecords {
                 earlier = known.reply(exchange.target, identity)
             }
         }
-        var (header, id) = header(earlier == nil ? "response" : "revisit")
+        var header = header(earlier == nil ? "response" : "revisit")
+        let id = header.id
         if let request { header.add("WARC-Concurrent-To: ", request) }
         header.add(lines: connection)
         if let earlier { addReference(to: earlier, &header) }
         if let truncated = exchange.truncated {
             header.add("WARC-Truncated: ", truncated.rawValue)
         }
-        header.add("Content-Type: ", exchange.contentType("response"))
+        header.add(contentType: exchange.mediaSubtype, message: "response")
         guard earlier == nil else {
-            try writeRevisit(&header, block, payload)
+            try writeRevisit(header, block, payload)
             return id
         }
         header.addDigest("WARC-Block-Digest: ", whole)
         if let payload { header.addDigest("WARC-Payload-Digest: ", payload) }
-        header.end(blockBytes: block.count)
         try sink.add(header, block)
         if exchange.truncated == nil, exchange.failure == nil {
             if hasContent { known.add(exchange.target, identity, id, exchange.date.text) }
@@ -108,8 +107,9 @@ struct ExchangeRecords {
 
     /// The block of a revisit has the head alone.
     private func writeRevisit(
-        _ header: inout RecordText, _ block: Block, _ payload: [UInt8]?
+        _ begun: consuming RecordText, _ block: Block, _ payload: [UInt8]?
     ) throws(FetchError) {
+        var header = begun
         var head: [UInt8] = []
         switch block {
         case .bytes(let bytes): head = Array(bytes.prefix(exchange.responseHeadBytes))
@@ -117,7 +117,6 @@ struct ExchangeRecords {
         }
         header.addDigest("WARC-Block-Digest: ", sink.sha256(head[...]))
         if let payload { header.addDigest("WARC-Payload-Digest: ", payload) }
-        header.end(blockBytes: head.count)
         try sink.add(header, .bytes(head))
     }
 
@@ -143,30 +142,32 @@ struct ExchangeRecords {
     private mutating func writeMetadata(
         _ contentType: String, _ text: [UInt8], of record: RecordID?
     ) throws(FetchError) -> RecordID {
-        var (header, id) = header("metadata")
+        var header = header("metadata")
+        let id = header.id
         if let record { header.add("WARC-Refers-To: ", record) }
         header.add("Content-Type: ", contentType)
         header.addDigest("WARC-Block-Digest: ", sink.sha256(text[...]))
-        header.end(blockBytes: text.count)
         try sink.add(header, .bytes(text))
         return id
     }
 }
 
 extension FinishedExchange {
+    fileprivate var targetLine: [UInt8] {
+        var line: [UInt8] = []
+        line.add("WARC-Target-URI: ", target)
+        return line
+    }
+
     /// Fields about the connection.
     fileprivate var connectionLines: [UInt8] {
         var lines: [UInt8] = []
-        func add(_ name: String, _ value: String) {
-            lines.append(name)
-            lines.append(value)
-            lines += ASCII.crlf
+        if let address = connection?.address, !address.isEmpty, !address.utf8.contains(ASCII.slash)
+        {
+            lines.add("WARC-IP-Address: ", address)
         }
-        if let address = connection?.address, !address.isEmpty, !address.contains("/") {
-            add("WARC-IP-Address: ", address)
-        }
-        for name in protocols { add("WARC-Protocol: ", name) }
-        if let suite = connection?.tls?.cipherSuite { add("WARC-Cipher-Suite: ", suite) }
+        for name in protocols { lines.add("WARC-Protocol: ", name) }
+        if let suite = connection?.tls?.cipherSuite { lines.add("WARC-Cipher-Suite: ", suite) }
         return lines
     }
 }

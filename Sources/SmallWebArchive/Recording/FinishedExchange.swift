@@ -53,10 +53,8 @@ struct FinishedExchange {
 
     init(target: String, date: RecordDate) { (self.target, self.date) = (target, date) }
 
-    /// The type of a message's block.
-    func contentType(_ message: String) -> String {
-        (subtype.map { "application/" + $0 } ?? MessageHead.mediaType) + "; msgtype=" + message
-    }
+    /// Of the type of its messages' blocks, below "application".
+    var mediaSubtype: String { subtype ?? MessageHead.subtype }
 
     /// The protocols below and of the messages, from the lowest on.
     var protocols: [String] {

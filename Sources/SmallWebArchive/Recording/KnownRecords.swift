@@ -15,14 +15,14 @@ struct KnownRecords {
         let first, second: Int
 
         init(_ target: String, _ digest: [UInt8]) {
-            var (first, second) = (Hasher(), Hasher())
-            first.combine(0)
-            second.combine(1)
-            for part in [Array(target.utf8), digest] {
-                first.combine(part)
-                second.combine(part)
-            }
-            (self.first, self.second) = (first.finalize(), second.finalize())
+            var (target, hasher) = (target, Hasher())
+            target.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+            // No byte of UTF-8: a digest and the end of a URL are two things.
+            hasher.combine(UInt8.max)
+            digest.withUnsafeBytes { hasher.combine(bytes: $0) }
+            var other = hasher
+            other.combine(UInt8.max)
+            (first, second) = (hasher.finalize(), other.finalize())
         }
     }
 

@@ -5,6 +5,7 @@ internal import SmallWebHTTP
 /// Heads of HTTP messages as archives have them: those of HTTP/1.1, whatever the engine spoke.
 enum MessageHead {
     static let mediaType = "application/http"
+    static let subtype = String(mediaType.dropFirst("application/".count))
     static let version = Array("HTTP/1.1".utf8)
 
     /// The lines of a head, each with its end.

@@ -30,13 +30,18 @@ struct RecordID: Sendable, Hashable {
 
     func append(to bytes: inout [UInt8]) {
         bytes.append("<urn:uuid:")
-        for digit in 0..<32 {
-            if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
-                bytes.append(UInt8(ascii: "-"))
+        bytes.append(count: 36) { text in
+            var place = 0
+            for digit in 0..<32 {
+                if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                let word = digit < 16 ? high : low
+                text[place] = UInt8(
+                    lowerHex: UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit & 15))))
+                place += 1
             }
-            let word = digit < 16 ? high : low
-            let value = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit & 15))) & 0xF
-            bytes.append(ASCII.hexDigit(value) | 0x20)
         }
         bytes.append(UInt8(ascii: ">"))
     }
@@ -70,23 +75,39 @@ struct RecordDate: Sendable, Hashable {
 
     /// `2026-11-20T22:17:13.000042Z`.
     var text: String {
-        let digits = String(microseconds)
-        return UTCDate.second(seconds).dropLast() + "."
-            + String(repeating: "0", count: 6 - digits.utf8.count) + digits + "Z"
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func append(to bytes: inout [UInt8]) {
+        bytes.append(UTCDate.second(seconds))
+        bytes[bytes.count - 1] = ASCII.dot
+        bytes.append(digits: microseconds, atLeast: 6)
+        bytes.append(UInt8(ascii: "Z"))
+    }
+
+    /// The field of a record.
+    var line: [UInt8] {
+        var line: [UInt8] = []
+        line.append("WARC-Date: ")
+        append(to: &line)
+        line += ASCII.crlf
+        return line
     }
 }
 
-/// The header of a record that is being written.
-struct RecordText {
-    private(set) var bytes: [UInt8] = []
+/// The header of a record that is being written, behind what is in its buffer already.
+struct RecordText: ~Copyable {
+    let id: RecordID
+    private var bytes: [UInt8]
 
-    init(_ type: String, _ id: RecordID, _ date: RecordDate) {
-        self.init(type, id, common: Self.common(date, target: nil))
-    }
-
-    /// - Parameter common: Fields that several records have, by ``common(_:target:)``.
-    init(_ type: String, _ id: RecordID, common: [UInt8]) {
-        bytes.reserveCapacity(1024)
+    /// - Parameters:
+    ///   - common: Fields that several records have.
+    ///   - buffer: Comes back from ``end(blockBytes:)``.
+    init(_ type: String, _ id: RecordID, _ common: [UInt8], in buffer: consuming [UInt8]) {
+        self.id = id
+        bytes = buffer
         bytes.append("WARC/1.1\r\nWARC-Type: ")
         bytes.append(type)
         bytes.append("\r\nWARC-Record-ID: ")
@@ -94,16 +115,6 @@ struct RecordText {
         bytes += ASCII.crlf
         bytes += common
     }
-
-    /// The lines of date and target.
-    static func common(_ date: RecordDate, target: String?) -> [UInt8] {
-        var text = RecordText()
-        text.add("WARC-Date: ", date.text)
-        if let target { text.add("WARC-Target-URI: ", target) }
-        return text.bytes
-    }
-
-    private init() {}
 
     mutating func add(_ name: String, _ id: RecordID) {
         bytes.append(name)
@@ -114,31 +125,87 @@ struct RecordText {
     mutating func add(lines: [UInt8]) { bytes += lines }
 
     /// - Parameter name: With the colon and a blank.
-    mutating func add(_ name: String, _ value: String) {
-        bytes.append(name)
-        // A line end in a value would begin another field.
-        if value.utf8.contains(where: { $0 < ASCII.space }) {
-            bytes += value.utf8.filter { $0 >= ASCII.space }
-        } else {
-            bytes.append(value)
-        }
+    mutating func add(_ name: String, _ value: String) { bytes.add(name, value) }
+
+    /// The type of a message's block.
+    ///
+    /// - Parameter subtype: Of the protocol, below "application".
+    mutating func add(contentType subtype: String, message: String) {
+        bytes.append("Content-Type: application/")
+        bytes.append(subtype)
+        bytes.append("; msgtype=")
+        bytes.append(message)
         bytes += ASCII.crlf
     }
 
     mutating func addDigest(_ name: String, _ sha256: [UInt8]) {
         bytes.append(name)
         bytes.append("sha256:")
-        for byte in sha256 {
-            bytes.append(ASCII.hexDigit(byte >> 4) | 0x20)
-            bytes.append(ASCII.hexDigit(byte & 0xF) | 0x20)
+        bytes.append(count: 2 * sha256.count) { text in
+            for (index, byte) in sha256.enumerated() {
+                text[2 * index] = UInt8(lowerHex: byte >> 4)
+                text[2 * index + 1] = UInt8(lowerHex: byte)
+            }
         }
         bytes += ASCII.crlf
     }
 
-    /// The header is whole.
-    mutating func end(blockBytes: Int) {
+    /// - Returns: The buffer with the whole header.
+    consuming func end(blockBytes: Int) -> [UInt8] {
         bytes.append("Content-Length: ")
-        bytes.append(String(blockBytes))
+        bytes.append(digits: blockBytes)
         bytes.append("\r\n\r\n")
+        return bytes
+    }
+}
+
+extension [UInt8] {
+    /// Adds a field of a header, with its line end.
+    ///
+    /// - Parameter name: With the colon and a blank.
+    mutating func add(_ name: String, _ value: String) {
+        append(name)
+        let start = count
+        append(value)
+        // A line end in a value would begin another field.
+        let hasControls = withUnsafeBufferPointer { bytes in
+            bytes[start...].contains { $0 < ASCII.space }
+        }
+        if hasControls {
+            let clean = self[start...].filter { $0 >= ASCII.space }
+            replaceSubrange(start..., with: clean)
+        }
+        self += ASCII.crlf
+    }
+
+    /// - Parameter least: How many digits there are at least, with zeros in front.
+    mutating func append(digits number: Int, atLeast least: Int = 1) {
+        var (count, rest) = (1, number / 10)
+        while rest > 0 { (count, rest) = (count + 1, rest / 10) }
+        append(count: Swift.max(count, least)) { text in
+            var rest = number
+            for place in text.indices.reversed() {
+                text[place] = UInt8(ascii: "0") + UInt8(rest % 10)
+                rest /= 10
+            }
+        }
+    }
+
+    /// Grows by `count` bytes, which `body` writes.
+    fileprivate mutating func append(
+        count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> Void
+    ) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { text in
+            body(text)
+            self += text
+        }
+    }
+}
+
+extension UInt8 {
+    /// The digit of the lower four bits.
+    fileprivate init(lowerHex bits: UInt8) {
+        let value = bits & 0xF
+        self = value &+ (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 }

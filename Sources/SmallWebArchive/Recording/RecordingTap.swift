@@ -43,7 +43,7 @@ final class RecordingTap: HopTap {
     /// What was asked for beside the URL, without secrets, as a replay needs it.
     private static func asked(_ request: Request, keepsSecrets: Bool) -> [UInt8]? {
         let isInputKept = request.input != nil && (keepsSecrets || !request.isInputSecret)
-        let options = request.options.keys.sorted()
+        let options = request.options.isEmpty ? [] : request.options.keys.sorted()
         guard
             isInputKept || !options.isEmpty || request.wantsRawBody || request.wantsHeadAlone
                 || !request.wantsItems

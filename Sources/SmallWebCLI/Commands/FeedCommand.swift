@@ -18,7 +18,8 @@ extension Command {
             + "$XDG_STATE_HOME/smallweb/feed/ when links without a date were first seen, where "
             + "pages have moved for good, that they are gone for good, and until when a host wants "
             + "to be left alone. A page that is gone is a failure once; later it is left out "
-            + "without a word, and the exit status is 0.\n\n"
+            + "without a word, and the exit status is 0. With --replay it changes no file but one "
+            + "that --state names.\n\n"
             + "Pages that cannot become feeds, such as HTML, are left out with a message; when "
             + "nothing else is left, the exit status is 8.",
         examples: [
@@ -61,14 +62,18 @@ struct SubscriptionCommand: Sendable {
     /// - Returns: The exit status.
     func run() throws(FetchError) -> Int32 {
         try GetCommand.check(operands)
+        try checkFiles()
+        try settings.checkArchives()
         return try SignalledRun.run(isInterruptible: true) { () throws(FetchError) in
             var settings = settings
             try settings.fetch.readFiles()
+            try settings.openArchives()
             let fetcher = try settings.fetcher(EventLoop())
             let (ready, kind) = (settings, kind)
             return SignalledRun.Work(
                 on: fetcher.loop, writesRecords: ready.records.areWanted
             ) {
+                defer { ready.warnOfFullArchive() }
                 do throws(FetchError) {
                     return kind == .feed
                         ? try await self.feed(ready, fetcher)
@@ -81,6 +86,13 @@ struct SubscriptionCommand: Sendable {
                 }
             }
         }
+    }
+
+    private func checkFiles() throws(FetchError) {
+        var files = settings.archive.paths
+        guard !files.isEmpty else { return }
+        if let path = settings.feeds.stateFile { files.append(("--state", path)) }
+        try settings.checkDistinct(files)
     }
 
     /// All that is asked for: a round may be repeated, and the state's name depends on all URLs.

@@ -108,17 +108,7 @@ struct GetCommand: Sendable {
             throw usageError("--key needs --cert", hint: "name the certificate as well")
         }
         try checkFiles()
-        if settings.archive.keepsSecrets && settings.archive.file == nil {
-            throw usageError("--warc-secrets needs a --warc")
-        }
-        guard settings.archive.file == nil || settings.archive.replayed.isEmpty else {
-            throw usageError(
-                "--warc and --replay do not go together: a replay has nothing new to record")
-        }
-        let replayOption = settings.invocation.given.first { $0.hasPrefix("replay-") }
-        if let replayOption, settings.archive.replayed.isEmpty {
-            throw usageError("--\(replayOption) needs a --replay")
-        }
+        try settings.checkArchives()
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
             throw usageError("--only needs a --ledger")
         }
@@ -170,11 +160,7 @@ struct GetCommand: Sendable {
             context.meter?.stop()
             status = try context.conclude(engine)
             try headers?.commit()
-            if settings.archive.writer?.isFull ?? false {
-                context.messages.warning(
-                    "the archive has more replies than are remembered: the same reply may be in it "
-                        + "twice")
-            }
+            settings.warnOfFullArchive()
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }
             if status == 0 { status = error.outcome.exitStatus }
@@ -204,8 +190,7 @@ extension GetCommand {
         let output = settings.output
         var files: [(option: String, path: String)] = []
         if let ledger = settings.run.ledger { files.append(("--ledger", ledger)) }
-        if let archive = settings.archive.file { files.append(("--warc", archive)) }
-        for archive in Set(settings.archive.replayed) { files.append(("--replay", archive)) }
+        files += settings.archive.paths
         if let path = output.headerFile, path != "-", path != "%" {
             files.append(("--dump-header", path))
         }
@@ -220,8 +205,17 @@ extension GetCommand {
                 files.append(("--remote-name", path))
             }
         }
+        try settings.checkDistinct(files)
+    }
+}
+
+extension Settings {
+    /// - Parameter files: That are read or written, beside the trust store.
+    /// - Throws: `usage` for two options that name the same file, which one would replace.
+    func checkDistinct(_ files: [(option: String, path: String)]) throws(FetchError) {
         guard !files.isEmpty else { return }
-        if let path = settings.connection.knownHostsFile ?? UserFiles.knownHosts {
+        var files = files
+        if let path = connection.knownHostsFile ?? UserFiles.knownHosts {
             files.append(("--known-hosts", path))
         }
         var known: [FileIdentity: String] = [:]

@@ -15,6 +15,11 @@ struct ArchiveSettings: Sendable {
     /// What answers.
     var network = Network.live
 
+    /// The files, with the options that name them.
+    var paths: [(option: String, path: String)] {
+        (file.map { [("--warc", $0)] } ?? []) + Set(replayed).map { ("--replay", $0) }
+    }
+
     enum Speed: String, Sendable, CaseIterable {
         case instant, recorded
     }
@@ -71,6 +76,21 @@ extension Option {
 }
 
 extension Settings {
+    /// - Throws: `usage` for options that do not go together.
+    func checkArchives() throws(FetchError) {
+        if archive.keepsSecrets && archive.file == nil {
+            throw usageError("--warc-secrets needs a --warc")
+        }
+        guard archive.file == nil || archive.replayed.isEmpty else {
+            throw usageError(
+                "--warc and --replay do not go together: a replay has nothing new to record")
+        }
+        let replayOption = invocation.given.first { $0.hasPrefix("replay-") }
+        if let replayOption, archive.replayed.isEmpty {
+            throw usageError("--\(replayOption) needs a --replay")
+        }
+    }
+
     /// Opens the archives that options name, if they do.
     ///
     /// - Throws: `write` for one to record in, `read` or `protocol-error` for one to replay.
@@ -87,6 +107,12 @@ extension Settings {
         if !archive.replayed.isEmpty {
             archive.network = try .replaying(archive.replayed, archive.replay)
         }
+    }
+
+    func warnOfFullArchive() {
+        guard archive.writer?.isFull ?? false else { return }
+        Messages(messages).warning(
+            "the archive has more replies than are remembered: the same reply may be in it twice")
     }
 }
 

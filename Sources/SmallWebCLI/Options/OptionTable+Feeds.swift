@@ -32,7 +32,7 @@ extension Option {
 
     /// Of those for pages, what `feed` and `watch` have a use for.
     var isForSubscriptions: Bool {
-        isForPages && ![.output, .json, .links, .archive].contains(group) && !isForBodies
+        isForPages && ![.output, .json, .links].contains(group) && !isForBodies
             && !Self.ofBulkRuns.contains(long)
     }
 

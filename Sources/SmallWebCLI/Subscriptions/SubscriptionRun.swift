@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebArchive
 internal import SmallWebLibraries
 internal import SmallWebRecords
 
@@ -50,9 +51,13 @@ class SubscriptionRun {
     /// - Throws: `write`; the file is then as it was.
     func save() throws(FetchError) {
         guard state != saved else { return }
-        try file?.replace(by: state.bytes)
+        if isKept { try file?.replace(by: state.bytes) }
         saved = state
     }
+
+    /// Whether what is seen is remembered: an archive from elsewhere must not change what is asked
+    /// for later.
+    var isKept: Bool { settings.archive.replayed.isEmpty || settings.feeds.stateFile != nil }
 
     /// How the engine goes about it: results in the order of the URLs, and no wait for a host that
     /// wants to be left alone.
@@ -242,6 +247,8 @@ final class SubscriptionOutput: Output {
     var canBeRepeated: Bool { true }
 
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
+        // What comes after would speak of what is not there.
+        try run.settings.archive.writer?.check()
         var (came, outcome) = early ?? (.failed, result.outcome)
         if early == nil {
             noteHost(result)

@@ -82,7 +82,7 @@ final class WatchRun: SubscriptionRun {
         try super.save()
         lastSave = .now
         defer { unsaved = [] }
-        guard let copies else { return }
+        guard let copies, isKept else { return }
         for (url, page) in unsaved {
             do throws(FetchError) {
                 if rules.keepsText { try copies.replace(.text, of: url, by: page.text) }
