@@ -191,8 +191,9 @@ logged() {
     sw log --format full "$url" "$@"
     status_is 0
     out_is "$work/wanted"
+    # From 2.45 on git writes Z for UTC.
     git -C "$repositories/$repository" log --format='%H%x09%aI%x09%an%x09%s' "${words[@]}" \
-        >"$work/wanted"
+        | sed -E 's/^([0-9a-f]+\t[^\t]*)Z\t/\1+00:00\t/' >"$work/wanted"
     sw log "$url" "$@"
     status_is 0
     out_is "$work/wanted"

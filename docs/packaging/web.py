@@ -150,7 +150,8 @@ class Site:
         """A list of the documents of a directory, or what its files hold."""
         # Without .build of an example that was built.
         files = sorted(os.path.relpath(path, root) for path in glob.glob(
-            "%s/%s/**" % (root, source), recursive=True) if os.path.isfile(path))
+            "%s/%s/**" % (root, source), recursive=True)
+            if os.path.isfile(path) and not path.endswith(".pyc"))
         documents = sorted((name for name in files if name.endswith(".md")),
                            key=lambda name: (name.count("/"), name))
         if documents:

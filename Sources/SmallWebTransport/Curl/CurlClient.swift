@@ -313,8 +313,8 @@ package struct CurlClient: HTTPClient {
         }
     }
 
-    /// libcurl tells connections and sessions apart by the certificate's bytes, so none is used for
-    /// another host.
+    /// libcurl tells connections apart by the certificate's bytes, so none is used for another
+    /// identity. From 8.12 on it no longer tells TLS sessions apart by them: an identity has none.
     private func show(
         _ identity: ClientIdentity, on transfer: CurlTransfer
     ) throws(FetchError) {
@@ -328,6 +328,7 @@ package struct CurlClient: HTTPClient {
         }
         transfer.set(CURLOPT_SSLCERTTYPE, "PEM")
         transfer.set(CURLOPT_SSLKEYTYPE, "PEM")
+        transfer.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
     }
 
     private func configureTrust(_ transfer: CurlTransfer) {

@@ -30,7 +30,8 @@ compare "10,000 pages of 1 KiB over gopher, recorded and compressed" 5 \
     -- without "${afresh[@]}" "${pages[@]}"
 bar "small pages, compressed" "$(measured .ratio without)" 1.5
 
-seq -f "$gopher_url/0/1k?%.0f" 5000 >"$scratch/pages"
+# Of a size each: what is the same as before would have no block of its own.
+seq -f "$gopher_url/9/big/%.0f" 1000 5999 >"$scratch/pages"
 for name in "$archive.warc" "$archive.warc.gz"; do
     rm -f "$name"
     "$smallweb" get -s --json --body none -j 64 --per-host 64 --warc "$name" "@$scratch/pages" \
@@ -42,5 +43,5 @@ for name in "$archive.warc" "$archive.warc.gz"; do
     bar "a replay, to the fetch" "$(measured .ratio fetched)" 1
 done
 compare "one page of 5,000 out of .warc.gz" 5 \
-    one "$smallweb" get -s --replay "$archive.warc.gz" "$gopher_url/0/1k?4000"
+    one "$smallweb" get -s --replay "$archive.warc.gz" "$gopher_url/9/big/5000"
 bar "one page of 5,000" "$(measured '.milliseconds.median / 1000' one)" 1 s
