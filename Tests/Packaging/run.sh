@@ -49,6 +49,12 @@ fi
 # Twice from one binary. Whether the binary can be made again is for make dist-check, which needs
 # some minutes.
 export SOURCE_DATE_EPOCH=1795000000
+glibc=$(getconf GNU_LIBC_VERSION)
+if ! printf '%s\n' "${glibc#glibc }" 2.37 | sort -CV; then
+    echo "skipped - make dist: a binary for glibc 2.34 cannot be linked with ${glibc#glibc }"
+    [ "${CI:-}" != true ] || failed=1
+    exit "$failed"
+fi
 is "make dist" "$root/.ci/dist" "$smallweb" "$work/one"
 (umask 077 && TZ=Asia/Tokyo LC_ALL=C "$root/.ci/dist" "$smallweb" "$work/two") 2>/dev/null
 is "umask, time zone and locale make no difference" cmp "$work/one/SHA256SUMS" "$work/two/SHA256SUMS"

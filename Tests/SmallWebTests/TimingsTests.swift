@@ -19,9 +19,13 @@ struct TimingsTests {
     }
 
     private func expectOrder(_ timings: Ending.Timings?, count: Int) throws {
+        try expectOrder(timings, counts: count...count)
+    }
+
+    private func expectOrder(_ timings: Ending.Timings?, counts: ClosedRange<Int>) throws {
         let timings = try #require(timings)
         let steps = steps(timings)
-        #expect(steps.count == count, "\(timings)")
+        #expect(counts.contains(steps.count), "\(timings)")
         #expect(steps == steps.sorted(), "\(timings)")
         #expect(steps.allSatisfy { $0 >= .zero && $0 < .seconds(60) }, "\(timings)")
         #expect(timings.startTime > 1.7e9)
@@ -56,6 +60,7 @@ struct TimingsTests {
         #expect(ending?.traffic.received ?? 0 > 1024)
         #expect(ending?.connection?.tls?.version == "TLSv1.3")
         let again = await bench.play(web.url("/redirect/1"), options: web.trust).ending
-        try expectOrder(again?.timings, count: 5)
+        // libcurl 8.14 no longer says when the name of a connection that it keeps was looked up.
+        try expectOrder(again?.timings, counts: 4...5)
     }
 }
