@@ -35,12 +35,12 @@ extension GitQuestion {
             Request.Option(
                 "lfs", .flag,
                 .init(
-                    group, "files in Git LFS instead of the pointers to them",
+                    group, "files in Git LFS instead of pointers",
                     manual: "With --tar: asks the Git LFS server of the repository for each file "
                         + "whose .gitattributes say filter=lfs, and compares its SHA-256 and size "
                         + "with what the pointer says. The server may name another host for a "
                         + "file. Over git:// pointers stay.",
-                    example: "smallweb get --tar --lfs -o a.tar git+https://example.org/a.git")
+                    example: "smallweb get --tar --lfs -o a.tar git+https://example.org/repo.git")
             ).inURL(as: "lfs"),
         ] + ofVerbs
 

@@ -61,11 +61,10 @@ enum PutCommand {
         guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
         else {
             let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
+                .joined(separator: ", ")
             throw usageError(
                 "nothing can be uploaded to \(url)",
-                hint:
-                    "the URL comes before the file, and uploads are for \(names.joined(separator: ", "))"
-            )
+                hint: "the URL comes before the file, and uploads are for \(names)")
         }
         // Sections of the config file, too, say whether there is a secret, and where.
         let own = try settings.configuration.applied(to: settings, for: url)
