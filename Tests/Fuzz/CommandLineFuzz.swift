@@ -85,6 +85,7 @@ private func checkSource(_ path: String) {
         while true {
             switch source.take() {
             case .order(let order): orders.append(order)
+            case .cancel: break
             case .foreign: check(own != nil, "it belongs to nobody")
             case .nothing: fatalError("a file has something to read")
             case .end:

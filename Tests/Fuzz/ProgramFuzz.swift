@@ -84,6 +84,8 @@ func programEvents(_ input: [UInt8]) {
             check(item.facts.members.allSatisfy { $0.name == "nex" }, "facts of others")
         case .fail(let outcome, _):
             check(!ProgramEventReader.outcomesOfHost.contains(outcome.rawValue), "\(outcome)")
+        case .open(let connection, _), .startTLS(let connection):
+            check(0...3 ~= connection, "connection \(connection)")
         case .note, .end: break
         }
     }
