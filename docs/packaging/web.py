@@ -151,7 +151,7 @@ class Site:
         # Without .build of an example that was built.
         files = sorted(os.path.relpath(path, root) for path in glob.glob(
             "%s/%s/**" % (root, source), recursive=True)
-            if os.path.isfile(path) and not path.endswith(".pyc"))
+            if os.path.isfile(path) and is_text(path))
         documents = sorted((name for name in files if name.endswith(".md")),
                            key=lambda name: (name.count("/"), name))
         if documents:
@@ -227,6 +227,11 @@ class Site:
                 shutil.copyfile(root + "/" + source, self.target + "/" + page)
         with open(self.target + "/style.css", "w", encoding="utf-8") as file:
             file.write(STYLE.lstrip())
+
+
+def is_text(path):
+    with open(path, "rb") as file:
+        return b"\0" not in file.read(1024)
 
 
 def read(source):

@@ -97,9 +97,7 @@ package final class Fetcher: Sendable {
     /// Parses a URL by the rules of its scheme.
     func uri(of url: String) throws(FetchError) -> URI {
         // Of most schemes nothing needs to be known for that.
-        if let name = URI.scheme(of: url), let scheme = registry[name]?.scheme,
-            scheme.isVerbatim(url)
-        {
+        if let name = URI.scheme(of: url), registry[name]?.scheme.isVerbatim(url) ?? false {
             return try URI(verbatim: url)
         }
         return try URI(parsing: url)

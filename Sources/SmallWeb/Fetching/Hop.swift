@@ -23,7 +23,7 @@ package final class Hop {
     package internal(set) var attempt = 1
     /// Sees what is sent and received; `nil` where nothing is recorded.
     package var tap: (any HopTap)?
-    package let emit: Emit
+    package internal(set) var emit: Emit
 
     /// What is still to be shown of what was sent, once nothing more is.
     var restOfSent: () -> [UInt8] = { [] }

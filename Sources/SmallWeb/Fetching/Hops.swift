@@ -131,8 +131,11 @@ struct Hops {
 
     /// One request and its reply, and what a failure means for data that was sent with it.
     private mutating func sending() async throws(FetchError) -> Ending {
-        let handler = fetcher.registry[request.uri.scheme]?.handler
-        guard handler?.carriesData(request) ?? false else {
+        // Most requests have nothing that a handler could call data.
+        let mayCarry = request.upload != nil || request.input != nil || request.uri.query != nil
+        guard mayCarry,
+            fetcher.registry[request.uri.scheme]?.handler.carriesData(request) ?? false
+        else {
             do throws(FetchError) {
                 return try await exchange()
             } catch {
@@ -248,22 +251,33 @@ struct Hops {
     @inline(never)
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
-        var mask = handler.mask(of: request)
+        let secrets = handler.mask(of: request)
         let hop = Hop(
             try fetcher(for: request), request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
-            let shown = mask.add(handler.redacted(bytes))
-            // All of it may be the beginning of a secret.
-            if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown, method: method)) }
+            try await emit(.sent(handler.redacted(bytes), method: method))
         }
-        hop.restOfSent = { mask.finish() }
+        if !secrets.isEmpty { mask(secrets, of: hop) }
         hop.sessions = fetcher.sessions
         hop.attempt = attempt
         let identity = try fetcher.options.identities.identity(
             for: request.uri, origin: origin, in: fetcher.registry)
         if let identity { hop.show(identity, to: try request.endpoint) }
         return hop
+    }
+
+    @inline(never)
+    private func mask(_ secrets: SecretMask, of hop: Hop) {
+        var mask = secrets
+        let emit = hop.emit
+        hop.emit = { event async throws(FetchError) in
+            guard case .sent(let bytes, let method) = event else { return try await emit(event) }
+            let shown = mask.add(bytes)
+            // All of it may be the beginning of a secret.
+            if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown, method: method)) }
+        }
+        hop.restOfSent = { mask.finish() }
     }
 
     private func fetcher(for request: Request) throws(FetchError) -> Fetcher {

@@ -51,7 +51,7 @@ package final class Job: @unchecked Sendable {
     /// Whether it has an attempt that has not been reported.
     var isUnderWay = false
     /// The attempt that can be cancelled, and whether it was.
-    private let cancelling = Locked<(task: Task<Attempt, Never>?, isCancelled: Bool)>((nil, false))
+    private let cancelling: Locked<(task: Task<Attempt, Never>?, isCancelled: Bool)>?
     /// Its position among those of this worker.
     var turn = 0
 
@@ -61,6 +61,7 @@ package final class Job: @unchecked Sendable {
         _ fetcher: Fetcher, _ output: any Output
     ) {
         (self.n, self.key, self.place, self.problem) = (n, key, place, problem)
+        cancelling = key == nil ? nil : Locked((nil, false))
         (self.isUnreadList, self.fetcher, self.output) = (isUnreadList, fetcher, output)
     }
 
@@ -68,11 +69,11 @@ package final class Job: @unchecked Sendable {
     package var queueSeconds: Double { (started ?? .now).seconds(since: arrived) }
 
     /// Whether it was cancelled alone.
-    package var isCancelled: Bool { cancelling.withLock { $0.isCancelled } }
+    package var isCancelled: Bool { cancelling?.withLock { $0.isCancelled } ?? false }
 
     /// Ends it, whether it is under way or not. From any thread.
     func cancel() {
-        cancelling.withLock { state in
+        cancelling?.withLock { state in
             state.isCancelled = true
             state.task?.cancel()
         }
@@ -84,11 +85,11 @@ package final class Job: @unchecked Sendable {
     // worker's all the same.
     func cancellableAttempt() async -> Attempt {
         let task = Task(executorPreference: fetcher.loop) { await self.attempt() }
-        cancelling.withLock { state in
+        cancelling?.withLock { state in
             state.task = task
             if state.isCancelled { task.cancel() }
         }
-        defer { cancelling.withLock { $0.task = nil } }
+        defer { cancelling?.withLock { $0.task = nil } }
         return await withTaskCancellationHandler {
             await task.value
         } onCancel: {

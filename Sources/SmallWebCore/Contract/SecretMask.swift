@@ -25,8 +25,11 @@ package struct SecretMask: Sendable {
     /// Whether there was a secret in what was added.
     package private(set) var hasFound = false
 
+    /// One that finds nothing.
+    package init() { (patterns, begins) = ([], []) }
+
     /// - Parameter secrets: Empty ones are ignored.
-    package init(_ secrets: [[UInt8]] = []) {
+    package init(_ secrets: [[UInt8]]) {
         let secrets = Set(secrets.filter { !$0.isEmpty }).sorted { $0.count > $1.count }
         var patterns = secrets.map { Pattern(bytes: $0, isBase64: false, hasHead: false) }
         for secret in secrets { patterns += Self.base64(secret) }
