@@ -117,6 +117,13 @@ import Testing
         #expect(try smallweb.run(["help"]).status == 0)
     }
 
+    @Test func configNamesItsFileWhileThereIsNone() throws {
+        let result = try Smallweb().run(["config"])
+        #expect(result.status == 0 && result.text.isEmpty)
+        #expect(result.errors.hasPrefix("smallweb: no settings yet: "), "\(result.errors)")
+        #expect(result.errors.contains("/smallweb/config is for lines"), "\(result.errors)")
+    }
+
     @Test func configSaysWhereAValueComesFrom() throws {
         let smallweb = try smallweb("[host a.example]\nraw\n")
         #expect(try smallweb.run(["config"]).text == "[host a.example] raw = true\n")

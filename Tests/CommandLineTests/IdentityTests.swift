@@ -39,8 +39,15 @@ struct IdentityTests {
 
     @Test func aServersWishNamesTheCommands() throws {
         let capsule = try Capsule()
-        let result = try smallweb.run(["get", capsule.place + "/status/60"])
+        let url = capsule.place + "/status/60"
+        let result = try smallweb.run(["get", url])
         #expect(result.status == 98)
+        #expect(result.errors.contains("hint: smallweb identity new NAME \(url) makes one"))
+        // One that is bound already is not to be made once more.
+        #expect(try smallweb.run(["identity", "new", "alice", url]).status == 0)
+        let shown = try smallweb.run(["get", url])
+        #expect(shown.status == 98)
+        #expect(shown.errors.contains("hint: 'smallweb identity list'"), "\(shown.errors)")
     }
 
     @Test func aKeyThatOthersCanReadIsSaidToBe() throws {

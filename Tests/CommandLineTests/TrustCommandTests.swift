@@ -107,6 +107,16 @@ struct TrustCommandTests {
         #expect(store.contains(hash) && store.contains("via=import:smallweb"))
     }
 
+    /// The store is not asked for https, so its commands would not help.
+    @Test func theCommandInTheHintAcceptsTheKeyOfAWebServer() throws {
+        let web = try LoopbackServer(tls: .make(), handler: DemoSites.web)
+        let checked = try smallweb.run(["trust", "check", "https://127.0.0.1:\(web.port)/about"])
+        #expect(checked.status == 60)
+        let hint = try #require(checked.errors.split(separator: "hint: 'smallweb ").last)
+        let words = hint.prefix { $0 != "'" }.split(separator: " ").map(String.init)
+        #expect(try smallweb.run(words).status == 0, "\(words)")
+    }
+
     @Test func theCommandInTheHintAcceptsTheChange() throws {
         let certificate = TestCertificate.make()
         let old = try Capsule(certificate)

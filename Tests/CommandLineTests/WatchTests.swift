@@ -69,6 +69,18 @@ import Testing
         #expect(result.text.hasSuffix("@@ -1,2 +1,2 @@\n one\n-two\n+three\n"))
     }
 
+    /// Without --diff none is kept: that is said, and the next difference is shown.
+    @Test func aDifferenceNeedsTheTextOfBefore() throws {
+        let capsule = try ChangingCapsule(["/": "20 text/plain\r\none\n"])
+        _ = try watch(capsule.place + "/")
+        capsule.set("/", "20 text/plain\r\ntwo\n")
+        let first = try watch("--diff", capsule.place + "/")
+        #expect(first.errors.contains("/: the text of before was not kept"), "\(first.errors)")
+        capsule.set("/", "20 text/plain\r\nthree\n")
+        let second = try watch("--diff", capsule.place + "/")
+        #expect(second.text.hasSuffix("-two\n+three\n") && second.errors.isEmpty)
+    }
+
     @Test func leavesOutLinesThatDoNotCount() throws {
         let capsule = try ChangingCapsule([
             "/": ChangingCapsule.gemtext("a\nVisitors: 1\n# X\nb\n# Y\nc\n")
