@@ -214,7 +214,6 @@ debug-binaries: deps
 
 servers: test-deps build
 	Tests/RealServers/run.sh $(BIN)
-	PARTS=archive-blocks Tests/RealServers/run.sh $(BIN)
 	Tests/Recipes/hostile.py $(BIN)
 
 # Those of them that are about terminals, pipes, files and TLS.

@@ -4,19 +4,17 @@
 
 examples=$here/../../docs/examples/plugins
 
-free_port() { python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM)
+free_udp_port() { python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM)
 s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 tftp_answers() { "$smallweb" get -s -m 1 --plugin "$examples/tftp" "$url/small" >"$out" 2>&1; }
 
 tftp_checks() {
-    # The other parts have keys of 127.0.0.1, too.
-    local -x SMALLWEB_KNOWN_HOSTS=$work/ftp.known_hosts
     section in.tftpd || return 0
     mkdir -m 777 "$work/tftp"
     head -c 3000000 "$big" >"$work/tftp/large"
     printf 'hello\n' >"$work/tftp/small"
-    port=$(free_port)
+    port=$(free_udp_port)
     start "$work/tftp.log" in.tftpd -L -c --address "127.0.0.1:$port" -s "$work/tftp"
     url=tftp://127.0.0.1:$port
 
@@ -62,6 +60,8 @@ ftp_files() {
 }
 
 ftp_checks() {
+    # The other parts have keys of 127.0.0.1, too.
+    local -x SMALLWEB_KNOWN_HOSTS=$work/ftp.known_hosts
     mkdir "$work/ftp"
     head -c 3000000 "$big" >"$work/ftp/large"
     printf 'hello\n' >"$work/ftp/a b.txt"
@@ -95,7 +95,7 @@ ftp_checks() {
         must cmp "$work/ftp/in/new" "$work/ftp/large"
     fi
     section vsftpd || return 0
-    port=$(free_port)
+    port=$(free_udp_port)
     printf '%s\n' listen=YES listen_address=127.0.0.1 "listen_port=$port" anonymous_enable=YES \
         "anon_root=$work/ftp" background=NO run_as_launching_user=YES seccomp_sandbox=NO \
         "secure_chroot_dir=$work/ftp/in" >"$work/vsftpd.conf"

@@ -54,7 +54,7 @@ printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
 parts='gophernicus pygopherd gopher-python efingerd nex spartan jetforce molly-brown tls streams files terminal'
-parts+=' reading progress trust keys nginx git proxies programs doors workers archive'
+parts+=' reading progress trust keys nginx git proxies programs doors workers archive archive-blocks'
 for part in ${PARTS:-$parts}; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
