@@ -10,6 +10,7 @@
 # make fuzz-coverage  lines of each parser that the corpus reaches
 # make faults     every system call fails once; SECONDS= for a sample
 # make crawl      a million lines of ten thousand hosts
+# make git-oracle SOURCES=...  fifty repositories made at random, and such directories: git is right
 # make soak       hostile and honest servers for SECONDS=600
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/, completions/ and the entry of the desktop from the tables
@@ -64,8 +65,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	deb-files dist dist-check dist-roots generated \
 	check test unit unit-proxies unit-processes unit-address debug-binaries examples clients \
 	servers terminals containment shells packaging same-pictures site charts \
-	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl soak loopback pictures \
-	web docc sanitize format lint clean
+	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl git-oracle soak \
+	loopback pictures web docc sanitize format lint clean
 
 all: build
 
@@ -214,6 +215,7 @@ debug-binaries: deps
 
 servers: test-deps build
 	Tests/RealServers/run.sh $(BIN)
+	Tests/RealServers/git-oracle.py $(BIN) --repositories 4
 	Tests/Recipes/hostile.py $(BIN)
 
 # Those of them that are about terminals, pipes, files and TLS.
@@ -284,6 +286,9 @@ crawl: build
 	CI=true .ci/deps test
 	unshare -r -n Tests/RealServers/crawl.py $(BIN) \
 		--python .build/spark/bin/python $(or $(WAYS),one killed parallel spark)
+
+git-oracle: build
+	Tests/RealServers/git-oracle.py $(BIN) --sources $(SOURCES)
 
 soak: test-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)

@@ -44,6 +44,10 @@ struct Attributes: Sendable {
     func values(for path: [UInt8]) -> Values {
         var found: [String: Value?] = [:]
         for file in files.reversed() {
+            // It speaks of what is in its directory, not of that itself.
+            guard path.count > file.directory.count, path.starts(with: file.directory) else {
+                continue
+            }
             for line in file.lines.reversed() {
                 guard case .pattern(let pattern) = line.subject,
                     pattern.matches(path, in: file.directory)
@@ -193,7 +197,9 @@ struct AttributePattern: Sendable {
         pattern = Wildmatch(text, isPath: !isName)
     }
 
-    /// - Parameter directory: Of the file that has the pattern, with its slash.
+    /// - Parameters:
+    ///   - path: Of something in the directory.
+    ///   - directory: Of the file that has the pattern, with its slash.
     func matches(_ path: [UInt8], in directory: [UInt8]) -> Bool {
         let isDirectory = path.last == ASCII.slash
         guard isDirectory || !isForDirectories else { return false }
@@ -202,7 +208,6 @@ struct AttributePattern: Sendable {
             let slash = whole.lastIndex(of: ASCII.slash)
             return pattern.matches(slash.map { whole[($0 + 1)...] } ?? whole)
         }
-        guard whole.count > directory.count, whole.starts(with: directory) else { return false }
         return pattern.matches(whole.dropFirst(directory.count))
     }
 }

@@ -150,6 +150,18 @@ internal import Testing
         #expect(values("docs/b.txt")["export-ignore"] == .set)
     }
 
+    /// A single file is asked for with the attributes of all directories above it.
+    @Test func attributesSpeakOfWhatIsInTheirDirectory() {
+        var attributes = Attributes()
+        attributes.push(Array("docs/er/".utf8), Array("er/ export-ignore\ner text\n".utf8)[...])
+        func values(_ path: String) -> Attributes.Values { attributes.values(for: Array(path.utf8)) }
+        #expect(values("docs/er/").isEmpty)
+        #expect(values("docs/er").isEmpty)
+        #expect(values("er/").isEmpty)
+        #expect(values("docs/er/er/")["export-ignore"] == .set)
+        #expect(values("docs/er/er")["text"] == .set)
+    }
+
     @Test func aMacroThatNamesItselfEnds() {
         var attributes = Attributes()
         attributes.push([], Array("[attr]a b\n[attr]b a x\n* a\n".utf8)[...])
