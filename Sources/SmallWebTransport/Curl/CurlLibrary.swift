@@ -63,13 +63,16 @@ struct CurlCircumstances {
     /// Whether TLS ended with the server's demand for a client certificate. TLS 1.3 has it after
     /// the handshake, where libcurl has no code for it: OpenSSL's words are all there is.
     let demandsIdentity: Bool
+    /// Whether the connection ended before TLS did. libcurl says so from 8.14 on, in OpenSSL's words.
+    let isCutOff: Bool
 
     /// What is more precise than the code alone.
     fileprivate func verdict(on code: CURLcode) -> (Outcome, FetchError.Phase)? {
         switch code {
         case CURLE_RECV_ERROR where !hasReply && demandsIdentity: (.needsIdentity, .tls)
         case CURLE_RECV_ERROR where !hasReply && tunnelStatus >= 300: (.proxy, .proxy)
-        case CURLE_RECV_ERROR where errorNumber != 0 && hasReply: (.truncated, .body)
+        case CURLE_RECV_ERROR where isCutOff && !hasReply: (.emptyReply, .header)
+        case CURLE_RECV_ERROR where (errorNumber != 0 || isCutOff) && hasReply: (.truncated, .body)
         case CURLE_HTTP2 where hasReply, CURLE_HTTP2_STREAM where hasReply: (.truncated, .body)
         // Bad chunks, too many header fields: the network did its part.
         case CURLE_RECV_ERROR where errorNumber == 0 && isConnected:
@@ -109,8 +112,12 @@ extension FetchError {
         let (outcome, phase) = circumstances.verdict(on: code) ?? Self.verdict(on: code)
         // libcurl blames the caller of its own function.
         let isBadField = code == CURLE_BAD_FUNCTION_ARGUMENT && outcome == .protocolError
-        let message = isBadField ? "the reply has a malformed header field" : message
-        self.init(outcome, phase, message, hint: Self.hint(outcome))
+        let isCutOff = code == CURLE_RECV_ERROR && circumstances.isCutOff
+        let words =
+            isBadField
+            ? "the reply has a malformed header field"
+            : isCutOff ? "the server closed without a TLS close_notify" : message
+        self.init(outcome, phase, words, hint: Self.hint(outcome))
         remedy = Self.remedy(outcome)
     }
 

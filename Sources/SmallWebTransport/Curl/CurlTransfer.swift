@@ -211,7 +211,8 @@ final class CurlTransfer {
             isTLS: endpoint.security == .tls, isConnected: requestBegan != nil, hasReply: hasReply,
             isPaused: isPaused,
             errorNumber: errorNumber, tunnelStatus: tunnelStatus,
-            demandsIdentity: text.contains(text: "alert certificate required"))
+            demandsIdentity: text.contains(text: "alert certificate required"),
+            isCutOff: text.contains(text: "unexpected eof while reading"))
     }
 
     /// Of the last system call that failed, or 0.
