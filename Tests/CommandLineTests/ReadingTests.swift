@@ -100,14 +100,42 @@ import Testing
         #expect(result.text == "\(place)README.md\tREADME.md\n\(place)docs\tdocs\n")
     }
 
+    @Test(arguments: [["-O"], ["-o", "docs.txt"]])
+    func aSavedListingSaysWhichOptionSavesTheFiles(_ options: [String]) throws {
+        let server = try LoopbackServer(handler: DemoSites.git)
+        let place = "git://127.0.0.1:\(server.port)/demo.git//"
+        let screen = try Screen(isTerminal: true)
+        let words = ["get"] + options
+        #expect(try smallweb.run(words + [place + "docs"], on: screen) { _ in } == 0)
+        let note = "\(place)docs: note: saved a list of names; use --tar for the files\r\n"
+        #expect(screen.shown.contains(note), "\(screen.shown)")
+        #expect(try smallweb.run(words + [place + "docs"]).errors == "")
+        // Neither where it is shown nor for what is not a list.
+        for others in [["get", place + "docs"], words + [place + "README.md"]] {
+            let screen = try Screen(isTerminal: true)
+            #expect(try smallweb.run(others, on: screen) { _ in } == 0)
+            #expect(!screen.shown.contains("--tar"), "\(screen.shown)")
+        }
+    }
+
     @Test func pagesWithoutLinksSayso() throws {
         let capsule = try Capsule()
         let result = try smallweb.run(["links", "--json", capsule.place + "/1k"])
         let records = try Records(result.output)
         #expect(records.all.count == 1 && records.all[0]["links"]?.int == 0)
+        #expect(result.errors == "", "the record has it")
         #expect(records.all[0]["warnings"]?.array.first?["code"]?.string == "no-links")
-        let plain = try smallweb.run(["links", "-v", capsule.place + "/1k"])
-        #expect(plain.text == "" && plain.errors.contains("text/plain is not read for links"))
+        // A script takes an empty list for one that is complete.
+        let plain = try smallweb.run(["links", capsule.place + "/1k"])
+        let note = "smallweb: \(capsule.place)/1k: note: links are not read from text/plain\n"
+        #expect(plain.text == "" && plain.errors == note && plain.status == 0)
+        #expect(try smallweb.run(["links", "-q", capsule.place + "/1k"]).errors == "")
+        // It is complete, so that only a person is told why nothing is shown.
+        let page = capsule.place + "/about"
+        #expect(try smallweb.run(["links", page]).errors == "")
+        let screen = try Screen(isTerminal: true)
+        #expect(try smallweb.run(["links", page], on: screen) { _ in } == 0)
+        #expect(screen.shown.contains("note: the page has no links\r\n"), "\(screen.shown)")
     }
 
     @Test func linksOfManyPagesStayTogether() throws {
