@@ -97,7 +97,7 @@ import Testing
     @Test(arguments: [
         ("max-tim = 3", "1: unknown option \"max-tim\""),
         ("\n[scheme gemni]", "2: unknown scheme \"gemni\""),
-        ("max-time = soon", "1: --max-time wants seconds, not \"soon\""),
+        ("max-time = soon", "1: --max-time wants a time such as 10, 500ms or 2m, not \"soon\""),
         ("quiet = perhaps", "1: quiet is true or false"),
         (
             "output = x",

@@ -121,7 +121,7 @@ import Testing
         #expect(action.contains("--pin") && action.contains("public key"), "\(action)")
         #expect(try Smallweb().run(["help", "get", "-O"]).text.contains("--remote-name"))
         for word in ["max-time", "--max-time", "-m"] {
-            #expect(try Smallweb().run(["help", word]).text.contains("--max-time SEC "))
+            #expect(try Smallweb().run(["help", word]).text.contains("--max-time TIME "))
         }
         let help = try Smallweb().run(["help", "--help"]).text
         #expect(help.hasPrefix("usage: smallweb help"), "\(help)")

@@ -75,15 +75,39 @@ import Testing
 
     @Test func connectingThatTakesTooLongIsNamedToo() throws {
         let silent = try SilentPort()
-        for (option, message) in [
-            ("--max-time", Self.total), ("--connect-timeout", "connecting to 127.0.0.1:"),
+        for (option, time, message) in [
+            ("--max-time", "0.4", Self.total),
+            ("--connect-timeout", "400ms", "connecting to 127.0.0.1:"),
         ] {
             let url = "gopher://127.0.0.1:\(silent.port)/"
-            let error = try Smallweb().records([option, "0.4", url]).records.all.first?["error"]
+            let error = try Smallweb().records([option, time, url]).records.all.first?["error"]
             #expect(error?["message"]?.string?.hasPrefix(message) == true, "\(message)")
             #expect(error?["phase"]?.string == "connect")
             #expect(error?["hint"]?.string == "allow more time with \(option)")
             #expect(error?["expected"]?.string == "\(option) 0.4")
+        }
+    }
+
+    /// Every option that takes a time reads it in the same way.
+    @Test(arguments: [
+        "max-time", "connect-timeout", "read-timeout", "per-host-delay", "retry-delay",
+        "retry-max-time",
+    ])
+    func timesHaveUnits(option: String) throws {
+        for time in ["0", "3", "1.5", "1e2", "500ms", "2s", "1m", "0.5h", "1d", "1w"] {
+            // Nothing is sent, so that no limit is met.
+            let words = ["explain", "--\(option)=\(time)", "gopher://127.0.0.1/"]
+            let isOfRuns = option.contains("retry") || option == "per-host-delay"
+            let result = try Smallweb().run(
+                isOfRuns ? ["get", words[1], "gopher://127.0.0.1:1/"] : words)
+            #expect(result.status == (isOfRuns ? 7 : 0), "\(result.errors)")
+        }
+        for time in ["soon", "", "ms", "-1s", "2 s", "1m30s", "nan", "2S", "infs", "1e10w"] {
+            let result = try Smallweb().run(["get", "--\(option)=\(time)", "gopher://127.0.0.1/"])
+            #expect(
+                result.errors == "smallweb: --\(option) wants a time such as 10, 500ms or 2m, "
+                    + "not \"\(time)\"\n")
+            #expect(result.status == 2)
         }
     }
 }

@@ -9,8 +9,8 @@ enum ForeignOptions {
     }
 
     static let pointers: [(names: String, pointer: String)] = [
-        ("timeout", "--max-time SEC is for the whole fetch, --read-timeout SEC for a silence"),
-        ("T", "'smallweb put URL FILE' uploads (curl); --max-time SEC limits the time (wget)"),
+        ("timeout", "--max-time TIME is for the whole fetch, --read-timeout TIME for a silence"),
+        ("T", "'smallweb put URL FILE' uploads (curl); --max-time TIME limits the time (wget)"),
         ("upload-file", "'smallweb put URL FILE' uploads"),
         ("compressed", "compressed bodies are asked for and unpacked without an option"),
         (
@@ -20,7 +20,7 @@ enum ForeignOptions {
         ),
         ("range", "-C OFFSET asks for the rest of a body"),
         ("t tries", "--retry N tries again"),
-        ("wait", "--per-host-delay SEC waits between requests"),
+        ("wait", "--per-host-delay TIME waits between requests"),
         ("spider", "'smallweb head URL' asks for no body"),
         ("output-document", "-o FILE writes the body to FILE"),
         ("J remote-header-name content-disposition", "-O takes the name from the URL alone"),

@@ -106,10 +106,10 @@ extension Option {
             example: "smallweb get --rate 30/m - < urls.txt",
             .value("N", OptionValue.interval) { $0.run.policy.startSeconds = $1 }),
         Option(
-            "per-host-delay", .bulk, "seconds between two requests to one host",
+            "per-host-delay", .bulk, "least time between two requests to one host",
             manual: "The least time between the starts of two requests to one host.",
             example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
-            .value("SEC", OptionValue.seconds) { $0.run.policy.hostSeconds = $1 }),
+            .value("TIME", OptionValue.duration) { $0.run.policy.hostSeconds = $1 }),
         Option(
             "retry", .bulk, "try up to N times more when that may help (0)",
             manual: "Tries again after a failure that may pass: no connection, a time limit, a "
@@ -120,17 +120,17 @@ extension Option {
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
             .value("N", OptionValue.count) { $0.run.policy.retry.retries = $1 }),
         Option(
-            "retry-delay", .bulk, "wait so many seconds before each retry",
+            "retry-delay", .bulk, "wait so long before each retry: 10, 2m",
             manual: "The wait before each retry, instead of one that grows.",
             example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
-            .value("SEC", OptionValue.seconds) { $0.run.policy.retry.delaySeconds = $1 }),
+            .value("TIME", OptionValue.duration) { $0.run.policy.retry.delaySeconds = $1 }),
         Option(
-            "retry-max-time", .bulk, "no retry later than so many seconds",
+            "retry-max-time", .bulk, "no retry later than this: 90, 15m",
             manual: "The time from the first attempt after which there is no further one. It also "
                 + "bounds how long a server may make its other requests wait; that is ten minutes "
                 + "without it.",
             example: "smallweb get --retry 9 --retry-max-time 60 gemini://geminiprotocol.net/",
-            .value("SEC", OptionValue.seconds) {
+            .value("TIME", OptionValue.duration) {
                 $0.run.policy.retry.totalSeconds = $1 > 0 ? $1 : nil
             }),
         Option(

@@ -110,7 +110,7 @@ extension Option {
         Option(
             "every", .feeds, "watch: stay, and look again after this time",
             manual: "Stays and looks again each time this long has passed, or up to a tenth later: "
-                + "a number of seconds, or one with s, m, h or d. At least 60 seconds.",
+                + "a number of seconds, or one with s, m, h, d or w. At least 60 seconds.",
             example: "smallweb watch --every 15m gemini://example.org/",
             .value("TIME") { settings, value throws(FetchError) in
                 let seconds = try OptionValue.duration(value, "--every")

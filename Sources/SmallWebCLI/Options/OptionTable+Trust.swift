@@ -84,16 +84,6 @@ extension OptionValue {
         }
         return text
     }
-
-    /// Seconds, from a number with `s`, `m`, `h`, `d` or `w`.
-    static func duration(_ text: String, _ option: String) throws(FetchError) -> Double {
-        let factors: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
-        let factor = text.last.flatMap { factors[$0] }
-        guard let number = Double(factor == nil ? text : String(text.dropLast())), number >= 0,
-            number <= 1e6
-        else { throw usageError("\(option) wants a time such as 14d, not \"\(text)\"") }
-        return number * (factor ?? 1)
-    }
 }
 
 extension CaseIterable where Self: RawRepresentable, RawValue == String {

@@ -188,22 +188,23 @@ extension Option {
     private static let limits: [Option] = [
         Option(
             "max-time", short: "m", .limits,
-            "the whole fetch, in seconds (no limit)",
-            manual: "The most seconds that one URL may take, redirects included. 0 means no limit.",
+            "the whole fetch: 10, 500ms, 2m (no limit)",
+            manual: "The longest time that one URL may take, redirects included: a number of "
+                + "seconds, or one with ms, s, m, h, d or w. 0 means no limit.",
             example: "smallweb get -m 10 gemini://geminiprotocol.net/",
-            .value("SEC", OptionValue.seconds) { $0.fetch.totalSeconds = $1 }
+            .value("TIME", OptionValue.duration) { $0.fetch.totalSeconds = $1 }
         ).with(\.aliases, ["maximum-time"]),
         Option(
-            "connect-timeout", .limits, "resolving, connecting and TLS, in seconds (15)",
-            manual: "The most seconds for resolving the name, connecting and the TLS handshake "
+            "connect-timeout", .limits, "resolving, connecting and TLS (15 seconds)",
+            manual: "The longest time for resolving the name, connecting and the TLS handshake "
                 + "together. 0 means no limit.",
-            example: "smallweb get --connect-timeout 3 gemini://geminiprotocol.net/",
-            .value("SEC", OptionValue.seconds) { $0.fetch.connectSeconds = $1 }),
+            example: "smallweb get --connect-timeout 500ms gemini://geminiprotocol.net/",
+            .value("TIME", OptionValue.duration) { $0.fetch.connectSeconds = $1 }),
         Option(
-            "read-timeout", .limits, "longest silence, in seconds (60)",
-            manual: "The most seconds that the server may be silent. 0 means no limit.",
+            "read-timeout", .limits, "longest silence (60 seconds)",
+            manual: "The longest time that the server may be silent. 0 means no limit.",
             example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
-            .value("SEC", OptionValue.seconds) { $0.fetch.readSeconds = $1 }),
+            .value("TIME", OptionValue.duration) { $0.fetch.readSeconds = $1 }),
         Option(
             "limit-rate", .limits, "most bytes a second of a body",
             manual: "Receives a body no faster than so many bytes a second; k, M and G are powers "

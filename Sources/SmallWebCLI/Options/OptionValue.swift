@@ -18,12 +18,17 @@ enum OptionValue {
         return value
     }
 
-    /// 0 or more, fractions allowed.
-    static func seconds(_ text: String, _ option: String) throws(FetchError) -> Double {
-        guard let value = Double(text), value >= 0, value <= 1e9 else {
-            throw usageError("\(option) wants seconds, not \"\(text)\"")
+    /// Seconds, 0 or more: from a number of them, or one with `ms`, `s`, `m`, `h`, `d` or `w`.
+    static func duration(_ text: String, _ option: String) throws(FetchError) -> Double {
+        let units = [
+            ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800), ("", 1),
+        ]
+        guard let (unit, seconds) = units.first(where: { text.hasSuffix($0.0) }),
+            let number = Double(text.dropLast(unit.count)), number >= 0, number <= 1e9
+        else {
+            throw usageError("\(option) wants a time such as 10, 500ms or 2m, not \"\(text)\"")
         }
-        return value
+        return number * seconds
     }
 
     /// Seconds between two of `N`, `N/s`, `N/m` or `N/h`.

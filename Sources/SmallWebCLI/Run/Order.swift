@@ -85,7 +85,7 @@ final class Order {
                 settings.invocation.given.append("request")
             }
         case .maxTime(let text):
-            let seconds = try OptionValue.seconds(text, name)
+            let seconds = try OptionValue.duration(text, name)
             change { $0.fetch.totalSeconds = seconds }
         case .maxFilesize(let text):
             let size = try OptionValue.size(text, name)
