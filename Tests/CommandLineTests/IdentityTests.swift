@@ -21,20 +21,47 @@ struct IdentityTests {
             atPath: smallweb.home.file("ids/alice.pem"))
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         #expect(
-            try smallweb.run(["identity", "list"]).text == "alice\tgemini://a.test:1965/app\n")
+            try smallweb.run(["identity", "list"]).text
+                == "alice\t9999-12-31\tgemini://a.test:1965/app\n")
         let shown = try smallweb.run(["identity", "show", "alice"]).text
         #expect(shown.contains("CN=alice") && shown.contains("9999-12-31"))
         #expect(try smallweb.run(["identity", "new", "alice"]).status == 23, "never overwritten")
         #expect(try smallweb.run(["identity", "new", "../x"]).status == 2)
         #expect(try smallweb.run(["identity", "unuse", "alice"]).status == 0)
-        #expect(try smallweb.run(["identity", "list"]).text == "alice\n")
+        #expect(try smallweb.run(["identity", "list"]).text == "alice\t9999-12-31\n")
         let pem = try smallweb.run(["identity", "export", "alice"]).text
         try Data(pem.utf8).write(to: URL(fileURLWithPath: smallweb.home.file("copy.pem")))
         let copy = smallweb.home.file("copy.pem")
         #expect(try smallweb.run(["identity", "import", "bob", copy]).status == 0)
         #expect(try smallweb.run(["identity", "export", "bob"]).text == pem)
         #expect(try smallweb.run(["identity", "remove", "--force", "alice"]).status == 0)
-        #expect(try smallweb.run(["identity", "list"]).text == "bob\n")
+        #expect(try smallweb.run(["identity", "list"]).text == "bob\t9999-12-31\n")
+    }
+
+    @Test func theListSaysHowLongCertificatesAreValid() throws {
+        let (old, new) = (
+            TestCertificate.make(notBefore: 1000, notAfter: 2000),
+            TestCertificate.make(notBefore: 1000, notAfter: 1_797_805_033)
+        )
+        let files = [
+            ("old", old.certificatePEM + old.keyPEM), ("new", new.certificatePEM + new.keyPEM),
+            ("broken", "no PEM"),
+        ]
+        let directory = smallweb.home.file("ids")
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        for (name, pem) in files {
+            try Data(pem.utf8).write(to: URL(fileURLWithPath: "\(directory)/\(name).pem"))
+        }
+        let dates = ["broken": "-", "new": "2026-12-20", "old": "1970-01-01"]
+        let listed = try smallweb.run(["identity", "list"]).text.split(separator: "\n").sorted()
+        #expect(listed == dates.keys.sorted().map { "\($0)\t\(dates[$0] ?? "")"[...] })
+        #expect(
+            try smallweb.run(["identity", "use", "new", "gemini://a.test/"]).status == 0)
+        let screen = try Screen(isTerminal: true)
+        #expect(try smallweb.run(["identity", "list"], on: screen, output: true) { _ in } == 0)
+        #expect(screen.shown.contains("NAME    EXPIRES     USED FOR\r\n"), "\(screen.shown)")
+        #expect(screen.shown.contains("new     2026-12-20  gemini://a.test:1965/\r\n"))
     }
 
     @Test func aServersWishNamesTheCommands() throws {

@@ -30,9 +30,13 @@ struct IdentityCommand {
     }
 
     fileprivate static let actions: [Command] = [
-        .action("list", "the identities and their URLs", options: ["json"]) {
-            settings, _ throws(FetchError) in try IdentityCommand(settings).list()
-        },
+        .action(
+            "list", "the identities and their URLs",
+            manual: "Lists the identities, one per line: its name, the last day on which its "
+                + "certificate is valid (- if that cannot be read), and the URLs that it is bound "
+                + "to. In a pipe tabs stand between them and there is no header.",
+            options: ["json"]
+        ) { settings, _ throws(FetchError) in try IdentityCommand(settings).list() },
         .action(
             "new NAME [URL]", "make one, and bind it to URL",
             examples: [
@@ -141,11 +145,13 @@ struct IdentityCommand {
         if names.isEmpty {
             try settings.note("no identities yet: 'smallweb identity new NAME' makes one")
         }
-        var table = Columns(["NAME", "USED FOR"])
+        var table = Columns(["NAME", "EXPIRES", "USED FOR"])
         let isTerminal = Environment.isTerminal(1)
         table.rows = names.map { name in
+            let certificate = (try? store.entry(name, bindings))?.certificate
             let scopes = bindings.scopes(of: name).map(\.description)
-            return isTerminal ? [name, scopes.joined(separator: " ")] : [name] + scopes
+            return [name, certificate?.notAfter.map(UTCDate.day) ?? "-"]
+                + (isTerminal ? [scopes.joined(separator: " ")] : scopes)
         }
         try table.write()
     }
