@@ -105,9 +105,19 @@ import Testing
         let result = try smallweb.run(["links", "--json", capsule.place + "/1k"])
         let records = try Records(result.output)
         #expect(records.all.count == 1 && records.all[0]["links"]?.int == 0)
+        #expect(result.errors == "", "the record has it")
         #expect(records.all[0]["warnings"]?.array.first?["code"]?.string == "no-links")
-        let plain = try smallweb.run(["links", "-v", capsule.place + "/1k"])
-        #expect(plain.text == "" && plain.errors.contains("text/plain is not read for links"))
+        // A script takes an empty list for one that is complete.
+        let plain = try smallweb.run(["links", capsule.place + "/1k"])
+        let note = "smallweb: \(capsule.place)/1k: note: links are not read from text/plain\n"
+        #expect(plain.text == "" && plain.errors == note && plain.status == 0)
+        #expect(try smallweb.run(["links", "-q", capsule.place + "/1k"]).errors == "")
+        // It is complete, so that only a person is told why nothing is shown.
+        let page = capsule.place + "/about"
+        #expect(try smallweb.run(["links", page]).errors == "")
+        let screen = try Screen(isTerminal: true)
+        #expect(try smallweb.run(["links", page], on: screen) { _ in } == 0)
+        #expect(screen.shown.contains("note: the page has no links\r\n"), "\(screen.shown)")
     }
 
     @Test func linksOfManyPagesStayTogether() throws {

@@ -14,6 +14,7 @@ final class LinkList: EventOutput {
     private var reader: LinkReader?
     private var rows: [(url: String, text: String)] = []
     private var hasHeader = false
+    private var hasLinks = false
 
     /// So many rows are laid out together.
     private static let rowsMax = 1000
@@ -48,12 +49,16 @@ final class LinkList: EventOutput {
         if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
         try writeRows()
         try sink.commit(ending)
-        reader?.noteUseless(ending, log)
+        reader?.noteUseless(ending, log, isWarning: true)
+        if reader?.isOfUse == true, !hasLinks, ending.outcome == .ok {
+            log.note(.note(Note("no-links", "the page has no links")))
+        }
     }
 
     private func add(_ link: Link) throws(FetchError) {
         guard link.isLink || listsAll else { return }
         guard link.uri != nil || listsAll else { return }
+        hasLinks = true
         let text = Self.plain(String(decoding: link.text, as: UTF8.self))
         let mark = style != nil && link.kind == .input ? " (input)" : ""
         rows.append((link.uri?.description ?? "", text + mark))
@@ -127,7 +132,7 @@ final class LinkRecorder: EventOutput {
     func finish(_ ending: Ending) throws(FetchError) {
         // The last line of a page that was cut off may be cut off as well.
         if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
-        reader?.noteUseless(ending, log)
+        reader?.noteUseless(ending, log, isWarning: false)
     }
 
     private func add(_ link: Link) throws(FetchError) {
@@ -136,10 +141,14 @@ final class LinkRecorder: EventOutput {
 }
 
 extension LinkReader {
-    /// Notes that a page is of a kind that has no links.
-    fileprivate func noteUseless(_ ending: Ending, _ log: FetchLog) {
+    /// Notes that a page is of a kind whose links are not read: the empty list says nothing of it.
+    ///
+    /// - Parameter isWarning: Also where no person looks; a record has the note in any case.
+    fileprivate func noteUseless(_ ending: Ending, _ log: FetchLog, isWarning: Bool) {
         guard !isOfUse else { return }
         let type = ending.head?.mediaType?.essence ?? "a page without a type"
-        log.note(.note(Note("no-links", "\(type) is not read for links")))
+        var note = Note("no-links", "links are not read from \(type)")
+        note.isWarning = isWarning
+        log.note(.note(note))
     }
 }

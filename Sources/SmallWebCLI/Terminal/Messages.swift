@@ -83,9 +83,11 @@ final class Messages: Sendable {
         if isTerminal && settings.showsNotes { line("hint: " + text) }
     }
 
-    /// A remark, for a person or in the trace: a script does not need it.
+    /// A remark, for a person or in the trace: a script does not need most of them.
     func note(_ url: String, _ note: Note) {
-        guard settings.showsNotes, isTerminal || settings.isVerbose else { return }
+        guard settings.showsNotes, isTerminal || settings.isVerbose || note.isWarning else {
+            return
+        }
         if note.place != nil, !state.withLock({ $0.told.insert(note).inserted }) { return }
         line("smallweb: \(URI.display(url)): note: \(note.message)")
     }

@@ -267,6 +267,8 @@ public struct Note: Sendable, Hashable {
     /// The server that it is about, as `HOST:PORT`; `nil` for what is about one reply. A person
     /// need not be told twice of a server.
     public var place: String?
+    /// Whether the log of a script needs it, too: without it the result would be misunderstood.
+    package var isWarning = false
 
     /// A remark about one reply.
     public init(_ code: String, _ message: String) {
