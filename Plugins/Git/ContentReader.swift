@@ -231,6 +231,7 @@ struct ContentReader {
     ) async throws(FetchError) {
         let name = String(decoding: path.last ?? [], as: UTF8.self)
         var head = repository.server.listHead(name: name)
+        head.contentOption = "tar"
         head.validator = id.description
         try await emit(.head(head))
         var lines: [UInt8] = []

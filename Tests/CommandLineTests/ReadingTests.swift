@@ -100,6 +100,24 @@ import Testing
         #expect(result.text == "\(place)README.md\tREADME.md\n\(place)docs\tdocs\n")
     }
 
+    @Test(arguments: [["-O"], ["-o", "docs.txt"]])
+    func aSavedListingSaysWhichOptionSavesTheFiles(_ options: [String]) throws {
+        let server = try LoopbackServer(handler: DemoSites.git)
+        let place = "git://127.0.0.1:\(server.port)/demo.git//"
+        let screen = try Screen(isTerminal: true)
+        let words = ["get"] + options
+        #expect(try smallweb.run(words + [place + "docs"], on: screen) { _ in } == 0)
+        let note = "\(place)docs: note: saved a list of names; use --tar for the files\r\n"
+        #expect(screen.shown.contains(note), "\(screen.shown)")
+        #expect(try smallweb.run(words + [place + "docs"]).errors == "")
+        // Neither where it is shown nor for what is not a list.
+        for others in [["get", place + "docs"], words + [place + "README.md"]] {
+            let screen = try Screen(isTerminal: true)
+            #expect(try smallweb.run(others, on: screen) { _ in } == 0)
+            #expect(!screen.shown.contains("--tar"), "\(screen.shown)")
+        }
+    }
+
     @Test func pagesWithoutLinksSayso() throws {
         let capsule = try Capsule()
         let result = try smallweb.run(["links", "--json", capsule.place + "/1k"])

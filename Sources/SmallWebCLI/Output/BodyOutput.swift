@@ -16,7 +16,7 @@ struct BodyOutput: EventOutput {
 
     func finish(_ ending: Ending) throws(FetchError) {
         try sink.commit(ending)
-        if let note = sink.note { log.note(.note(note)) }
+        for note in sink.notes { log.note(.note(note)) }
     }
 }
 

@@ -34,8 +34,8 @@ final class BodySink {
     private var file: FileOutput?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
-    /// What a person should know of its name.
-    private(set) var note: Note?
+    /// What a person should know of it.
+    private(set) var notes: [Note] = []
     /// What is left of a body that was cut off, for `-C -`.
     private(set) var leftover: String?
 
@@ -81,7 +81,7 @@ final class BodySink {
             let path = place.map { "\($0)/\(name)" } ?? name
             if settings.output.existing == .enough && FileOutput.isTaken(path) {
                 self.path = FileOutput.absolute(path)
-                note = .alreadyThere(path)
+                notes = [.alreadyThere(path)]
                 return
             }
             file = try FileOutput(
@@ -102,7 +102,10 @@ final class BodySink {
         try file.commit()
         path = FileOutput.absolute(file.path)
         if file.path != file.wanted {
-            note = Note("renamed", "\(file.wanted) exists: written to \(file.path)")
+            notes.append(Note("renamed", "\(file.wanted) exists: written to \(file.path)"))
+        }
+        if let option = ending.head?.contentOption {
+            notes.append(Note("listing", "saved a list of names; use --\(option) for the files"))
         }
     }
 

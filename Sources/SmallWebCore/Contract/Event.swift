@@ -50,6 +50,7 @@ public struct Head: Sendable, Hashable {
         var isGone = false
         var isUnchanged = false
         var validator: String?
+        var contentOption: String?
         var facts = Facts()
     }
 
@@ -154,6 +155,12 @@ public struct Head: Sendable, Hashable {
     public var validator: String? {
         get { parts.value.validator }
         set { parts.value.validator = newValue }
+    }
+    /// For a body that is a list of names: the key of the option (``Request/Option/key``) with
+    /// which it would be what they name. `nil` where there is no such option.
+    public var contentOption: String? {
+        get { parts.value.contentOption }
+        set { parts.value.contentOption = newValue }
     }
     /// What this protocol alone knows.
     public var facts: Facts {
