@@ -210,6 +210,31 @@ struct TrustCommandTests {
         #expect(try smallweb.run(["get", "--trust", "locked", url]).status == 0)
     }
 
+    /// Whether the program or libcurl looks at the key.
+    @Test(arguments: [false, true])
+    func aWrongPinIsShownWithTheKeyThatIsThere(_ isWeb: Bool) throws {
+        let certificate = TestCertificate.make()
+        let capsule = isWeb ? nil : try Capsule(certificate)
+        let web = isWeb ? try LoopbackServer(tls: certificate, handler: DemoSites.web) : nil
+        let place = "127.0.0.1:\(try #require(capsule?.server.port ?? web?.port))"
+        let url = "\(isWeb ? "https" : "gemini")://\(place)/about"
+        let key = certificate.spkiSHA256.hex
+        let result = try smallweb.run(["get", "--pin", hash, url])
+        #expect(result.status == 90 && result.text == "")
+        #expect(
+            result.errors == """
+                smallweb: \(url): the key of \(place) is not the one that must be there
+                  want \(FetchError.grouped(hash.dropFirst(7)))
+                  now \(FetchError.grouped(key[...]))
+                hint: if the key that is there now is right, name that one with --pin
+
+                """)
+        let error = try smallweb.records(["--pin", hash, url]).records.terminal[0]["error"]
+        #expect(error?["expected"]?.string == hash)
+        #expect(error?["actual"]?.string == "spki-sha256:" + key)
+        #expect(try smallweb.run(["get", "--pin", "sha256:" + key, url]).status == 0)
+    }
+
     @Test func authoritiesAreThoseOfTheEnvironment() throws {
         let certificate = TestCertificate.make()
         let capsule = try Capsule(certificate)

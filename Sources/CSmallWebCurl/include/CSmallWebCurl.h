@@ -118,6 +118,12 @@ static inline CURLcode swcurl_get_tls(
     struct curl_tlssessioninfo *_Nullable *_Nonnull value) {
     return f->curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, value);
 }
+// What CURLOPT_CERTINFO has had kept; it belongs to the handle.
+static inline CURLcode swcurl_get_certificates(
+    const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy,
+    struct curl_certinfo *_Nullable *_Nonnull value) {
+    return f->curl_easy_getinfo(easy, CURLINFO_CERTINFO, value);
+}
 
 // curl_multi_setopt by kind of argument.
 static inline CURLMcode swcurl_multi_set_long(

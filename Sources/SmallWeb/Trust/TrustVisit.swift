@@ -93,10 +93,7 @@ struct TrustVisit {
         case .skip: return facts(.skipped)
         case .pin(let digest):
             guard digest == certificate.spkiSHA256 || digest == certificate.sha256 else {
-                throw FetchError(
-                    .trustChanged, .tls,
-                    "the key of \(endpoint) is not the one that must be there",
-                    remedy: .correctPin, expected: "sha256:\(digest.hex)", actual: "spki-\(key)")
+                throw .wrongKey(of: endpoint, pin: digest, present: certificate.spkiSHA256)
             }
             return facts(.pinned)
         case .ca, .both:

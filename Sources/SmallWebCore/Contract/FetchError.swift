@@ -182,6 +182,20 @@ extension FetchError: CustomStringConvertible {
 }
 
 extension FetchError {
+    /// A server without the key that the user has named.
+    ///
+    /// - Parameters:
+    ///   - pin: SHA-256 of the key or certificate that must be there.
+    ///   - present: That of the public key that is there; `nil` when it is not known.
+    package static func wrongKey(
+        of endpoint: Endpoint, pin: [UInt8], present: [UInt8]?
+    ) -> FetchError {
+        FetchError(
+            .trustChanged, .tls, "the key of \(endpoint) is not the one that must be there",
+            remedy: .correctPin, expected: "sha256:\(pin.hex)",
+            actual: present.map { "spki-sha256:\($0.hex)" })
+    }
+
     /// A URL that cannot be, or cannot be sent.
     package static func badURL(_ message: String, hint: String? = nil) -> FetchError {
         FetchError(.badURL, .input, message, hint: hint)

@@ -335,7 +335,7 @@ package struct CurlClient: HTTPClient {
         switch trust {
         case .authorities: break
         case .pin(let digest):
-            transfer.set(CURLOPT_PINNEDPUBLICKEY, "sha256//" + Base64.encode(digest))
+            transfer.insist(on: digest)
             fallthrough
         case .skip:
             transfer.set(CURLOPT_SSL_VERIFYPEER, 0)

@@ -160,7 +160,6 @@ extension FetchError {
     private static func remedy(_ outcome: Outcome) -> FetchError.Remedy? {
         switch outcome {
         case .untrusted: .nameAuthority
-        case .trustChanged: .correctPin
         case .timeout: .raise(.connectTime)
         case .needsIdentity: .bindIdentity(nil)
         default: nil

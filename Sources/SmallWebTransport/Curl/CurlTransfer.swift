@@ -37,6 +37,8 @@ final class CurlTransfer {
     var proxyCredentials: Proxy.Credentials?
     /// Whether the server's certificates are wanted as they were sent.
     var wantsChain = false
+    /// SHA-256 of the only public key that the server may have.
+    private var pin: [UInt8]?
     /// Where the way is not direct.
     private(set) var tunnel: CurlTunnel?
     private let endpoint: Endpoint
@@ -121,6 +123,14 @@ final class CurlTransfer {
         limitConnecting(milliseconds: connectMilliseconds + Int(nanoseconds / 1_000_000))
     }
 
+    /// Insists on a public key, by its SHA-256.
+    func insist(on pin: [UInt8]) {
+        self.pin = pin
+        set(CURLOPT_PINNEDPUBLICKEY, "sha256//" + Base64.encode(pin))
+        // An error has to name the key that is there: the session ends with the handshake.
+        set(CURLOPT_CERTINFO, 1)
+    }
+
     /// Bytes in libcurl's own memory.
     ///
     /// - Returns: Whether this libcurl knows the option, and its TLS can do it.
@@ -196,10 +206,30 @@ final class CurlTransfer {
     func error() -> FetchError? {
         if let failure { return failure }
         guard let result, result != CURLE_OK else { return nil }
+        if result == CURLE_SSL_PINNEDPUBKEYNOTMATCH, let pin {
+            return .wrongKey(of: endpoint, pin: pin, present: presentKey())
+        }
         let text = String(cString: errorText)
         let plain =
             library.functions.pointee.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
         return FetchError(curl: result, text.isEmpty ? plain : text, circumstances(text))
+    }
+
+    /// SHA-256 of the public key of the server's certificate, as far as libcurl has kept that.
+    private func presentKey() -> [UInt8]? {
+        var info: UnsafeMutablePointer<curl_certinfo>?
+        _ = swcurl_get_certificates(library.functions, easy, &info)
+        guard let info = info?.pointee, info.num_of_certs > 0 else { return nil }
+        var next = info.certinfo?.pointee
+        while let entry = next?.pointee {
+            let text = entry.data.map { String(cString: $0) } ?? ""
+            if text.hasPrefix("Cert:") {
+                let pem = Array(text.utf8.dropFirst("Cert:".utf8.count))
+                return try? ClientIdentity.certificateFacts(pem).spkiSHA256
+            }
+            next = entry.next
+        }
+        return nil
     }
 
     private func circumstances(_ text: String) -> CurlCircumstances {
