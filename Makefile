@@ -116,11 +116,13 @@ install-files:
 	install -Dm644 completions/_smallweb $(DESTDIR)$(ZSH_COMPLETIONS)/_smallweb
 	install -Dm644 completions/smallweb.fish $(DESTDIR)$(FISH_COMPLETIONS)/smallweb.fish
 
-# Not part of install: packages alone have a directory for documents.
+# Not part of install: packages alone have a directory for documents. They lie in it as they do
+# here, so that their links lead to each other.
 install-docs:
-	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/smallweb README.md CHANGELOG.md docs/git.md \
-		docs/json.md docs/scale.md docs/plugins.md docs/proxies.md docs/recipes.md docs/warc.md \
-		docs/wire.md docs/NEW-PROTOCOL.md docs/SECURITY.md docs/SHORTCOMINGS.md
+	find README.md CHANGELOG.md docs Sources/SmallWeb/SmallWeb.docc \
+		\( -name packaging -o -name .build -o -name __pycache__ \) -prune -o -type f -print \
+		| while read -r file; do mode=644; if [ -x "$$file" ]; then mode=755; fi; \
+		install -Dm$$mode "$$file" "$(DESTDIR)$(PREFIX)/share/doc/smallweb/$$file" || exit 1; done
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/smallweb \

@@ -31,6 +31,15 @@ is() {
     fi
 }
 
+# dead_links DIRECTORY: the links of its documents, to files of their own, that lead nowhere.
+dead_links() {
+    find "$1" -name '*.md' | while IFS= read -r page; do
+        grep -oP '(\]\(|(src|srcset|href)=")\K[^)"# ]+' "$page" | grep -v : | while IFS= read -r link; do
+            [ -e "${page%/*}/$link" ] || echo "$page: $link"
+        done
+    done
+}
+
 is "all files have one version" "$recipes/version.py" check
 if has shellcheck; then
     is "shellcheck reads PKGBUILD and scripts" shellcheck "$recipes/PKGBUILD" \
@@ -77,6 +86,7 @@ is "its files belong to root" test -z "$(tar --numeric-owner -tvzf "$tarball" | 
 place="$work/some where"
 is "install.sh" "$work/$name/install.sh" "$place"
 is "install.sh installs all" diff -r "$work/stage" "$place"
+is "each link of the documents leads to a file" test -z "$(dead_links "$place/share/doc/smallweb")"
 is "what is installed runs" test "$("$place/bin/smallweb" --version)" = "$("$smallweb" --version)"
 touch "$place/bin/other" "$place/share/smallweb/other"
 is "install.sh --uninstall" "$work/$name/install.sh" --uninstall "$place"
