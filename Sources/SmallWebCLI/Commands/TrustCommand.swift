@@ -25,9 +25,15 @@ struct TrustCommand: Sendable {
         ["connect-timeout", "ipv4", "ipv6", "resolve"] + Option.proxies.map(\.long)
 
     fileprivate static let actions: [Command] = [
-        .action("list", "the keys that are pinned", options: ["json"]) {
-            settings, _ throws(FetchError) in try TrustCommand(settings).list { _ in true }
-        },
+        .action(
+            "list", "the keys that are pinned",
+            manual: "Lists the keys that are pinned, one per line: the host and port, the kind (k "
+                + "for a public key, c for a whole certificate), the hash, and the days on which "
+                + "the certificate ends and the key was first and last seen; - stands for a day "
+                + "that is not known. On a terminal the columns have a header, and the hash comes "
+                + "last; in a pipe tabs stand between them.",
+            options: ["json"]
+        ) { settings, _ throws(FetchError) in try TrustCommand(settings).list { _ in true } },
         .action(
             "show HOST[:PORT]", "the known keys of a host",
             examples: ["smallweb trust show example.org:1965": "Its key, and since when"],
