@@ -12,7 +12,8 @@ extension Command {
             + "with its file and line, and the exact bytes of the first request, with secrets as "
             + "***. No connection is made and no file is written; only the name is resolved. "
             + "Requests over TLS are shown as they are before encryption, HTTP as version 1.1 "
-            + "has it. For a titan URL, --data is the upload.",
+            + "has it. What 'smallweb put URL FILE' would send is shown for the same URL with "
+            + "--data @FILE.",
         examples: [
             "smallweb explain gemini://geminiprotocol.net/": "What get would do",
             "smallweb explain -O -H 'Accept: text/html' https://example.org/a":
