@@ -204,10 +204,10 @@ package struct StoreFile: Sendable {
 
     // MARK: What is there
 
-    enum Kind { case missing, file, device }
+    package enum Kind { case missing, file, device }
 
     /// - Throws: `outcome` for what can be no store, and for what cannot be looked at.
-    func kind(for outcome: Outcome) throws(FetchError) -> Kind {
+    package func kind(for outcome: Outcome) throws(FetchError) -> Kind {
         var facts = stat()
         let what = outcome == .read ? "cannot read" : "cannot write"
         if stat(path, &facts) != 0 {
@@ -229,7 +229,8 @@ package struct StoreFile: Sendable {
             remedy: remedy)
     }
 
-    func attempt<Value: ~Copyable>(
+    /// Runs `body`, with an error that names the store.
+    package func attempt<Value: ~Copyable>(
         _ outcome: Outcome, _ what: String, _ body: () throws(SystemError) -> Value
     ) throws(FetchError) -> Value {
         do throws(SystemError) {

@@ -22,7 +22,9 @@ struct ChangeCommand {
             let input = Descriptor(owning: try TemporaryFile.open())
             try writeAll(record[...], to: input.borrowed)
             _ = try systemCall { lseek(input.borrowed, 0, SEEK_SET) }
-            process = try start(over: input.borrowed)
+            process = try Shell.start(
+                command, input: input.borrowed, output: 2,
+                defaults: [SIGINT, SIGTERM, SIGHUP, SIGPIPE], hasGroup: true)
         } catch {
             throw FetchError(.write, .output, "cannot run the command of --exec", error)
         }
@@ -75,35 +77,5 @@ struct ChangeCommand {
         if status & 0x7F != 0 { return "was ended by signal \(status & 0x7F)" }
         let exit = (status >> 8) & 0xFF
         return exit == 0 ? nil : "ended with exit status \(exit)"
-    }
-
-    private func start(over input: Int32) throws(SystemError) -> pid_t {
-        /// Of these functions, which return an error instead of setting `errno`.
-        func check(_ number: Int32) throws(SystemError) {
-            if number != 0 { throw SystemError(number: number) }
-        }
-        var actions = posix_spawn_file_actions_t()
-        try check(posix_spawn_file_actions_init(&actions))
-        // It frees memory.
-        defer { _ = posix_spawn_file_actions_destroy(&actions) }
-        try check(posix_spawn_file_actions_adddup2(&actions, input, 0))
-        try check(posix_spawn_file_actions_adddup2(&actions, 2, 1))
-        var attributes = posix_spawnattr_t()
-        try check(posix_spawnattr_init(&attributes))
-        // It frees memory.
-        defer { _ = posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        try check(posix_spawnattr_setsigmask(&attributes, &signals))
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { sigaddset(&signals, signal) }
-        try check(posix_spawnattr_setsigdefault(&attributes, &signals))
-        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
-        try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
-        let line: [String] = ["sh", "-c", command]
-        var words: [UnsafeMutablePointer<CChar>?] = line.map { strdup($0.systemName) } + [nil]
-        defer { for word in words { free(word) } }
-        var process: pid_t = 0
-        try check(posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, environ))
-        return process
     }
 }

@@ -2,26 +2,29 @@
 internal import Glibc
 internal import SmallWeb
 
-/// The file of a ``SubscriptionState``. It is locked for as long as this lives, so that processes
-/// with one state wait for each other; it is changed in a copy that is renamed into its place, mode
-/// 0600. A device such as `/dev/null` reads as empty and keeps nothing.
+/// The file of a ``SubscriptionState``: a ``StoreFile`` that itself is locked, for as long as this
+/// lives, so that runs with one state wait for each other, and stores beside it for none. It is
+/// changed in a copy that is renamed into its place, mode 0600.
 final class StateFile {
-    let path: String
+    private let store: StoreFile
     /// Of the file that has the name now, which has our lock; `nil` for a device.
     private var file: Descriptor?
 
-    private static let bytesMax = 256 << 20
     /// How long another process is waited for unless `--max-time` says so.
     private static let lockSecondsMax = 600.0
+
+    var path: String { store.path }
 
     /// Waits for the lock.
     ///
     /// - Parameter seconds: How long; 0 for the usual.
     /// - Throws: `timeout` when another process keeps it, `write`, `interrupted`.
     init(_ path: String, _ loop: EventLoop, seconds: Double) async throws(FetchError) {
-        self.path = resolvingLinks(path)
-        try makePlace()
-        guard try kind() else { return }
+        store = StoreFile(resolvingLinks(path), title: "state")
+        try store.attempt(.write, "cannot make the directory of") { () throws(SystemError) in
+            try makeDirectories(directory(of: store.path), mode: 0o700)
+        }
+        if try store.kind(for: .write) == .device { return }
         let deadline = Instant.after(seconds: seconds > 0 ? seconds : Self.lockSecondsMax)
         while true {
             file = try tryLock()
@@ -36,42 +39,23 @@ final class StateFile {
         }
     }
 
-    private func makePlace() throws(FetchError) {
-        try attempt(.write, "cannot make the directory of") { () throws(SystemError) in
-            try makeDirectories(directory(of: path), mode: 0o700)
-        }
-    }
-
-    /// - Returns: Whether it is a file, or will be; `false` for a device.
-    /// - Throws: `write` for anything else.
-    private func kind() throws(FetchError) -> Bool {
-        switch fileKind(path).map({ $0 & S_IFMT }) {
-        case nil, S_IFREG: return true
-        case S_IFCHR, S_IFBLK: return false
-        default:
-            throw FetchError(
-                .write, .output, "cannot use \(path) as a state: it is not a file",
-                hint: "name another one with --state")
-        }
-    }
-
     /// - Returns: `nil` while another process has the lock, or has just replaced the file.
     private func tryLock() throws(FetchError) -> Descriptor? {
-        let file = try attempt(.write, "cannot open") { () throws(SystemError) in
-            try Descriptor(
+        try store.attempt(.write, "cannot lock") { () throws(SystemError) in
+            let file = try Descriptor(
                 opening: path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW, mode: 0o600)
+            do throws(SystemError) {
+                _ = try systemCall { flock(file.borrowed, LOCK_EX | LOCK_NB) }
+            } catch {
+                guard error.number == EWOULDBLOCK else { throw error }
+                return nil
+            }
+            var (locked, named) = (stat(), stat())
+            guard fstat(file.borrowed, &locked) == 0, stat(path, &named) == 0,
+                FileIdentity(locked) == FileIdentity(named)
+            else { return nil }
+            return file
         }
-        do throws(SystemError) {
-            _ = try systemCall { flock(file.borrowed, LOCK_EX | LOCK_NB) }
-        } catch {
-            if error.number == EWOULDBLOCK { return nil }
-            throw failure(.write, "cannot lock", error)
-        }
-        var (locked, named) = (stat(), stat())
-        guard fstat(file.borrowed, &locked) == 0, stat(path, &named) == 0,
-            FileIdentity(locked) == FileIdentity(named)
-        else { return nil }
-        return file
     }
 
     /// Whether it keeps nothing.
@@ -80,15 +64,7 @@ final class StateFile {
     /// All of it; empty for a new one.
     ///
     /// - Throws: `read`.
-    func read() throws(FetchError) -> [UInt8] {
-        guard let number = file?.borrowed else { return [] }
-        return try attempt(.read, "cannot read") { () throws(SystemError) in
-            _ = try systemCall { lseek(number, 0, SEEK_SET) }
-            let bytes = try readAll(number, limit: Self.bytesMax)
-            guard bytes.count <= Self.bytesMax else { throw SystemError(number: EFBIG) }
-            return bytes
-        }
-    }
+    func read() throws(FetchError) -> [UInt8] { isDevice ? [] : try store.read() }
 
     /// Puts a file with these bytes in the old one's place.
     ///
@@ -98,7 +74,7 @@ final class StateFile {
         let part = path + ".part"
         // What a process that was killed has left; the lock makes the name ours.
         unlink(part)
-        file = try attempt(.write, "cannot write") { () throws(SystemError) in
+        file = try store.attempt(.write, "cannot write") { () throws(SystemError) in
             do throws(SystemError) {
                 let new = try Descriptor(
                     opening: part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
@@ -113,19 +89,5 @@ final class StateFile {
                 throw error
             }
         }
-    }
-
-    private func attempt<Value: ~Copyable>(
-        _ outcome: Outcome, _ what: String, _ body: () throws(SystemError) -> Value
-    ) throws(FetchError) -> Value {
-        do throws(SystemError) {
-            return try body()
-        } catch {
-            throw failure(outcome, what, error)
-        }
-    }
-
-    private func failure(_ outcome: Outcome, _ what: String, _ error: SystemError) -> FetchError {
-        FetchError(outcome, .output, "\(what) the state \(path)", error)
     }
 }

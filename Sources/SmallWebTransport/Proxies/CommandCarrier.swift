@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
-@preconcurrency internal import Glibc
+internal import Glibc
 internal import SmallWebCore
 
 /// A command whose standard input and output are the connection, as with ssh's ProxyCommand. It is
@@ -40,7 +40,9 @@ final class CommandCarrier: Carrier {
             let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
             if terminal >= 0 { Glibc.close(terminal) }
             hasGroup = terminal < 0
-            process = try Self.start(text, over: theirs.borrowed, hasGroup: hasGroup)
+            process = try Shell.start(
+                text, input: theirs.borrowed, output: theirs.borrowed, defaults: [SIGPIPE],
+                hasGroup: hasGroup)
             processEnd = swposix_pidfd_open(process)
             if processEnd >= 0 { try loop.attach(processEnd) }
         } catch {
@@ -79,40 +81,6 @@ final class CommandCarrier: Carrier {
             }
         }
         return text + rest
-    }
-
-    private static func start(
-        _ command: String, over socket: Int32, hasGroup: Bool
-    ) throws(SystemError) -> pid_t {
-        /// Of these functions, which return an error instead of setting `errno`.
-        func check(_ number: Int32) throws(SystemError) {
-            if number != 0 { throw SystemError(number: number) }
-        }
-        var actions = posix_spawn_file_actions_t()
-        try check(posix_spawn_file_actions_init(&actions))
-        // It frees memory.
-        defer { _ = posix_spawn_file_actions_destroy(&actions) }
-        try check(posix_spawn_file_actions_adddup2(&actions, socket, 0))
-        try check(posix_spawn_file_actions_adddup2(&actions, socket, 1))
-        var attributes = posix_spawnattr_t()
-        try check(posix_spawnattr_init(&attributes))
-        // It frees memory.
-        defer { _ = posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        try check(posix_spawnattr_setsigmask(&attributes, &signals))
-        sigaddset(&signals, SIGPIPE)
-        try check(posix_spawnattr_setsigdefault(&attributes, &signals))
-        let flags =
-            POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
-            | (hasGroup ? POSIX_SPAWN_SETPGROUP : 0)
-        try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
-        let line: [String] = ["sh", "-c", command]
-        var words: [UnsafeMutablePointer<CChar>?] = line.map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
-        var process: pid_t = 0
-        try check(posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, environ))
-        return process
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+@preconcurrency internal import Glibc
+package import SmallWebCore
+
+/// Command lines of the user's.
+package enum Shell {
+    /// Starts one with sh. No signal is blocked for it, and standard error is ours.
+    ///
+    /// - Parameters:
+    ///   - defaults: The signals that have their default actions for it, also those ignored here.
+    ///   - hasGroup: Whether it leads a process group of its own.
+    /// - Returns: Its process id.
+    package static func start(
+        _ command: String, input: Int32, output: Int32, defaults: [Int32], hasGroup: Bool
+    ) throws(SystemError) -> Int32 {
+        /// Of these functions, which return an error instead of setting `errno`.
+        func check(_ number: Int32) throws(SystemError) {
+            if number != 0 { throw SystemError(number: number) }
+        }
+        var actions = posix_spawn_file_actions_t()
+        try check(posix_spawn_file_actions_init(&actions))
+        // It frees memory.
+        defer { _ = posix_spawn_file_actions_destroy(&actions) }
+        try check(posix_spawn_file_actions_adddup2(&actions, input, 0))
+        try check(posix_spawn_file_actions_adddup2(&actions, output, 1))
+        var attributes = posix_spawnattr_t()
+        try check(posix_spawnattr_init(&attributes))
+        // It frees memory.
+        defer { _ = posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        try check(posix_spawnattr_setsigmask(&attributes, &signals))
+        for signal in defaults { sigaddset(&signals, signal) }
+        try check(posix_spawnattr_setsigdefault(&attributes, &signals))
+        let flags =
+            POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
+            | (hasGroup ? POSIX_SPAWN_SETPGROUP : 0)
+        try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
+        let line: [String] = ["sh", "-c", command]
+        var words: [UnsafeMutablePointer<CChar>?] = line.map { strdup($0.systemName) } + [nil]
+        defer { for word in words { free(word) } }
+        var process: pid_t = 0
+        try check(posix_spawn(&process, "/bin/sh", &actions, &attributes, &words, environ))
+        return process
+    }
+}
