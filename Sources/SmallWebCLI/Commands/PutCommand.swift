@@ -14,7 +14,8 @@ extension Command {
             + "reply. For Titan the type comes from the file's name, or where that says nothing "
             + "from the URL's, unless --mime gives it; Spartan sends the size alone. The body is "
             + "never sent again after a redirect, nor by --retry once it may have arrived, unless "
-            + "--retry-data is given. 'smallweb explain --data @FILE URL' shows what would be sent.",
+            + "--retry-data is given. 'smallweb explain --data @FILE URL' shows what would be "
+            + "sent.",
         examples: [
             "smallweb put titan://example.org/notes/a.gmi a.gmi": "Upload a page",
             "smallweb put --delete titan://example.org/notes/a.gmi": "Delete a page",

@@ -156,8 +156,8 @@ public struct Head: Sendable, Hashable {
         get { parts.value.validator }
         set { parts.value.validator = newValue }
     }
-    /// For a body that is a list of names: the key of the option (``Request/Option/key``) with which
-    /// it would be what they name. `nil` where there is no such option.
+    /// For a body that is a list of names: the key of the option (``Request/Option/key``) with
+    /// which it would be what they name. `nil` where there is no such option.
     public var contentOption: String? {
         get { parts.value.contentOption }
         set { parts.value.contentOption = newValue }
