@@ -60,16 +60,19 @@ static struct ruleset all_rights(int version) {
 }
 
 // A path that cannot be opened is not readable, then.
-static void allow(int ruleset, const char *path, int flags, uint64_t rights) {
-    struct beneath rule = {
-        .allowed = rights, .directory = open(path, flags | O_PATH | O_CLOEXEC)};
-    if (rule.directory < 0) return;
+static void allow_at(int ruleset, int place, uint64_t rights) {
+    struct beneath rule = {.allowed = rights, .directory = place};
+    if (place < 0) return;
     if (syscall(ADD_RULE, ruleset, PATH_BENEATH, &rule, 0) != 0 && errno == EINVAL) {
         // It is not a directory.
         rule.allowed &= EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
         syscall(ADD_RULE, ruleset, PATH_BENEATH, &rule, 0);
     }
-    close(rule.directory);
+    close(place);
+}
+
+static void allow(int ruleset, const char *path, int flags, uint64_t rights) {
+    allow_at(ruleset, open(path, flags | O_PATH | O_CLOEXEC), rights);
 }
 
 // Where /proc shows the processes of others, a program has its own directory, but not those of its
@@ -78,8 +81,10 @@ static const char *const own_facts[] = {
     "/proc/self", "/proc/cpuinfo", "/proc/filesystems", "/proc/meminfo", "/proc/stat", "/proc/sys",
     "/proc/uptime", "/proc/version", NULL};
 
+#define READING (EXECUTE | READ_FILE | READ_DIRECTORY)
+
 static void allow_reading(int ruleset, const char *const *path, int flags) {
-    for (; *path; path++) allow(ruleset, *path, flags, EXECUTE | READ_FILE | READ_DIRECTORY);
+    for (; *path; path++) allow(ruleset, *path, flags, READING);
 }
 
 int confine_files(const struct swprogram *program, const struct confinement *confinement) {
@@ -96,6 +101,8 @@ int confine_files(const struct swprogram *program, const struct confinement *con
         allow_reading(ruleset, view_places, 0);
         // A link stands for itself alone.
         allow_reading(ruleset, program->places, O_NOFOLLOW);
+        for (const char *const *path = program->reads; *path; path++)
+            allow_at(ruleset, view_open_unlinked(*path), READING);
         allow_reading(ruleset, confinement->has_proc ? proc : own_facts, 0);
     }
     allow(ruleset, program->temporary, 0, all.files);

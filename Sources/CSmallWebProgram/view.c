@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +21,7 @@ int umount2(const char *, int);
 enum { DETACH = 2 };
 
 // Numbers that all architectures share, and which the headers may lack.
-enum { OPEN_TREE = 428, MOVE_MOUNT = 429, SET_ATTRIBUTES = 442 };
+enum { OPEN_TREE = 428, MOVE_MOUNT = 429, OPEN_AT = 437, SET_ATTRIBUTES = 442 };
 enum { CLONE_TREE = 1, FROM_DESCRIPTOR = 4, WHOLE_TREE = 0x8000 };
 
 // Since Linux 6.14 a PID namespace has a limit of its own. It is for root, which the limit of an
@@ -84,10 +85,17 @@ static int set_attributes(int directory, const char *path, unsigned flags, uint6
         SET_ATTRIBUTES, directory, path, flags | AT_EMPTY_PATH, &change, sizeof change);
 }
 
-// Shows what is at `path`, read-only. A missing path is left out; -1 when it cannot be shown.
-static int show(struct view *view, const char *path) {
+int view_open_unlinked(const char *path) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    return (int)syscall(OPEN_AT, AT_FDCWD, path, &how, sizeof how);
+}
+
+// Shows what is at `path`, read-only; with a `place`, what that is, which was opened there.
+// A missing path is left out; -1 when it cannot be shown.
+static int show_at(struct view *view, int place, const char *path) {
     int tree = (int)syscall(
-        OPEN_TREE, AT_FDCWD, path, CLONE_TREE | WHOLE_TREE | O_CLOEXEC);
+        OPEN_TREE, place, place < 0 ? path : "",
+        CLONE_TREE | WHOLE_TREE | O_CLOEXEC | (place < 0 ? 0 : AT_EMPTY_PATH));
     if (tree < 0) return errno == ENOENT || errno == EACCES || errno == ENOTDIR ? 0 : -1;
     struct stat facts;
     char *target = inside(view, path);
@@ -121,6 +129,17 @@ static int show_link(struct view *view, const char *path) {
     return symlink(text, target) == 0 ? 1 : -1;
 }
 
+static int show(struct view *view, const char *path) { return show_at(view, AT_FDCWD, path); }
+
+// What has become a link since it was judged is left out, as if it were not there.
+static int show_unlinked(struct view *view, const char *path) {
+    int place = view_open_unlinked(path);
+    if (place < 0) return 0;
+    int status = show_at(view, place, path);
+    close(place);
+    return status;
+}
+
 // MARK: The whole
 
 int view_mount_proc(const char *path, int has_users) {
@@ -143,6 +162,8 @@ static int show_all(struct view *view, const struct swprogram *program) {
             return -1;
     for (const char *const *path = program->places; *path; path++)
         if (show_link(view, *path) == 0 && show(view, *path) != 0) return -1;
+    for (const char *const *path = program->reads; *path; path++)
+        if (show_unlinked(view, *path) != 0) return -1;
     for (unsigned index = 0; index < sizeof links / sizeof *links; index++) {
         char *target = inside(view, links[index][0]);
         if (!target) return -1;

@@ -14,6 +14,9 @@ extern const char *const view_places[];
 // `has_proc` says whether /proc is there, which shows the processes of the PID namespace alone.
 int view_enter(const struct swprogram *program, int has_users, int *has_proc);
 
+// Opens a path without any link in it, to name it alone. Returns a descriptor, or -1.
+int view_open_unlinked(const char *path);
+
 // Mounts a /proc of the calling process's PID namespace. Returns whether that was possible.
 int view_mount_proc(const char *path, int has_users);
 

@@ -231,6 +231,9 @@ struct ProgramDoorTests {
         ("tcp", #""answers": true, "connections": 2,"#, "echo x", "1", "not open"),
         ("tcp", "", "echo x; read -r a", "0", "no \"answers\""),
         ("udp", #""answers": true,"#, "echo x; dd bs=9 count=1 >/dev/null 2>&1", "0", "datagrams"),
+        ("none", #""answers": true,"#, "", "0", "not open"),
+        ("tcp", #""answers": true,"#, "echo x; read -r a", "4", "from 0 to 3"),
+        ("tcp", #""answers": true,"#, "echo x; read -r a", "null", "from 0 to 3"),
     ])
     func tlsHasToMakeSense(
         _ kind: String, _ more: String, _ before: String, _ number: String, _ word: String
@@ -256,6 +259,29 @@ struct ProgramDoorTests {
             transport: #""tls", "port": \#(server.port)"#, url: "trial://127.0.0.1/")
         #expect(
             result.status == 110 && result.errors.contains("has it already"), "\(result.errors)")
+    }
+
+    /// A redirect is the word of a server, or of the program: neither makes a private address one
+    /// that the user has asked for.
+    @Test func aRedirectLeadsToNoPrivateAddress() throws {
+        let server = try server("secret\n")
+        let folder = try smallweb.plugin(
+            """
+            #!/bin/sh
+            [ "$SMALLWEB_SCHEME" = trials ] && exec cat >&4
+            echo '{"type":"head","class":"redirect","redirect":"'"${SMALLWEB_URL#trial:}"'"}' >&3
+            """,
+            scheme: #""transport": "none", "port": 0, "secure_form": "trials"},"#
+                + #"{"name": "trials", "port": 7, "transport": "tcp""#)
+        for host in ["127.0.0.1", "localhost", "2130706433"] {
+            let target = "trials://\(host):\(server.port)/"
+            let result = try smallweb.run(["get", "--plugin", folder, "trial:\(target)"])
+            #expect(result.status == 7 && result.text.isEmpty, "\(result.text)\(result.errors)")
+            #expect(result.errors.contains("private address"), "\(result.errors)")
+            #expect(try smallweb.run(["get", "--plugin", folder, target]).text == "secret\n")
+        }
+        server.stop()
+        #expect(server.connections.count == 3)
     }
 
     @Test func aListSaysWhatItMayOpen() throws {

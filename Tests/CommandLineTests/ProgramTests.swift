@@ -61,6 +61,13 @@ struct ProgramTests {
         (#"echo '{"type":"head","class":"success","size":1}' >&3; echo abc >&4"#, "1 bytes"),
         (#"echo '{"type":"fail","outcome":"ok"}' >&3"#, "outcome"),
         (#"head -c 70000 /dev/zero | tr '\0' x >&3"#, "too long"),
+        (#"echo '{"type":"open","connection":1}' >&3"#, "no \"url\""),
+        (#"echo '{"type":"open","url":"tcp://h:1"}' >&3"#, "from 0 to 3"),
+        (#"echo '{"type":"open","connection":-1,"url":"tcp://h:1"}' >&3"#, "whole number"),
+        (#"echo '{"type":"open","connection":[1],"url":"tcp://h:1"}' >&3"#, "not a number"),
+        (#"echo '{"type":"open","connection":1,"url":["tcp://h:1"]}' >&3"#, "no \"url\""),
+        (#"echo '{"type":"starttls"}' >&3"#, "from 0 to 3"),
+        (#"echo '{"type":"starttls","connection":1.5}' >&3"#, "whole number"),
     ])
     func aProgramThatBreaksTheRulesIsItsOwnFault(_ script: String, _ words: String) throws {
         let result = try get(try plugin(script), "trial://h/")

@@ -2,7 +2,8 @@
 """What a plugin's program may do in which mode, and how attempts make the rows of a table.
 
 An attempt is named GROUP/NAME, or GROUP/NAME@PLACE where it was made in the home directory (home),
-in XDG_DATA_HOME elsewhere (data), in another directory (other) and in the plugin's own (folder).
+in XDG_DATA_HOME elsewhere (data), in another directory (other), in the plugin's own (folder) and
+in one that its manifest names (reads).
 """
 
 import fnmatch
@@ -41,6 +42,9 @@ ALLOWED = [
     ("processes/pidfd_open", {"no namespaces", "neither"}),
     # RLIMIT_NPROC does not bind root.
     ("bounds/forks", {"root"}),
+    # Bytes of a pipe are no change of the file system that holds its name.
+    ("reads/write-pipe", {"no Landlock"}),
+    ("reads/*", {"neither"}),
     ("own/*", set(MODES)),
 ]
 
@@ -55,6 +59,12 @@ ROWS = [
      "metadata/*@home metadata/*@data metadata/*@other"),
     ("rename files, make links to them", "names/*@home names/*@data names/*@other"),
     ("change its own folder", "contents/*@folder metadata/*@folder names/*@folder"),
+    ("change what its manifest names in `reads`",
+     "contents/*@reads metadata/*@reads names/*@reads"),
+    ("read what lies beside that, or where links in it lead",
+     "reads/beside* reads/longer* reads/above reads/link* reads/from* reads/openat2 reads/*root"
+     " reads/names* reads/swapped"),
+    ("write to a pipe in it", "reads/write-pipe"),
     ("change files behind its descriptors", "descriptors/*"),
     ("read the home directory", "sights/read@home sights/read-link@home sights/list@home looks/config"),
     ("read stores elsewhere: `XDG_DATA_HOME`, `--known-hosts`, keys",
@@ -70,6 +80,9 @@ ROWS = [
     ("open sockets but a pair", "sockets/*"),
     ("reach a socket of another program",
      "sockets/send* sockets/pass-descriptor sockets/connect*"),
+    ("use descriptors of other processes, or those of its connections for more", "connections/*"),
+    ("have a connection made that `opens` does not name", "doors/*"),
+    ("reach a private address from the internet", "inside/*"),
     ("send a signal to another process", "signals/* bounds/kill"),
     ("change priorities, processors, limits of another process",
      "processes/set* processes/sched* processes/io* processes/prlimit* processes/core-*"

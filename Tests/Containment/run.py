@@ -25,11 +25,12 @@ import threading
 import time
 
 import expected
+from doors import DOORS, Doors, INSIDE, opening, redirect
 from scene import MEMORY_BYTES, Scene, wait_for
 
 HERE = pathlib.Path(__file__).parent
 GROUPS = ["contents", "metadata", "names", "sights", "looks", "descriptors", "sockets", "signals",
-          "processes", "objects", "kernel", "own"]
+          "processes", "objects", "kernel", "reads", "connections", "own"]
 MEMORY = ["private", "shared", "pipes", "memfd"]
 SPACE = ["files", "unlinked", "small-files", "directories", "fallocate", "fallocate-beyond"]
 # Those that are also looked at from outside; with many names that would slow them down.
@@ -45,6 +46,7 @@ PROCESSES_MAX = 64
 # What may be taken before it is seen, beside what 50 ms of taking give.
 SLACK_BYTES = 32 << 20
 BOMB_PROCESSES = 400
+SWAPS = 60
 
 options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
 options.add_argument("smallweb", type=os.path.realpath)
@@ -85,7 +87,7 @@ def wants(name):
 class Exchange:
     """One run of smallweb with the program."""
 
-    def __init__(self, mode, name, words=(), limit=None, group=None):
+    def __init__(self, mode, name, words=(), limit=None, group=None, **more):
         self.mode, self.name, self.scene = mode, name, mode.scene
         self.peak, self.is_hung = 0, False
         environment = {
@@ -95,12 +97,14 @@ class Exchange:
         command = [*mode.prefix, mode.without, *expected.MODES[mode.name][0], "--", mode.smallweb,
                    *(words or ["get", f"attack://host/{name}"]), "--plugin", self.scene.folder,
                    "--known-hosts", self.scene.known_hosts, *(["-m", str(limit)] if limit else [])]
+        if "say" in more:
+            del environment["ALL_PROXY"]
         (self.scene.folder / "threads").unlink(missing_ok=True)
 
         def prepare():
             if group:
                 pathlib.Path(group, "cgroup.procs").write_text("0")
-            self.scene.targets(os.getpid(), dedicated=int(is_root), bomb=int(bool(group)))
+            self.scene.targets(os.getpid(), dedicated=int(is_root), bomb=int(bool(group)), **more)
 
         start = time.monotonic()
         with tempfile.TemporaryFile() as body, tempfile.TemporaryFile() as errors:
@@ -222,6 +226,16 @@ class Mode:
                 self.kill()
             if wants("bomb"):
                 self.bomb()
+            if wants("own"):
+                self.scene.reads_more = [self.scene.tmp]
+                self.scene.write_manifest(MEMORY_BYTES)
+                self.attempt("own")
+                self.scene.reads_more = []
+                self.scene.write_manifest(MEMORY_BYTES)
+            if wants("swapped"):
+                self.swapped()
+            if wants("doors"):
+                self.doors()
             if wants("plugins"):
                 self.plugins()
         finally:
@@ -254,7 +268,8 @@ class Mode:
         own = self.scene.own_objects()
         exchange = Exchange(self, group, words)
         changed = self.scene.changed(files)
-        worked = self.scene.arrived | self.scene.signals() | changed
+        worked = (self.scene.arrived | self.scene.signals() | changed
+                  | self.scene.take_from_pipe())
         said = self.parse(exchange.body)
         for name in self.scene.attempts:
             if not name.startswith(group + "/"):
@@ -268,6 +283,8 @@ class Mode:
             if group == "looks" and name not in ["looks/numbers", "looks/descriptors",
                                                  "looks/shadow"]:
                 is_through = secret.encode() in text
+            if group == "reads":
+                is_through = secret.encode() in text or name in worked
             how = f" ({result} {number}{', seen from outside' if name in worked else ''})"
             self.judge(name, is_through, how)
         problems = exchange.problems()
@@ -297,6 +314,68 @@ class Mode:
             said[line[1].decode()] = (line[2].decode(), int(line[3]), body[start:line.start()])
             start = line.end()
         return said
+
+    # MARK: Doors
+
+    def swapped(self):
+        """A directory above one that it may read becomes a link, and none again, all the time."""
+        swapped = self.scene.swapped.parent.parent
+        link = self.scene.top / "swapping"
+        link.symlink_to("beside")
+        libc, is_over = ctypes.CDLL(None), threading.Event()
+
+        def swap():
+            while not is_over.is_set():
+                # RENAME_EXCHANGE
+                libc.renameat2(-100, os.fsencode(swapped), -100, os.fsencode(link), 2)
+
+        swapper = threading.Thread(target=swap)
+        swapper.start()
+        try:
+            exchanges = [Exchange(self, "swapped") for _ in range(SWAPS)]
+        finally:
+            is_over.set()
+            swapper.join()
+        if swapped.is_symlink():
+            libc.renameat2(-100, os.fsencode(swapped), -100, os.fsencode(link), 2)
+        link.unlink()
+        bodies = [exchange.body for exchange in exchanges]
+        # Both must have been seen, or nothing was tried.
+        refused = sum(b"is a link" in exchange.errors.encode() for exchange in exchanges)
+        shown = sum(b"inside" in body for body in bodies)
+        found = sum(secret.encode() in body for body in bodies)
+        self.judge("reads/swapped", found > 0,
+                   f": {found} times, and {shown} times it was no link")
+        check(self.name, "after swapped", ([] if refused and shown else [
+            f"it was refused {refused} times, shown {shown} times"]) + exchanges[-1].problems())
+
+    def doors(self):
+        """Each attempt has an exchange of its own, since what is not allowed is its end."""
+        doors = Doors(is_root)
+        doors.run(lambda: self.through(doors))
+        if not doors.has_network:
+            skip(f"{self.name}: inside", "needs root, for addresses of the internet")
+
+    def through(self, doors):
+        attempts = [("own/open", False, "say", opening("tcp://127.0.0.1:ALLOWED")),
+                    *(("doors/" + name, False, "say", said) for name, said in DOORS.items())]
+        if doors.has_network:
+            attempts += [("own/redirect", False, "say",
+                          redirect("attacks://127.0.0.1:ALLOWED/greet"))]
+            attempts += [("inside/" + name, True, path, said)
+                         for name, (path, said) in INSIDE.items()]
+        for name, is_far, path, said in attempts:
+            self.scene.opens = doors.opens(is_far)
+            self.scene.write_manifest(MEMORY_BYTES)
+            events = {word: doors.filled(event, self.scene.sockets) for word, event in said.items()}
+            exchange = Exchange(self, "say", ["get", doors.url(is_far, path)], 20, **events)
+            found = doors.take()
+            self.judge(name, bool(found),
+                       f": {', '.join(sorted(found)) or 'nothing'} was reached, status"
+                       f" {exchange.status} {exchange.errors.strip()[-200:]}")
+            check(self.name, f"after {name}", exchange.problems())
+        self.scene.opens = []
+        self.scene.write_manifest(MEMORY_BYTES)
 
     # MARK: Bounds
 

@@ -17,7 +17,7 @@ SIGNALS = ["kill", "tkill", "tgkill", "queue", "queue-thread", "pidfd", "kill-gr
            "setown-ex", "fiosetown", "siocspgrp"]
 IPCRM = {"shm": "shmem", "sem": "semaphore", "msg": "queue"}
 MEMORY_BYTES = 64 << 20
-PLACES = ["home", "data", "other", "folder"]
+PLACES = ["home", "data", "other", "folder", "reads"]
 
 
 class Scene:
@@ -30,13 +30,16 @@ class Scene:
         self.folder, self.tmp = self.top / "plugins/attack", self.top / "tmp"
         self.places = {
             "home": self.home / "files", "data": self.data / "smallweb/files",
-            "other": self.top / "other", "folder": self.folder / "files"}
+            "other": self.top / "other", "folder": self.folder / "files",
+            "reads": self.top / "readable"}
         others = [self.tmp, self.top / "keys", self.top / "config/smallweb"]
+        self.opens, self.reads_more = [], []
         for path in [*self.places.values(), *others]:
             path.mkdir(parents=True)
         self.known_hosts = self.write("keys/known_hosts", f"# {secret}\n")
         self.identity = self.write("keys/identity.pem", f"{secret}\n")
         self.config = self.write("config/smallweb/config", f"# {secret}\n")
+        self.make_readable()
         shutil.copy(attack, self.folder / self.comm)
         self.write_manifest(MEMORY_BYTES)
         names = subprocess.run([attack, "list"], capture_output=True, text=True, check=True)
@@ -51,12 +54,35 @@ class Scene:
         self.queue = f"smallweb-attack-{os.getpid()}"
         self.abstract = f"{self.top}/abstract"
 
+    def make_readable(self):
+        """What the manifest names in `reads`, with links out of it, and what lies beside it."""
+        readable = self.places["reads"]
+        for name in ["beside/inner", "readable-longer", "lists", "swapped/inner"]:
+            (self.top / name).mkdir(parents=True)
+        self.beside = self.write("beside/file", f"{self.secret}\n")
+        self.longer = self.write("readable-longer/file", f"{self.secret}\n")
+        self.list = self.write("lists/one", "inside\n")
+        self.list_beside = self.write("lists/beside", f"{self.secret}\n")
+        # Whose names say it.
+        for place in [".", "lists"]:
+            self.write(f"{place}/name-{self.secret}", "")
+        self.write("readable/inside", "inside\n")
+        self.swapped = self.write("swapped/inner/file", "inside\n")
+        self.write("beside/inner/file", f"{self.secret}\n")
+        for name, target in [("link-out", "../beside/file"), ("link-up", ".."), ("link-root", "/")]:
+            os.symlink(target, readable / name)
+        os.mkfifo(readable / "pipe", 0o600)
+
     def write_manifest(self, memory_bytes):
         path = self.folder / "plugin.json"
         path.write_text(json.dumps({
             "v": 1, "name": "attack", "program": [f"./{self.comm}"],
             "schemes": [{"name": "attack", "port": 0, "transport": "none", "upload": True,
-                         "mime": "application/octet-stream"}],
+                         "mime": "application/octet-stream"},
+                        {"name": "attacks", "port": 7, "transport": "tcp", "mime": "text/plain"}],
+            "connections": ["tcp", "udp", "tcp"], "answers": True, "opens": self.opens,
+            "reads": [str(path) for path in [self.places["reads"], self.list, self.swapped.parent,
+                                             *self.reads_more]],
             "limits": {"memory_bytes": memory_bytes}}))
         path.chmod(0o644)
 
@@ -95,9 +121,11 @@ class Scene:
         self.objects_before = self.own_objects()
         self.arrived = set()
         self.listeners = []
-        for path, kind in [(f"{self.top}/socket", socket.SOCK_DGRAM),
+        # Where the program can see them, too.
+        self.sockets = self.places["reads"]
+        for path, kind in [(f"{self.sockets}/socket", socket.SOCK_DGRAM),
                            (f"\0{self.abstract}", socket.SOCK_DGRAM),
-                           (f"{self.top}/stream", socket.SOCK_STREAM)]:
+                           (f"{self.sockets}/stream", socket.SOCK_STREAM)]:
             listener = socket.socket(socket.AF_UNIX, kind)
             listener.bind(path)
             if path[0] == "/":
@@ -106,6 +134,14 @@ class Scene:
                 listener.listen()
             self.listeners.append(listener)
             threading.Thread(target=self.listen, args=[listener, kind], daemon=True).start()
+        self.forbidden = socket.create_server(("127.0.0.1", 0))
+        self.pipe = os.open(self.places["reads"] / "pipe", os.O_RDWR | os.O_NONBLOCK)
+
+    def take_from_pipe(self):
+        """The attempts that have written to the pipe in what may be read."""
+        with contextlib.suppress(BlockingIOError):
+            return {os.read(self.pipe, 100).decode()}
+        return set()
 
     def listen(self, listener, kind):
         while True:
@@ -130,6 +166,8 @@ class Scene:
             with contextlib.suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
             listener.close()
+        self.forbidden.close()
+        os.close(self.pipe)
 
     def targets(self, smallweb, **more):
         """What the program is told, for the process that becomes smallweb to write."""
@@ -137,8 +175,10 @@ class Scene:
                  "known_hosts": self.known_hosts, "identity": self.identity,
                  "config": self.config, "smallweb": smallweb, "victim": self.victim.pid,
                  "address": int(self.address), "key": self.key, "queue": self.queue,
-                 "socket": f"{self.top}/socket", "stream": f"{self.top}/stream",
-                 "abstract": self.abstract, **more}
+                 "socket": f"{self.sockets}/socket", "stream": f"{self.sockets}/stream",
+                 "abstract": self.abstract, "beside": self.beside, "longer": self.longer,
+                 "list": self.list, "list_beside": self.list_beside, "swapped": self.swapped,
+                 "forbidden": self.forbidden.getsockname()[1], **more}
         text = "".join(f"{name}={value}\n" for name, value in facts.items()) + self.objects
         path = self.folder / "targets"
         path.write_text(text)
@@ -153,6 +193,9 @@ class Scene:
             for directory, directories, files in os.walk(top):
                 for name in directories + files:
                     path = os.path.join(directory, name)
+                    # That it was written to is said by what has come out of it.
+                    if name == "pipe":
+                        continue
                     found[place, os.path.relpath(path, top)] = self.facts(path)
         for path in [self.home, self.data, self.folder, self.known_hosts, self.identity,
                      self.config, *self.places.values()]:

@@ -3,6 +3,10 @@
 # Plugins of the examples whose protocols need more than one connection to one port.
 
 examples=$here/../../docs/examples/plugins
+# Those that are for these tests alone.
+own=$work/own-plugins
+cp -r "$here/plugins" "$own"
+chmod -R go-w "$own"
 
 free_udp_port() { python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM)
 s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -136,11 +140,68 @@ nntp_checks() {
     status_is 60
     err_lacks AUTHINFO
 
+    check "nntp: TLS does not begin twice"
+    mkdir -p "$work/twice"
+    cp "$examples/nntp/plugin.json" "$work/twice"
+    sed 's/^\( *\)json.loads(line(6))/&\n\1event(type="starttls", connection=0)\n&/' \
+        "$examples/nntp/nntp" >"$work/twice/nntp"
+    chmod 755 "$work/twice" "$work/twice/nntp"
+    sw get --plugin "$work/twice" "$url/"
+    status_is 110
+    err_says "has it already"
+
     check "nntp: what is injected before TLS is not taken for a reply"
     sw get --plugin "$examples/nntp" "nntp://127.0.0.1:$(head -n 1 "$work/nntp.inject")/"
     status_is 8
 }
 
+dict_checks() {
+    section dictd || return 0
+    python3 "$here/dict-database.py" "$work/words"
+    printf '%s\n' 'access { allow 127.0.0.1 }' \
+        "database words { data \"$work/words.dict\" index \"$work/words.index\" }" >"$work/dict.conf"
+    # It takes no port that the system picks.
+    port=$(free_udp_port)
+    start "$work/dict.log" dictd -d nodetach -c "$work/dict.conf" --listen-to 127.0.0.1 -p "$port" \
+        --pid-file "$work/dict.pid"
+    until_true accepts "$port"
+    check "dict: dictd: a word"
+    sw get --plugin "$own/dict" "dict://127.0.0.1:$port/d:apple"
+    status_is 0
+    out_says "a fruit"
+
+    check "dict: dictd: a word that it does not have"
+    sw get --plugin "$own/dict" "dict://127.0.0.1:$port/d:pear"
+    status_is 22
+}
+
+smtp_checks() {
+    python=${SMTP_PYTHON:-$(dirname "$JETFORCE")/python3}
+    if ! "$python" -c 'import aiosmtpd' 2>/dev/null; then
+        missing aiosmtpd
+        return 0
+    fi
+    local -x SMALLWEB_KNOWN_HOSTS=$work/smtp.known_hosts
+    mkdir "$work/mail"
+    start "$work/smtp.port" "$python" "$here/smtp-server.py" "$work/ftp.pem" "$work/mail"
+    until_true grep -q . "$work/smtp.port"
+    url=127.0.0.1:$(head -n 1 "$work/smtp.port")/ada@example.org
+    printf 'Subject: hello\r\n\r\n.\r\n..\r\nlast\r\n' >"$work/mail.txt"
+    check "smtp: aiosmtpd: a mail, after STARTTLS and with a password"
+    sw put -v --plugin "$own/smtp" "smtp://me:p%40ss@$url" "$work/mail.txt"
+    status_is 0
+    must cmp "$work/mail/ada@example.org" "$work/mail.txt"
+    err_lacks 'p@ss'
+    err_lacks BAc3M
+    err_says STARTTLS
+
+    check "smtp: aiosmtpd: another password"
+    sw put -v --plugin "$own/smtp" "smtp://me:no@$url" "$work/mail.txt"
+    status_is 22
+}
+
 tftp_checks
 ftp_checks
 nntp_checks
+dict_checks
+smtp_checks

@@ -42,9 +42,10 @@ enum swprogram_stage {
 
 struct swprogram {
     const char *_Nullable path;  // NULL: nothing is run, to learn what would hold
-    const char *_Nullable const *_Nonnull arguments;    // NULL at the end, like the next two
+    const char *_Nullable const *_Nonnull arguments;    // NULL at the end, like the next three
     const char *_Nullable const *_Nonnull environment;
     const char *_Nullable const *_Nonnull places;       // what it may read beside the system's
+    const char *_Nullable const *_Nonnull reads;        // the same, but never through a link
     const char *_Nonnull folder;     // where it is started
     const char *_Nonnull temporary;  // the only directory that it may write to; empty
     // Its own, which block, by their numbers; -1: /dev/null for 0 to 5, and closed for the others.

@@ -19,6 +19,8 @@ package final class Hop {
     var sessions: TLSSessionCache?
     /// Of this hop alone, for the server of its URL.
     private var identity: (shown: ClientIdentity, endpoint: Endpoint)?
+    /// What was asked for, where a redirect has led here.
+    var origin: URI?
     /// Which attempt of its request it is part of, from 1.
     package internal(set) var attempt = 1
     /// Sees what is sent and received; `nil` where nothing is recorded.

@@ -261,6 +261,7 @@ struct Hops {
         if !secrets.isEmpty { mask(secrets, of: hop) }
         hop.sessions = fetcher.sessions
         hop.attempt = attempt
+        if request.uri != origin { hop.origin = origin }
         let identity = try fetcher.options.identities.identity(
             for: request.uri, origin: origin, in: fetcher.registry)
         if let identity { hop.show(identity, to: try request.endpoint) }

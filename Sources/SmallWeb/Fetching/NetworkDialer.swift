@@ -49,11 +49,12 @@ struct NetworkDialer: Dialer {
         try await connection(to: endpoint).carrier
     }
 
+    /// - Parameter resolver: `nil` for that of the fetch.
     func connection(
-        to endpoint: Endpoint
+        to endpoint: Endpoint, _ resolver: Resolver? = nil
     ) async throws(FetchError) -> (carrier: any Carrier, facts: Connection?) {
         hop.tap?.dials()
-        var connector = try connector(to: endpoint)
+        var connector = try connector(to: endpoint, resolver)
         let carrier: any Carrier
         do throws(FetchError) {
             carrier = try await connector.connect(by: connectDeadline)

@@ -30,7 +30,8 @@ final class ProgramDialer {
         switch program.transport {
         case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
         case .stream(let endpoint):
-            let (carrier, facts) = try await dialer.connection(to: endpoint)
+            let (carrier, facts) = try await dialer.connection(
+                to: endpoint, try await resolver(for: endpoint))
             first = facts
             hop.add(carrier)
             return hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier
@@ -38,8 +39,8 @@ final class ProgramDialer {
             hop.tap?.dials()
             _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
-                to: endpoint, acceptsAnyPort: program.acceptsAnyPort, hop.fetcher.options.resolver,
-                on: hop.loop, by: dialer.connectDeadline)
+                to: endpoint, acceptsAnyPort: program.acceptsAnyPort,
+                try await resolver(for: endpoint), on: hop.loop, by: dialer.connectDeadline)
             first = connection
             try await sayConnecting(endpoint, connection)
             try await hop.say(.connected(connection))
@@ -66,11 +67,7 @@ final class ProgramDialer {
         if endpoint.host == program.host, let address = first?.address, isDirect {
             resolver.overrides[endpoint.description] = [address]
         } else if !(try await mayBePrivate(program)) {
-            resolver.refusesPrivate = true
-            // A proxy looks names up, which are not known here.
-            guard !Resolver.isPrivate(literal: endpoint.host) else {
-                throw .privateAddress(endpoint.host)
-            }
+            try Self.refusePrivate(&resolver, endpoint)
         }
         switch kind {
         case .tcp:
@@ -96,12 +93,45 @@ final class ProgramDialer {
     /// Whether the URL itself leads to this machine or a private network.
     private func mayBePrivate(_ program: ProgramRequest) async throws(FetchError) -> Bool {
         if let address = first?.address { return Resolver.isPrivate(literal: address) }
-        guard let endpoint = program.endpoint else { return false }
+        guard let endpoint = program.endpoint, try await originMayBePrivate() else { return false }
+        return try await isPrivate(endpoint)
+    }
+
+    private func isPrivate(_ endpoint: Endpoint) async throws(FetchError) -> Bool {
         guard try hop.way(to: endpoint).route == .direct else {
             return Resolver.isPrivate(literal: endpoint.host)
         }
         return try await hop.fetcher.options.resolver.isPrivate(
             endpoint, on: hop.loop, by: dialer.connectDeadline)
+    }
+
+    // MARK: After a redirect
+
+    /// A redirect is what a server says, or the program: from the internet it leads to no private
+    /// address.
+    private func resolver(for endpoint: Endpoint) async throws(FetchError) -> Resolver {
+        var resolver = hop.fetcher.options.resolver
+        if !(try await originMayBePrivate()) { try Self.refusePrivate(&resolver, endpoint) }
+        return resolver
+    }
+
+    /// Whether what was asked for leads to a private address, if a redirect has led here.
+    private func originMayBePrivate() async throws(FetchError) -> Bool {
+        guard let origin = hop.origin else { return true }
+        guard let host = origin.host,
+            let port = origin.port ?? hop.registry[origin.scheme]?.scheme.defaultPort
+        else { return false }
+        return try await isPrivate(Endpoint(host: host, port: port, security: .none))
+    }
+
+    private static func refusePrivate(
+        _ resolver: inout Resolver, _ endpoint: Endpoint
+    ) throws(FetchError) {
+        resolver.refusesPrivate = true
+        // A proxy looks names up, which are not known here.
+        guard !Resolver.isPrivate(literal: endpoint.host) else {
+            throw .privateAddress(endpoint.host)
+        }
     }
 
     /// By the rules of the manifest: TLS that a program asks for has no scheme to say them.

@@ -46,11 +46,12 @@ package final class ContainedProcess {
         do throws(SystemError) {
             temporary = try TemporaryDirectory()
             let all = Self.variables(
-                environment, search: Confinement.visible(search, places),
+                environment,
+                search: Confinement.visible(search, places + confinement.reads),
                 temporary: temporary.path)
             let plan = Plan(
                 path: path, words: words, environment: all, folder: folder, places: places,
-                temporary: temporary.path, limits: limits, descriptors: descriptors,
+                reads: confinement.reads, temporary: temporary.path, limits: limits, descriptors: descriptors,
                 without: confinement.without)
             supervisor = try plan.start()
         } catch {
@@ -194,6 +195,7 @@ package final class ContainedProcess {
         var environment: [String] = []
         var folder = "/"
         var places: [String] = []
+        var reads: [String] = []
         let temporary: String
         var limits = ProgramRequest.Limits()
         var descriptors: [Int32] = []
@@ -202,9 +204,9 @@ package final class ContainedProcess {
         func start() throws(SystemError) -> swprogram_supervisor {
             let arguments = CStrings(words)
             let variables = CStrings(environment)
-            let places = CStrings(places)
+            let (places, reads) = (CStrings(places), CStrings(reads))
             let paths = CStrings([folder, temporary] + (path.map { [$0] } ?? []))
-            defer { withExtendedLifetime((arguments, variables, places, paths)) {} }
+            defer { withExtendedLifetime((arguments, variables, places, reads, paths)) {} }
             guard let folder = paths.list[0], let temporary = paths.list[1] else {
                 throw SystemError(number: ENOMEM)
             }
@@ -213,7 +215,7 @@ package final class ContainedProcess {
                 + Array(repeating: -1, count: Int(SWPROGRAM_DESCRIPTORS) - descriptors.count)
             var program = swprogram(
                 path: paths.list[2], arguments: arguments.list, environment: variables.list,
-                places: places.list, folder: folder, temporary: temporary,
+                places: places.list, reads: reads.list, folder: folder, temporary: temporary,
                 descriptors: (
                     all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9],
                     all[10], all[11], all[12]

@@ -120,7 +120,7 @@ package struct Containment: Sendable, Hashable {
 package struct Confinement: Sendable, Hashable {
     /// Absolute, without links: what it must not read. The user's own comes first.
     package let homes: [String]
-    /// What it may read in addition: absolute paths without links.
+    /// What it may read in addition: absolute paths without links, neither now nor when it starts.
     let reads: [String]
     /// Not to be used.
     package let without: Containment.Means
@@ -190,7 +190,7 @@ package struct Confinement: Sendable, Hashable {
             path.hasPrefix("/") && !isInHome(resolvingLinks(path)) && fileKind(path) != S_IFDIR
         }
         let wanted =
-            [folder, resolvingLinks(folder)] + files + reads
+            [folder, resolvingLinks(folder)] + files
             + executables.flatMap { fileKind($0) == S_IFDIR ? [$0] : Self.surroundings($0, homes) }
         var places: [String] = []
         for place in wanted where place != "/" {

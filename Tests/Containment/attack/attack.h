@@ -33,7 +33,7 @@ extern char target_above[PATH_MAX];      // the directory of these
 extern char inside[PATH_MAX];            // a name in TMPDIR
 
 extern const struct attempt contents[], metadata[], names[], descriptors[], sights[], looks[],
-    sockets[], signals[], processes[], kernel[], objects[], own[];
+    sockets[], signals[], processes[], kernel[], objects[], own[], reads[], connections[];
 
 // What run.py wrote into the file `targets`; "" when it is not there.
 const char *told(const char *name);
@@ -41,6 +41,11 @@ long told_number(const char *name);
 
 // Bounds and bombs: returns whether there is one of that name.
 int run_bound(const char *name);
+
+// Says an event of a connection. Both return the program's exit status.
+int say(const char *event);
+// Sends something to the server of the URL.
+int greet(void);
 
 // Prints what it can read from a file to the body. Returns the number of bytes, or -1.
 long print_file(const char *path);

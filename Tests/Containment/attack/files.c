@@ -197,7 +197,7 @@ const struct attempt sights[] = {
 
 static long each(long (*change)(int)) {
     int is_done = 0;
-    for (int number = 0; number < 6; number++) is_done |= change(number) >= 0;
+    for (int number = 0; number < 13; number++) is_done |= change(number) >= 0;
     return is_done - 1;
 }
 

@@ -219,9 +219,16 @@ static long devices(void) {
     return write(null, "x", 1) == 1 && read(random, &byte, 1) == 1 ? 0 : -1;
 }
 static long itself(void) { return open("plugin.json", O_RDONLY); }
+static long named_directory(void) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/inside", told("reads"));
+    return print_file(path);
+}
+static long named_file(void) { return print_file(told("list")); }
 
 const struct attempt own[] = {
     {"write", writes}, {"rename", renames}, {"directory", directories}, {"symlink", symbolic},
     {"unlink", removes}, {"socketpair", pair}, {"fork", forks}, {"kill-child", signals_own},
-    {"execute", executes}, {"devices", devices}, {"folder", itself}, {NULL, NULL},
+    {"execute", executes}, {"devices", devices}, {"folder", itself},
+    {"named-directory", named_directory}, {"named-file", named_file}, {NULL, NULL},
 };
