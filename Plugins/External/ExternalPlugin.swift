@@ -49,9 +49,14 @@ public struct ExternalPlugin: ProtocolHandler {
         var talk = ProgramTalk(
             request.uri, manifest.name, facts.mediaType, wasAsked: request.validator != nil,
             mask: mask(of: request))
+        talk.offset = request.resumeOffset
         let manifest = manifest
-        talk.opening = { url throws(FetchError) in
-            try manifest.target(url, of: request.uri.host)
+        let own = request.uri.host?.lowercased()
+        talk.opening = { url throws(FetchError) in try manifest.target(url, of: own) }
+        program.mayFetch = { uri, port, isUsualPort in
+            manifest.opens.contains {
+                $0.matches(uri, port: port, isUsualPort: isUsualPort, own: own)
+            }
         }
         // What only the last word of the program decides.
         let ending: ProgramEnding
@@ -126,6 +131,7 @@ public struct ExternalPlugin: ProtocolHandler {
                 String(systemBytes: $0)
             }
         }
+        variables["OFFSET"] = request.resumeOffset.map { String($0) }
         if request.wantsHeadAlone { variables["HEAD_ONLY"] = "1" }
         if request.wantsItems { variables["ITEMS"] = "1" }
         variables["VALIDATOR"] = request.validator?.text
@@ -161,6 +167,8 @@ struct ProgramTalk {
     private let mediaType: String?
     private let wasAsked: Bool
     private(set) var hasHead = false
+    /// Where the body is to begin; `nil` for all of it.
+    var offset: Int?
     private var promisedBytes: Int?
     private var bodyBytes = 0
     private var end: Completeness?
@@ -169,7 +177,7 @@ struct ProgramTalk {
     private var mask: SecretMask
     private var commands: [ProgramCommand] = []
     /// What the manifest says of a URL that is opened.
-    var opening: (String) throws(FetchError) -> OpenPattern.Target = { url throws(FetchError) in
+    var opening: (String) throws(FetchError) -> OpenPattern.Target? = { url throws(FetchError) in
         throw .plugin("the program opens \(url), which its manifest does not allow")
     }
 
@@ -199,20 +207,28 @@ struct ProgramTalk {
                 if let event = try take(event) { return event }
             }
         } catch {
-            failure = error
+            failure = masked(error)
         }
         return nil
     }
 
+    /// It may quote what the program says.
+    private func masked(_ error: FetchError) -> FetchError {
+        var error = error
+        error.message = mask.masked(error.message)
+        return error
+    }
+
     private mutating func take(_ event: ProgramEvent) throws(FetchError) -> Event? {
         switch event {
-        case .head(let head):
+        case .head(let head, let offset):
             guard !hasHead else {
                 throw .plugin("the program gave its head after the body had begun")
             }
             guard !head.isUnchanged || wasAsked else {
                 throw .plugin("the program says \"unchanged\", but it was given no validator")
             }
+            if head.replyClass == .success { try check(offset) }
             hasHead = true
             promisedBytes = head.isUnchanged ? 0 : head.bodyBytes
             return .head(head)
@@ -223,13 +239,31 @@ struct ProgramTalk {
             return nil
         case .fail(let outcome, let message): throw FetchError(outcome, .plugin, message)
         case .open(let number, let url):
-            let target = try opening(url)
-            commands.append(.open(number, target.kind, target.endpoint))
+            if let target = try opening(url) {
+                commands.append(.open(number, target.kind, target.endpoint))
+            } else {
+                commands.append(.fetch(number, url: url))
+            }
             return nil
         case .startTLS(let number):
             commands.append(.startTLS(number))
             return nil
         }
+    }
+
+    /// A body that begins elsewhere would end up in the wrong place.
+    ///
+    /// - Parameter said: Where the body begins, by the head.
+    private func check(_ said: Int?) throws(FetchError) {
+        guard said ?? 0 != offset ?? 0 else { return }
+        if let failure { throw failure }
+        guard let offset, said == nil else {
+            throw .plugin(
+                "the program gives the body from byte \(said ?? 0) instead of \(offset ?? 0)")
+        }
+        throw FetchError(
+            .permanentFailure, .header, "the server cannot resume at byte \(offset)",
+            remedy: .startOver)
     }
 
     /// What the host is to do about what was said since the last time.
@@ -247,11 +281,12 @@ struct ProgramTalk {
             throw .plugin(
                 "the program gave more than the \(promisedBytes) bytes that it had announced")
         }
-        return impliedHead()
+        return try impliedHead()
     }
 
-    private mutating func impliedHead() -> Head? {
+    private mutating func impliedHead() throws(FetchError) -> Head? {
         guard !hasHead else { return nil }
+        try check(nil)
         hasHead = true
         return Head(.success, mediaType: mediaType.flatMap(MediaType.init(parsing:)))
     }
@@ -281,7 +316,7 @@ struct ProgramTalk {
         try reader.finish()
         lastLine += mask.finish()
         switch ending.reason {
-        case .exited(0): return impliedHead()
+        case .exited(0): return try impliedHead()
         case .exited(let status): throw badEnd("ended with exit status \(status)")
         case .signalled(let signal): throw badEnd("was ended by signal \(signal)")
         case .stopped: preconditionFailure("it is stopped for a failure alone")
@@ -295,8 +330,8 @@ struct ProgramTalk {
 
     /// A server may be silent because the program, which has failed, has not asked it for anything.
     func completing(_ error: FetchError) -> FetchError {
+        var error = masked(error)
         guard error.outcome == .timeout, !lastLine.isEmpty else { return error }
-        var error = error
         error.message += "; the program said: \(String(decoding: lastLine, as: UTF8.self))"
         return error
     }

@@ -355,9 +355,8 @@ struct ManifestReader {
     ) throws(FetchError) -> (Scheme, Manifest.SchemeFacts) {
         var reader = reader
         try reader.refuseOthers(than: [
-            "name", "port", "transport", "trust", "path", "input", "upload", "secure_form",
-            "identities", "mime", "server_first", "query", "summary", "host",
-            "udp_peer",
+            "name", "port", "transport", "trust", "path", "input", "upload", "resume", "mime",
+            "secure_form", "identities", "server_first", "query", "summary", "host", "udp_peer",
         ])
         let name = try reader.name("name")
         guard let transport = try reader.word("transport", Transport.self) else {
@@ -382,6 +381,7 @@ struct ManifestReader {
         let isOpaque = try reader.word("path", PathForm.self) == .opaque
         let takesInput = try reader.flag("input")
         let uploads = try reader.flag("upload")
+        let canResume = try reader.flag("resume")
         let secureForm = try reader.text("secure_form")
         let identities = try reader.flag("identities")
         let facts = Manifest.SchemeFacts(
@@ -400,6 +400,7 @@ struct ManifestReader {
             $0.trust = transport == .tls ? (trust == .ca ? .ca : .tofu) : .none
             $0.pathForm = isOpaque ? .opaque : .hierarchical
             $0.input = takesInput ? .body : nil
+            $0.canResume = canResume
             $0.hostForm =
                 (host?.rawValue).flatMap(Scheme.HostForm.init)
                 ?? (transport == .none ? .optional : .required)

@@ -35,8 +35,8 @@ extension ManifestReader {
         for value in values {
             guard let text = value.string, let pattern = OpenPattern(text) else {
                 throw Self.problem(
-                    "has in \"\(name)\" an entry that is not like tcp://{host}:* or"
-                        + " tls://*.example.org:443")
+                    "has in \"\(name)\" an entry that is not like tcp://{host}:*,"
+                        + " tls://*.example.org:443 or https://example.org/*")
             }
             patterns.append(pattern)
         }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a program may open: `tcp`, `tls` or `udp`, a host and a port, such as `tcp://{host}:*`.
-/// `{host}` is the host of the URL, `*` any host or port, `*.example.org` every name below that.
+/// What a program may open: `tcp`, `tls` or `udp`, a host and a port, such as `tcp://{host}:*`; or
+/// URLs of another scheme, such as `https://doi.org/*`. `{host}` is the host of the URL, `*` any
+/// host or port, `*.example.org` every name below that, and `*` at the end of a path all that
+/// begins with what is before it.
 package struct OpenPattern: Sendable, Hashable {
-    /// What a program opens.
+    /// A connection that a program opens.
     struct Target: Sendable, Hashable {
         let kind: ProgramConnection
         let endpoint: Endpoint
@@ -14,72 +16,146 @@ package struct OpenPattern: Sendable, Hashable {
         case own, any
         case named(String)
         case below(String)
+
+        init?(_ text: String) {
+            switch text {
+            case "{host}": self = .own
+            case "*": self = .any
+            default:
+                let isBelow = text.hasPrefix("*.")
+                let name = isBelow ? String(text.dropFirst(2)) : text
+                guard OpenPattern.isHost(name) else { return nil }
+                self = isBelow ? .below(name) : .named(name)
+            }
+        }
+
+        func matches(_ name: String, own: String?) -> Bool {
+            switch self {
+            case .own: own == name
+            case .any: true
+            case .named(let host): host == name
+            case .below(let host): name.hasSuffix("." + host)
+            }
+        }
     }
+
+    private enum Port: Sendable, Hashable {
+        case any
+        /// That of the scheme.
+        case usual
+        case number(UInt16)
+    }
+
+    private static let connections: Set<String> = ["tcp", "tls", "udp"]
+    private static let lengthMax = 512
 
     /// As it was written.
     package let text: String
     private let scheme: String
     private let host: Host
-    /// `nil` for every port.
-    private let port: UInt16?
+    private let port: Port
+    /// Path and query; `nil` for a connection.
+    private let path: (beginning: String, isWhole: Bool)?
 
     /// `nil` for another text.
     init?(_ text: String) {
-        guard let (scheme, host, port) = Self.parts(text) else { return nil }
-        switch host {
-        case "{host}": self.host = .own
-        case "*": self.host = .any
-        default:
-            let isBelow = host.hasPrefix("*.")
-            let name = isBelow ? String(host.dropFirst(2)) : host
-            guard Self.isHost(name) else { return nil }
-            self.host = isBelow ? .below(name) : .named(name)
+        guard text.utf8.count <= Self.lengthMax, let parts = Self.parts(text),
+            let host = Host(parts.host)
+        else { return nil }
+        switch parts.port {
+        case nil: port = .usual
+        case "*": port = .any
+        case let text?:
+            guard let number = Self.port(text) else { return nil }
+            port = .number(number)
         }
-        if port == "*" {
-            self.port = nil
+        if Self.connections.contains(parts.scheme) {
+            guard port != .usual, parts.path.isEmpty else { return nil }
+            path = nil
         } else {
-            guard let number = Self.port(port) else { return nil }
-            self.port = number
+            let isWhole = parts.path.last != "*"
+            let beginning = isWhole ? parts.path : parts.path.dropLast()
+            guard beginning.first == "/",
+                beginning.utf8.allSatisfy({ 0x21...0x7E ~= $0 && !"*#".utf8.contains($0) })
+            else { return nil }
+            path = (String(beginning), isWhole)
         }
-        (self.text, self.scheme) = (text, scheme)
+        (self.text, self.scheme, self.host) = (text, parts.scheme, host)
     }
 
-    /// What `url` names: `tcp`, `tls` or `udp`, a host and a port, and nothing else.
+    package static func == (left: OpenPattern, right: OpenPattern) -> Bool {
+        left.text == right.text
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+
+    /// Whether a URL is of a connection, and not of something that is fetched.
+    static func isConnection(_ url: String) -> Bool {
+        connections.contains(URI.scheme(of: url) ?? "")
+    }
+
+    /// The connection that `url` names: `tcp`, `tls` or `udp`, a host and a port, and nothing else.
     static func target(_ url: String) -> Target? {
-        guard let (scheme, host, text) = parts(url), let number = port(text), isHost(host) else {
-            return nil
-        }
+        guard url.utf8.count <= lengthMax, let parts = parts(url),
+            connections.contains(parts.scheme), parts.path.isEmpty, isHost(parts.host),
+            let number = parts.port.flatMap(port)
+        else { return nil }
         return Target(
-            kind: scheme == "udp" ? .udp : .tcp,
+            kind: parts.scheme == "udp" ? .udp : .tcp,
             endpoint: Endpoint(
-                host: host, port: number, security: scheme == "tls" ? .tls : .none))
+                host: parts.host, port: number, security: parts.scheme == "tls" ? .tls : .none))
     }
 
     /// - Parameter own: The host of the URL; `nil` where it has none.
     func matches(_ target: Target, own: String?) -> Bool {
         let isTLS = target.endpoint.security == .tls
-        guard scheme == (target.kind == .udp ? "udp" : isTLS ? "tls" : "tcp"),
-            port.map({ $0 == target.endpoint.port }) ?? true
-        else { return false }
-        let name = target.endpoint.host
-        return switch host {
-        case .own: own == name
-        case .any: true
-        case .named(let host): host == name
-        case .below(let host): name.hasSuffix("." + host)
-        }
+        guard scheme == (target.kind == .udp ? "udp" : isTLS ? "tls" : "tcp") else { return false }
+        return (port == .any || port == .number(target.endpoint.port))
+            && host.matches(target.endpoint.host, own: own)
     }
 
-    /// Scheme, host in lower case and without brackets, port.
-    private static func parts(_ text: String) -> (String, String, String)? {
-        guard text.utf8.count <= 512,
-            let scheme = ["tcp", "tls", "udp"].first(where: { text.hasPrefix($0 + ":") })
+    /// - Parameters:
+    ///   - uri: In its normal form.
+    ///   - port: The URI's, or that of its scheme.
+    ///   - isUsualPort: Whether it is that of its scheme.
+    ///   - own: The host of the URL; `nil` where it has none.
+    func matches(_ uri: URI, port: UInt16, isUsualPort: Bool, own: String?) -> Bool {
+        guard let path, uri.scheme == scheme, uri.userinfo == nil, let name = uri.host,
+            self.port == .any || self.port == (isUsualPort ? .usual : .number(port))
+                || self.port == .number(port),
+            host.matches(name, own: own)
+        else { return false }
+        // A server may decode what it looks up.
+        let segments = PercentEncoding.decode(uri.path).split { "/\\".utf8.contains($0) }
+        guard !segments.contains(where: { $0.elementsEqual("..".utf8) }) else { return false }
+        let asked = (uri.path.isEmpty ? "/" : uri.path) + (uri.query.map { "?" + $0 } ?? "")
+        return path.isWhole ? asked == path.beginning : asked.hasPrefix(path.beginning)
+    }
+
+    private struct Parts {
+        let scheme: String
+        /// In lower case, without brackets.
+        let host: String
+        let port: String?
+        /// With the query; empty where there is none.
+        let path: Substring
+    }
+
+    private static func parts(_ text: String) -> Parts? {
+        guard let mark = text.firstIndex(of: ":"), text[mark...].hasPrefix("://") else {
+            return nil
+        }
+        let scheme = String(text[..<mark])
+        guard let first = scheme.utf8.first, ASCII.isLetter(first), scheme == scheme.lowercased(),
+            scheme.utf8.allSatisfy({
+                ASCII.isLetter($0) || ASCII.isDigit($0) || "+-.".utf8.contains($0)
+            })
         else { return nil }
-        let rest = text.dropFirst(scheme.count)
-        guard rest.hasPrefix("://"), let colon = rest.lastIndex(of: ":"),
-            colon > rest.index(rest.startIndex, offsetBy: 2)
-        else { return nil }
-        let written = rest[..<colon].dropFirst(3)
+        let rest = text[mark...].dropFirst(3)
+        let place = rest.prefix { $0 != "/" }
+        let bracket = place.lastIndex(of: "]") ?? place.startIndex
+        let colon = place[bracket...].firstIndex(of: ":")
+        let written = place[..<(colon ?? place.endIndex)]
         var host = written.lowercased()
         guard written == "{host}" || !host.contains("{") else { return nil }
         if host.hasPrefix("[") && host.hasSuffix("]") {
@@ -88,7 +164,9 @@ package struct OpenPattern: Sendable, Hashable {
         } else if host.contains(":") {
             return nil
         }
-        return (scheme, host, String(rest[colon...].dropFirst()))
+        return Parts(
+            scheme: scheme, host: host, port: colon.map { String(place[$0...].dropFirst()) },
+            path: rest[place.endIndex...])
     }
 
     /// A name of letters, digits, dots and hyphens, or an address.
@@ -107,15 +185,17 @@ package struct OpenPattern: Sendable, Hashable {
 }
 
 extension Manifest {
-    /// What `url` names, which the program opens.
+    /// The connection that `url` names, which the program opens; `nil` for what is fetched, which
+    /// is judged when it is in its normal form.
     ///
     /// - Parameter own: The host of the URL that is fetched.
     /// - Throws: `plugin` for what is not allowed.
-    func target(_ url: String, of own: String?) throws(FetchError) -> OpenPattern.Target {
+    func target(_ url: String, of own: String?) throws(FetchError) -> OpenPattern.Target? {
+        guard OpenPattern.isConnection(url) else { return nil }
         guard let target = OpenPattern.target(url) else {
-            throw .plugin("the program opens \"\(url)\", which is not tcp, tls or udp with a port")
+            throw .plugin("the program opens \"\(url)\", which is not a host with a port")
         }
-        guard opens.contains(where: { $0.matches(target, own: own?.lowercased()) }) else {
+        guard opens.contains(where: { $0.matches(target, own: own) }) else {
             throw .plugin(
                 "the program opens \(url), which its manifest does not allow in \"opens\"")
         }

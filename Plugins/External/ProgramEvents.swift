@@ -3,7 +3,8 @@ internal import SmallWebCore
 
 /// What a program says on descriptor 3: a JSON object a line.
 enum ProgramEvent: Sendable {
-    case head(Head)
+    /// With where its body begins, if it says so.
+    case head(Head, offset: Int?)
     case item(Item)
     case note(Note)
     /// Whether the end is proven, cut off, or not known.
@@ -95,7 +96,7 @@ struct ProgramEventReader {
         case "head":
             guard !hasHead else { throw problem("is a second head") }
             hasHead = true
-            return .head(try head(value))
+            return .head(try head(value), offset: try number(value, "offset"))
         case "item":
             // Also where body bytes have implied a head: which of them came first is not known.
             guard hasHead else { throw problem("is an item before the head") }

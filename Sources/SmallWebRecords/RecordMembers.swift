@@ -186,7 +186,8 @@ package enum RecordFields {
     private static let ofEveryProtocol = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
         "headers", "lang", "links", "meta", "mime", "mime_source", "ok", "outcome", "partial",
-        "plugin", "redirects", "refs", "remote", "retry_after", "scheme", "size", "status", "time",
+        "plugin", "program", "redirects", "refs", "remote", "retry_after", "scheme", "size",
+        "status", "time",
         "tls", "trust", "url", "url_input", "version", "warnings",
     ]
     private static let ofOtherRecords: Set<String> = [

@@ -147,6 +147,9 @@ package final class Recorder {
             let entry = log.flatMap { registry?[$0.uri.scheme] }
             writer.member("plugin", entry?.pluginName)
             writer.member("version", entry?.handler.programVersion)
+            if let count = log?.programConnections {
+                writer.member("program", object: count) { $0.member("connections", $1) }
+            }
             if let ending { write(ending, form, &writer) }
             if let error { write(error, form, &writer) }
             writer.member("redirects", array: log?.redirects ?? []) { writer, redirect in

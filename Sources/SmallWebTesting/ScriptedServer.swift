@@ -49,12 +49,16 @@ final class ScriptedServer: Carrier {
     /// Of a stream one piece at a time is a byte up to here, and more beyond.
     private static let singleBytesMax = 512
 
+    /// Whether the reply ends before its end.
+    let isCut: Bool
+
     /// Whether another place or request than the fixture's is an error at once.
     private let isStrict: Bool
 
     init(_ wire: WireCase, _ play: Play, keepsDatagrams: Bool, isStrict: Bool = false) {
         self.wire = wire
         self.isStrict = isStrict
+        isCut = if case .cut = play { true } else { wire.close == .reset }
         var before = 0
         for (step, line) in zip(wire.steps, wire.stepLines) {
             switch step {
@@ -95,6 +99,17 @@ final class ScriptedServer: Carrier {
         guard isStrict, let dial = wire.dial, dial != endpoint.description else { return }
         throw FetchError(
             .plugin, .connect, "\(wire.name): connected to \(endpoint) instead of \(dial)")
+    }
+
+    /// What came of the URL that a program opens. Nothing of a body that was cut is whole: of a
+    /// URL it is always known.
+    func fetched(_ uri: URI) -> ProgramNetwork.Fetched {
+        let head = wire.answer
+        guard let outcome = head.replyClass.refusal else {
+            return .init(uri, head, .success(ScriptedBody(self)))
+        }
+        let message = "the server refused: \(head.status ?? 0) \(head.meta ?? "")"
+        return .init(uri, head, .failure(FetchError(outcome, .header, message)))
     }
 
     /// One that says everything at once, whatever it is sent.
@@ -185,6 +200,29 @@ final class ScriptedServer: Carrier {
     }
 }
 
+/// The body of a URL that a program opens.
+private final class ScriptedBody: Carrier {
+    private let server: ScriptedServer
+
+    init(_ server: ScriptedServer) { self.server = server }
+
+    var keepsPieces: Bool { true }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        let read = try server.receive(into: buffer)
+        guard case .ended = read, server.isCut else { return read }
+        throw FetchError(.truncated, .body, "the body may be cut off")
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        .bytes(bytes.count)
+    }
+
+    func wait(for readiness: Readiness, by deadline: Instant) throws(FetchError) {
+        try server.wait(for: readiness, by: deadline)
+    }
+}
+
 /// The same for a plugin that is built in. Nothing takes time: what cannot come is silence.
 final class ScriptedCarrier: Carrier {
     private let server: ScriptedServer
@@ -213,6 +251,8 @@ final class ScriptedCarrier: Carrier {
 final class ScriptedDialer: Dialer {
     let server: ScriptedServer
     private var endpoint: Endpoint?
+    /// The URL that the program has opened.
+    private var opened: String?
     /// Whether the plugin or its manifest has asked for the connection, and not a timer.
     private var isWanted = false
     private let loop: EventLoop
@@ -226,7 +266,8 @@ final class ScriptedDialer: Dialer {
 
     /// Where to it has connected.
     var dialled: [String] {
-        isWanted || server.isUsed ? endpoint.map { [$0.description] } ?? [] : []
+        if let opened { return [opened] }
+        return isWanted || server.isUsed ? endpoint.map { [$0.description] } ?? [] : []
     }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
@@ -246,7 +287,7 @@ final class ScriptedDialer: Dialer {
     }
 
     private var programRunner: any ProgramRunner {
-        let network = ProgramNetwork { [self] program throws(FetchError) in
+        var network = ProgramNetwork { [self] program throws(FetchError) in
             isWanted = program.isServerFirst
             switch program.transport {
             case .none: break
@@ -255,6 +296,17 @@ final class ScriptedDialer: Dialer {
                 self.endpoint = endpoint
             }
             return server
+        }
+        network.fetch = { [self] program, url throws(FetchError) in
+            let uri = try URI(parsing: url).removingDotSegments()
+            guard program.mayFetch(uri, uri.port ?? 0, uri.port == nil) else {
+                throw .plugin("the program opens \(url), which its manifest does not allow")
+            }
+            guard opened == nil else {
+                throw FetchError(.notRecorded, .connect, "a fixture has one reply")
+            }
+            opened = url
+            return server.fetched(uri)
         }
         return ProgramExchange(on: loop, by: deadline, network: network)
     }

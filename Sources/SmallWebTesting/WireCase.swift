@@ -12,7 +12,8 @@ package import SmallWebCore
 ///     option NAME VALUE                    an option of the plugin; a flag has no value
 ///     upload TEXT                          what is stored, with escapes
 ///     limit  line 80                       `line` or `held`, in bytes
-///     dial   example.test:70               where to connect to, or `no`
+///     dial   example.test:70               where to connect to, or `no`; a URL that is opened
+///     answer {"class":"success"}           the head of such a URL
 ///     >      /a\r\n                        request bytes, with escapes
 ///     <      hello\r\n                     reply bytes, with escapes
 ///     cut    any                           a part of the reply may be a whole one
@@ -48,6 +49,8 @@ package struct WireCase: Sendable, CustomStringConvertible {
     package var limits = Limits()
     /// `no` for cases that must end before connecting; `nil` for anywhere.
     package var dial: String?
+    /// What came of the URL that a program opens, whose body is the reply.
+    package var answer = Head(.success)
     package var options: [(name: String, value: String?)] = []
     package var upload: [UInt8]?
     /// The lines of requests and replies in their order.
@@ -113,6 +116,7 @@ package struct WireCase: Sendable, CustomStringConvertible {
             wantsItems = false
         case "limit": try limit(value)
         case "dial": dial = value
+        case "answer": answer = try Self.head(value)
         case "option":
             let name = value.prefix { $0 != " " }
             guard !name.isEmpty else { throw Malformed(why: "option NAME VALUE") }
@@ -149,6 +153,17 @@ package struct WireCase: Sendable, CustomStringConvertible {
             self.error = error
         default: throw Malformed(why: "no such word: \(word)")
         }
+    }
+
+    private static func head(_ text: String) throws(Malformed) -> Head {
+        guard let value = try? JSONValue.parse(Array(text.utf8)[...]),
+            let replyClass = value["class"]?.string.flatMap(Head.Class.init)
+        else { throw Malformed(why: "answer {\"class\":\"success\"}") }
+        var head = Head(replyClass)
+        if case .number(let digits)? = value["status"] { head.status = Int(digits) }
+        head.meta = value["meta"]?.string
+        head.mediaType = value["mime"]?.string.flatMap(MediaType.init(parsing:))
+        return head
     }
 
     private mutating func limit(_ value: String) throws(Malformed) {

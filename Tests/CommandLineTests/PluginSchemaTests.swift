@@ -28,7 +28,8 @@ extension Schema {
          "options": [{"name": "nex-depth", "value": "N", "help": "how deep", "default": "1"},
                      {"name": "nex-all", "help": "everything"}],
          "connections": ["tcp", "udp"], "answers": true,
-         "opens": ["tcp://{host}:*", "udp://*:65535", "tls://*.example.org:1", "tcp://[::1]:9"],
+         "opens": ["tcp://{host}:*", "udp://*:65535", "tls://*.example.org:1", "tcp://[::1]:9",
+                   "https://{host}:8443/a?*", "gopher://*/", "http://[::1]/*"],
          "limits": {"cpu_seconds": 1, "memory_bytes": 16777216, "files": 16}}
         """
 

@@ -64,7 +64,7 @@ struct ProgramDoorTests {
         (#""opens": ["tcp://*:*"],"#, "1", "tcp", "does not name"),
         (opens, "2", "tcp", "does not name"), (opens, "0", "tcp", "does not name"),
         (opens, "4", "tcp", "from 0 to 3"), (opens, "\"1\"", "tcp", "connection"),
-        (opens, "1", "https", "not tcp"), (opens, "1", "udp", "opens"),
+        (opens, "1", "https", "opens"), (opens, "1", "udp", "opens"),
         (#""connections": ["udp"], "opens": ["tcp://*:*"],"#, "1", "tcp", "as tcp"),
         (#""connections": 2, "opens": ["udp://*:*"],"#, "1", "udp", "as udp"),
     ])

@@ -49,6 +49,42 @@ struct ProgramRulesTests {
         return try smallweb.run(["get", "--plugin", folder] + words)
     }
 
+    // MARK: A download that is continued
+
+    /// A body that begins elsewhere is not added to a file.
+    @Test(arguments: [
+        (#","offset":4"#, 0, "half and half\n"), (#","offset":4,"size":10"#, 0, "half and half\n"),
+        ("", 22, "half"), (#","offset":null"#, 22, "half"), (#","offset":3"#, 110, "half"),
+        (#","offset":0"#, 110, "half"), (#","offset":-1"#, 110, "half"),
+    ])
+    func aBodyIsContinuedWhereItEnds(_ offset: String, _ status: Int32, _ text: String) throws {
+        let folder = try smallweb.plugin(
+            """
+            #!/bin/sh
+            [ "$SMALLWEB_OFFSET" = 4 ] || exit 1
+            echo '{"type":"head","class":"success"\(offset)}' >&3
+            echo ' and half' >&4
+            """, scheme: Smallweb.noServer + #", "resume": true"#)
+        let file = smallweb.home.file("part")
+        try smallweb.write("half", to: file, mode: 0o600)
+        let result = try smallweb.run(
+            ["get", "--plugin", folder, "-C", "-", "-o", file, "trial:x"])
+        #expect(result.status == status, "\(result.errors)")
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == text)
+    }
+
+    @Test func onlyWhatCanBeContinuedIs() throws {
+        let none = try get("echo hello >&4", "-C", "4", "trial:x")
+        #expect(none.status == 2 && none.errors.contains("cannot resume"), "\(none.errors)")
+        let folder = try smallweb.plugin(
+            "#!/bin/sh\necho hello >&4", scheme: Smallweb.noServer + #", "resume": true"#)
+        for (words, status) in [([], 0), (["-C", "4"], 22)] as [([String], Int32)] {
+            let result = try smallweb.run(["get", "--plugin", folder, "trial:x"] + words)
+            #expect(result.status == status, "\(result.errors)")
+            #expect(result.text == (status == 0 ? "hello\n" : ""))
+        }
+    }
+
     // MARK: One registry
 
     /// What the config file names is known to links, explain, --proto and sections alike.

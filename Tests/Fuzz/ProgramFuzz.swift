@@ -71,7 +71,8 @@ func programEvents(_ input: [UInt8]) {
     var heads = 0
     for event in events {
         switch event {
-        case .head(let head):
+        case .head(let head, let offset):
+            check(offset ?? 0 >= 0, "a negative offset")
             heads += 1
             check(head.status ?? 0 >= 0 && head.bodyBytes ?? 0 >= 0, "a negative number")
             let wait = head.retryAfter ?? .zero
@@ -90,4 +91,49 @@ func programEvents(_ input: [UInt8]) {
         }
     }
     check(heads <= 1, "\(heads) heads")
+}
+
+/// Lines: a pattern, the URL's own host, and what a program opens. What a pattern lets through is
+/// what it says, however both are written.
+func openPattern(_ input: [UInt8]) {
+    let lines = input.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false).map {
+        String(decoding: $0, as: UTF8.self)
+    }
+    guard lines.count == 3, let pattern = OpenPattern(lines[0]) else { return }
+    let own = lines[1].isEmpty ? nil : lines[1]
+    check(pattern.text.utf8.count <= 512, "\(pattern.text.utf8.count) bytes")
+    check(pattern.text.utf8.allSatisfy { 0x21...0x7E ~= $0 }, "\(pattern.text) is shown")
+    let parts = pattern.text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+    let (scheme, place) = (parts[0].dropLast(), parts[2].lowercased())
+    func checkPlace(_ host: String, _ port: UInt16) {
+        let isAny = place == "*" || place.hasPrefix("*:")
+        let name = isAny ? "" : place.hasPrefix("{host}") ? own ?? "none" : host
+        let isBelow = place.hasPrefix("*.") && host.hasSuffix(String(name.dropFirst(1)))
+        check(isAny || host == name || isBelow, "\(host) is not \(place)")
+        if let digits = place.split(separator: ":").last, let number = UInt16(digits),
+            !place.hasSuffix("]")
+        {
+            check(port == number, "\(port) is not of \(place)")
+        }
+    }
+    if let target = OpenPattern.target(lines[2]) {
+        check(OpenPattern.isConnection(lines[2]), "\(lines[2]) is no connection")
+        if pattern.matches(target, own: own) {
+            check(parts.count == 3, "\(pattern.text) is of pages")
+            check(lines[2].hasPrefix(scheme + "://"), "\(lines[2]) is not of \(scheme)")
+            checkPlace(target.endpoint.host, target.endpoint.port)
+        }
+    }
+    guard let uri = try? URI(parsing: lines[2]).removingDotSegments(),
+        pattern.matches(uri, port: uri.port ?? 70, isUsualPort: uri.port == nil, own: own)
+    else { return }
+    check(!OpenPattern.isConnection(pattern.text) && uri.scheme == scheme, "\(uri)")
+    check(uri.userinfo == nil, "\(uri) has a user")
+    checkPlace(uri.host ?? "", uri.port ?? 70)
+    let decoded = String(decoding: PercentEncoding.decode(uri.path), as: UTF8.self)
+    check(!decoded.split(whereSeparator: { "/\\".contains($0) }).contains(".."), "\(uri) goes up")
+    let (path, asked) = ("/" + parts[3], uri.path + (uri.query.map { "?" + $0 } ?? ""))
+    let said = path.hasSuffix("*") ? String(path.dropLast()) : path
+    check(asked.hasPrefix(said) || asked.isEmpty || asked.hasPrefix("?"), "\(asked) is not \(said)")
+    check(path.hasSuffix("*") || asked.count <= said.count, "\(asked) is more than \(said)")
 }

@@ -12,7 +12,8 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 # What parses bytes of others, and files and words of the user: `run.py coverage` says how much of
 # each the corpus reaches.
 PARSERS = """
-Plugins/External/Manifest.swift Plugins/External/ProgramEvents.swift
+Plugins/External/Manifest.swift Plugins/External/OpenPattern.swift
+Plugins/External/ProgramEvents.swift
 Plugins/Finger/FingerPlugin.swift Plugins/Gemini/GeminiHeader.swift
 Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/Advertisement.swift
 Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift Plugins/Git/GitAddress.swift

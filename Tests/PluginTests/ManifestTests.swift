@@ -17,7 +17,8 @@ internal import Testing
                      {"name": "nexn", "port": 0, "transport": "none", "secure_form": "nexs"}],
          "options": [{"name": "nex-depth", "value": "N", "help": "how deep", "default": "1"},
                      {"name": "nex-all", "help": "everything"}],
-         "connections": 3, "answers": true, "opens": ["tcp://{host}:*", "tls://*.Example.org:443"],
+         "connections": 3, "answers": true, "opens": ["tcp://{host}:*", "tls://*.Example.org:443",
+                   "https://{host}:8443/a?*", "gopher://*/"],
          "limits": {"cpu_seconds": 1, "memory_bytes": 16777216, "files": 16}, "x-more": 1}
         """
 
@@ -47,6 +48,39 @@ internal import Testing
         #expect(
             target.map { pattern.matches($0, own: nil) } ?? false
                 == (fits && !pattern.text.contains("{")))
+    }
+
+    @Test(arguments: [
+        ("https://doi.org/*", "https://doi.org/api", true),
+        ("https://doi.org/*", "https://doi.org", true),
+        ("https://doi.org/*", "https://doi.org:8443/", false),
+        ("https://doi.org:8443/*", "https://doi.org:8443/", true),
+        ("https://doi.org:443/*", "https://doi.org/", true),
+        ("https://doi.org:*/*", "https://doi.org:1/", true),
+        ("https://doi.org/*", "http://doi.org/", false),
+        ("https://doi.org/*", "https://doi.org.evil/", false),
+        ("https://DOI.org/*", "https://doi.ORG/", true),
+        ("https://doi.org/*", "https://u@doi.org/", false),
+        ("https://doi.org/a*", "https://doi.org/ab?c", true),
+        ("https://doi.org/a", "https://doi.org/a?b", false),
+        ("https://doi.org/a?b*", "https://doi.org/a?bc", true),
+        ("https://doi.org/a", "https://doi.org/b/../a", true),
+        ("https://doi.org/a/*", "https://doi.org/a/../b", false),
+        ("https://doi.org/a/*", "https://doi.org/a/%2E%2e/b", false),
+        ("https://doi.org/a/*", "https://doi.org/a/x%2f..%2Fb", false),
+        ("gemini://{host}/*", "gemini://own.example.org/", true),
+        ("gemini://{host}/*", "gemini://h/", false),
+        ("tcp://*:*", "https://doi.org:443", false), ("nex://[::1]/*", "nex://[::1]/a", true),
+    ])
+    func aPatternMatchesWhatIsFetched(_ pattern: String, _ url: String, _ fits: Bool) throws {
+        let pattern = try #require(OpenPattern(pattern))
+        let uri = try URI(parsing: url).removingDotSegments()
+        let matches = { (own: String?) in
+            pattern.matches(
+                uri, port: uri.port ?? 443, isUsualPort: uri.port ?? 443 == 443, own: own)
+        }
+        #expect(matches("own.example.org") == fits)
+        #expect(matches(nil) == (fits && !pattern.text.contains("{")))
     }
 
     @Test func aManifestIsRead() throws {
@@ -87,6 +121,9 @@ internal import Testing
         (#""connections": 3"#, #""connections": ["tcp", "tcp", "tcp", "tcp"]"#, "connections"),
         (#""tcp://{host}:*""#, #""tcp://{host}""#, "opens"),
         (#""tcp://{host}:*""#, #""http://{host}:*""#, "opens"),
+        (#""tcp://{host}:*""#, #""http://h/a*b""#, "opens"),
+        (#""tcp://{host}:*""#, #""http://h/a b*""#, "opens"),
+        (#""tcp://{host}:*""#, #""http://h:0/*""#, "opens"),
         (#""tcp://{host}:*""#, #""tcp://{host}:0""#, "opens"),
         (#""tcp://{host}:*""#, #""tcp://{host}:65536""#, "opens"),
         (#""tcp://{host}:*""#, #""tcp://a*b:1""#, "opens"),

@@ -53,6 +53,16 @@ ftp_files() {
     status_is 0
     out_is "$work/ftp/large"
 
+    check "ftp: $server: the rest of 3 MB"
+    head -c 1000000 "$work/ftp/large" >"$work/ftp.part"
+    sw get -v --plugin "$examples/ftp" "$@" -C - -o "$work/ftp.part" "$url/large"
+    status_is 0
+    err_says 'REST 1000000'
+    must cmp "$work/ftp.part" "$work/ftp/large"
+    sw get --plugin "$examples/ftp" "$@" -C 3000001 "$url/large"
+    status_is 22
+    out_is_empty
+
     check "ftp: $server: a name with a space"
     sw get --plugin "$examples/ftp" "$@" "$url/a%20b.txt"
     status_is 0
@@ -106,10 +116,17 @@ ftp_checks() {
     mkdir -p "$work/ftp/in"
     start "$work/vsftpd.log" vsftpd "$work/vsftpd.conf"
     until_true accepts "$port"
-    check "ftp: vsftpd: 3 MB"
-    sw get --plugin "$examples/ftp" "ftp://127.0.0.1:$port/large"
-    status_is 0
-    out_is "$work/ftp/large"
+    ftp_files vsftpd "ftp://127.0.0.1:$port"
+
+    # It wants the data connection to resume the session of the control connection.
+    sed "s/^listen_port=.*/listen_port=$(free_udp_port)/" "$work/vsftpd.conf" >"$work/vsftpd-tls.conf"
+    printf '%s\n' ssl_enable=YES allow_anon_ssl=YES force_anon_data_ssl=YES \
+        force_anon_logins_ssl=YES require_ssl_reuse=YES "rsa_cert_file=$work/ftp.pem" \
+        ssl_ciphers=HIGH >>"$work/vsftpd-tls.conf"
+    port=$(sed -n 's/^listen_port=//p' "$work/vsftpd-tls.conf")
+    start "$work/vsftpd-tls.log" vsftpd "$work/vsftpd-tls.conf"
+    until_true accepts "$port"
+    ftp_files "vsftpd with TLS" "ftp://127.0.0.1:$port" --ftp-tls
 }
 
 nntp_checks() {
@@ -200,8 +217,124 @@ smtp_checks() {
     status_is 22
 }
 
+# A program that opens a URL from one without a host reaches no private address. So the gateway is in a
+# network of its own, where it has one of the internet's.
+doi_gateway() {
+    local root=$work/doi
+    mkdir "$root"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$root/ca.key" \
+        -out "$root/ca.crt" -days 30 -subj "/CN=An authority" 2>"$err"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$root/site.key" \
+        -out "$root/site.crt" -days 30 -subj /CN=doi.org -CA "$root/ca.crt" -CAkey "$root/ca.key" \
+        -addext subjectAltName=DNS:doi.org -addext basicConstraints=critical,CA:false 2>"$err"
+    cat >"$root/nginx.conf" <<END
+daemon off;
+user root;
+master_process off;
+pid $root/pid;
+error_log stderr;
+events { }
+http {
+    access_log $root/access.log;
+    server {
+        listen $gateway:443 ssl;
+        ssl_certificate $root/site.crt;
+        ssl_certificate_key $root/site.key;
+        default_type application/json;
+        location = /api/handles/10.1000/182 {
+            return 200 '{"values":[{"type":"URL","data":{"value":"https://there.example/182"}}]}';
+        }
+        location = /api/handles/10.1000/moved { return 302 182; }
+        location = /api/handles/10.1000/away { return 302 https://$gateway/api/handles/10.1000/182; }
+        location = /api/handles/10.1000/busy { return 503; }
+    }
+}
+END
+    start "$root/log" unshare --map-root-user --net sh -c \
+        "ip link set lo up && ip address add $gateway/32 dev lo && exec nginx -p $root -c $root/nginx.conf"
+    script doi/smallweb <<END
+exec nsenter --preserve-credentials -U -n -t $server "$smallweb" "\$@"
+END
+}
+
+doi_answers() {
+    nsenter --preserve-credentials -U -n -t "$server" bash -c "exec 3<>/dev/tcp/$gateway/443"
+}
+
+doi_checks() {
+    section nginx nsenter ip || return 0
+    local gateway=203.0.113.7
+    doi_gateway
+    local smallweb=$work/doi/smallweb
+    local -x SSL_CERT_FILE=$work/doi/ca.crt
+    local options=(--plugin "$examples/doi" --resolve "doi.org:443:$gateway")
+    check "doi: smallweb asks the gateway"
+    until_true doi_answers
+    sw get -v "${options[@]}" doi:10.1000/182
+    status_is 0
+    out_says '=> https://there.example/182'
+    err_says 'GET /api/handles/10.1000/182'
+
+    check "doi: a redirect within what it may open"
+    sw get --json "${options[@]}" doi:10.1000/moved
+    status_is 0
+    out_says 'https://there.example/182'
+    out_says '"program":{"connections":1}'
+
+    check "doi: a redirect to another host"
+    sw get "${options[@]}" doi:10.1000/away
+    status_is 102
+    err_says 'may not open'
+
+    check "doi: what the gateway does not know, and one that is busy"
+    sw get "${options[@]}" doi:10.1000/none
+    status_is 22
+    err_says 'no such DOI'
+    sw get "${options[@]}" doi:10.1000/busy
+    status_is 75
+
+    check "doi: a gateway with another key, and one at a private address"
+    SSL_CERT_FILE=/dev/null sw get "${options[@]}" doi:10.1000/182
+    status_is 60
+    sw get --plugin "$examples/doi" --resolve doi.org:443:127.0.0.1 doi:10.1000/182
+    status_is 7
+    err_says 'private address'
+    must test "$(grep -c none "$work/doi/access.log")" -eq 1
+}
+
+# STARTTLS on a connection that a program has opened.
+second_checks() {
+    local folder=$work/second
+    mkdir "$folder"
+    cat >"$folder/plugin.json" <<'END'
+{"v": 1, "name": "second", "program": ["./second"], "connections": 2, "answers": true,
+ "opens": ["tcp://{host}:*"],
+ "schemes": [{"name": "second", "port": 119, "transport": "tcp", "server_first": true}]}
+END
+    cat >"$folder/second" <<'END'
+#!/bin/sh
+read -r greeting
+echo "{\"type\":\"open\",\"connection\":1,\"url\":\"tcp://$SMALLWEB_HOST:$SMALLWEB_PORT\"}" >&3
+read -r opened <&6 && read -r greeting <&7
+printf 'STARTTLS\r\n' >&8 && read -r agreed <&7
+echo '{"type":"starttls","connection":1}' >&3
+read -r secured <&6 && printf 'QUIT\r\n' >&8
+printf '%s\n' "$agreed" "$secured" >&4
+END
+    chmod +x "$folder/second"
+    check "starttls on the second connection"
+    sw get --plugin "$folder" "second://127.0.0.1:$(head -n 1 "$work/nntp.honest")/"
+    status_is 0
+    out_says '{"connection":1,"ok":true'
+    check "starttls on the second connection, before which something is injected"
+    sw get --plugin "$folder" "second://127.0.0.1:$(head -n 1 "$work/nntp.inject")/"
+    status_is 8
+}
+
 tftp_checks
 ftp_checks
 nntp_checks
 dict_checks
 smtp_checks
+second_checks
+doi_checks

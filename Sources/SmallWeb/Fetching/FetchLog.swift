@@ -27,6 +27,9 @@ package final class FetchLog {
     package private(set) var bodyBytes = 0
     /// As far as the fetch has come.
     package internal(set) var timings = Ending.Timings()
+    /// How many connections the program of the present hop has had, and URLs it has opened; `nil`
+    /// without one.
+    package internal(set) var programConnections: Int?
     /// Of all hops; `nil` before the fetch has begun.
     package internal(set) var traffic: Ending.Traffic?
 
@@ -41,6 +44,7 @@ package final class FetchLog {
         self.uri = uri
         (connection, head, bodyBytes) = (nil, nil, 0)
         (timings, traffic) = (Ending.Timings(), Ending.Traffic())
+        programConnections = nil
     }
 
     /// Takes note of an event that happens now.

@@ -16,6 +16,8 @@ package final class Fetcher: Sendable {
         package var proxies = ProxySettings()
         /// Schemes that may be fetched at all; `nil` for all of the registry.
         package var allowedSchemes: Set<String>?
+        /// Which URIs a redirect may lead to; `nil` for all.
+        var mayFollow: (@Sendable (URI) -> Bool)?
         /// What answers.
         package var network = Network.live
         /// Trust store, HTTP settings and proxies for a URI that a redirect leads to, where rules

@@ -31,6 +31,8 @@ package final class Hop {
     var restOfSent: () -> [UInt8] = { [] }
 
     private(set) var traffic = Ending.Traffic()
+    /// How many connections its program has had; `nil` without one.
+    var programConnections: Int?
     private var streams: [ByteStream] = []
     private var carriers: [any Carrier] = []
 

@@ -165,6 +165,7 @@ struct Hops {
             hop.close()
             log.traffic?.sent += hop.traffic.sent
             log.traffic?.received += hop.traffic.received
+            log.programConnections = hop.programConnections
         }
         let (log, emit, limits) = (log, emit, request.limits)
         var limit = limits.bodyBytesMax
@@ -312,6 +313,9 @@ struct Hops {
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)
+            guard fetcher.options.mayFollow?(next.uri) ?? true else {
+                throw .redirect("the program may not open \(next.uri.display)")
+            }
             // Where there are uploads alone, it would be one.
             if request.upload != nil, next.scheme.uploads?.isOnlyUse == true {
                 throw .redirect("not sending the upload again to \(uri.display)")
@@ -401,15 +405,8 @@ extension Ending {
         _ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int,
         _ timings: Ending.Timings
     ) {
-        let outcome: Outcome =
-            switch head?.replyClass {
-            case nil, .success: completeness == .truncated ? .truncated : .ok
-            case .input: .needsInput
-            case .redirect: .redirectRefused
-            case .temporaryFailure: .temporaryFailure
-            case .permanentFailure: .permanentFailure
-            case .needsIdentity: .needsIdentity
-            }
+        let outcome =
+            head?.replyClass.refusal ?? (completeness == .truncated ? .truncated : .ok)
         self.init(
             outcome: outcome, completeness: completeness, uri: uri, head: head,
             bodyBytes: bodyBytes, message: Self.message(outcome, head), timings: timings)

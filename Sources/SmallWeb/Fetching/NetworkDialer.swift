@@ -21,10 +21,12 @@ struct NetworkDialer: Dialer {
     /// - Parameters:
     ///   - resolver: `nil` for that of the fetch.
     ///   - store: The same.
-    ///   - place: Whose key it must have; `nil` for the endpoint's own.
+    ///   - place: Whose key it must have, and whose sessions are resumed; `nil` for the endpoint's
+    ///     own.
+    ///   - sessions: `nil` for those of the fetch.
     func connector(
         to endpoint: Endpoint, _ resolver: Resolver? = nil, _ store: TrustStore? = nil,
-        judgedAs place: Endpoint? = nil
+        judgedAs place: Endpoint? = nil, sessions: TLSSessionCache? = nil
     ) throws(FetchError) -> Connector {
         let route = try hop.way(to: endpoint).route
         let (loop, hop, store) = (hop.loop, hop, store ?? trustStore)
@@ -34,7 +36,8 @@ struct NetworkDialer: Dialer {
             route: route,
             handshake: .init(
                 asksAuthorities: store.policy.asksAuthorities, wantsChain: hop.tap != nil,
-                identity: hop.identity(for: endpoint), sessions: hop.sessions
+                identity: hop.identity(for: endpoint), sessions: sessions ?? hop.sessions,
+                sessionPlace: place
             ) { endpoint, facts async throws(FetchError) in
                 try await store.judge(
                     place ?? endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)

@@ -9,14 +9,24 @@ final class ProgramDialer {
     /// What is known of the connection of the URL, once it is there.
     private var first: Connection?
     /// By their numbers, where the connections lead that the program has opened.
-    private var opened: [Endpoint] = []
+    private var opened: [Int: (endpoint: Endpoint, facts: Connection?)] = [:]
+    private var fetches: [ProgramFetch] = []
+    /// Of TLS that the program has begun on the first connection, which its others resume: some
+    /// servers want that, to know that it is the same client. No other exchange's, since a
+    /// connection that breaks off at the sight of one could not be made again.
+    private var sessions: TLSSessionCache?
 
     init(dialer: NetworkDialer) { self.dialer = dialer }
 
     var network: ProgramNetwork {
         let hop = hop
+        hop.programConnections = 0
         var network = ProgramNetwork(connect: dial)
         network.open = open
+        network.fetch = fetch
+        network.finish = { [self] in
+            for fetch in fetches { hop.add(await fetch.end()) }
+        }
         network.secure = secure
         network.onSent = { bytes async throws(FetchError) in
             hop.add(Ending.Traffic(sent: bytes.count))
@@ -33,7 +43,7 @@ final class ProgramDialer {
             let (carrier, facts) = try await dialer.connection(
                 to: endpoint, try await resolver(for: endpoint))
             first = facts
-            hop.add(carrier)
+            add(carrier)
             return hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier
         case .datagrams(let endpoint):
             hop.tap?.dials()
@@ -42,10 +52,16 @@ final class ProgramDialer {
                 to: endpoint, acceptsAnyPort: program.acceptsAnyPort,
                 try await resolver(for: endpoint), on: hop.loop, by: dialer.connectDeadline)
             first = connection
+            add(socket)
             try await sayConnecting(endpoint, connection)
             try await hop.say(.connected(connection))
             return hop.tap?.tee(socket, keepsDatagrams: true) ?? socket
         }
+    }
+
+    private func add(_ carrier: any Carrier) {
+        hop.add(carrier)
+        hop.programConnections? += 1
     }
 
     private func sayConnecting(
@@ -60,7 +76,7 @@ final class ProgramDialer {
     /// Connects to what the manifest allows. Where the name of the URL's own host leads has been
     /// decided by its connection: another answer for the same name does not count.
     private func open(
-        _ program: ProgramRequest, _ kind: ProgramConnection, _ endpoint: Endpoint
+        _ program: ProgramRequest, _ number: Int, _ kind: ProgramConnection, _ endpoint: Endpoint
     ) async throws(FetchError) -> ProgramNetwork.Opened {
         let isDirect = try hop.way(to: endpoint).route == .direct
         var resolver = hop.fetcher.options.resolver
@@ -71,13 +87,12 @@ final class ProgramDialer {
         }
         switch kind {
         case .tcp:
-            // A data connection has the key of its server, whatever its port.
-            let own = endpoint.host == program.host ? first?.endpoint : nil
             var connector = try dialer.connector(
-                to: endpoint, resolver, store(program),
-                judgedAs: own?.security == .tls ? own : nil)
+                to: endpoint, resolver, store(program), judgedAs: place(of: endpoint, program),
+                sessions: sessions)
             let carrier = try await connector.connect(by: dialer.connectDeadline)
-            hop.add(carrier)
+            opened[number] = (endpoint, connector.connection)
+            add(carrier)
             return .init(carrier, address: connector.connection?.address)
         case .udp:
             guard isDirect else {
@@ -85,9 +100,70 @@ final class ProgramDialer {
             }
             let (socket, connection) = try await DatagramSocket.connect(
                 to: endpoint, resolver, on: hop.loop, by: dialer.connectDeadline)
+            add(socket)
             try await sayConnecting(endpoint, connection)
             return .init(socket, address: connection.address)
         }
+    }
+
+    /// Fetches what the manifest allows: of what is the user's alone, as the identities, nothing.
+    private func fetch(
+        _ program: ProgramRequest, _ url: String
+    ) async throws(FetchError) -> ProgramNetwork.Fetched {
+        let registry = hop.fetcher.registry
+        let allows = { @Sendable (uri: URI) in
+            let usual = registry[uri.scheme]?.scheme.defaultPort ?? 0
+            let port = uri.port ?? usual
+            return program.mayFetch(uri, port, port == usual)
+        }
+        let uri: URI
+        do throws(FetchError) {
+            uri = try hop.fetcher.uri(of: url).withASCIIHost().removingDotSegments()
+        } catch {
+            throw .plugin("the program opens \(url): \(error.message)")
+        }
+        guard allows(uri) else {
+            throw .plugin(
+                "the program opens \(url), which its manifest does not allow in \"opens\"")
+        }
+        var request = try hop.fetcher.request(uri)
+        guard registry[uri.scheme]?.handler.programVersion == nil else {
+            throw FetchError(
+                .unsupportedScheme, .input, "a program cannot open what another program fetches")
+        }
+        let (endpoint, mayBePrivate) = (try request.endpoint, try await mayBePrivate(program))
+        // Where a proxy looks names up, there is nothing else to judge by.
+        let isAllowed = { @Sendable (uri: URI) in
+            allows(uri) && (mayBePrivate || !Resolver.isPrivate(literal: uri.host ?? ""))
+        }
+        guard isAllowed(uri) else { throw .privateAddress(endpoint.host) }
+        request.limits = hop.limits
+        if hop.deadline != .never {
+            request.limits.totalSeconds = max(0.001, hop.deadline.seconds(since: .now))
+        }
+        var fetcher = try hop.fetcher.afterRedirect(to: uri)
+        let isDirect = try fetcher.options.way(for: request.scheme, to: endpoint).route == .direct
+        let own = endpoint.host == program.host && isDirect ? first?.address : nil
+        fetcher = fetcher.changed { options in
+            options.leaveOutWhatIsForTheUser()
+            options.resolver.refusesPrivate = !mayBePrivate
+            if let own { options.resolver.overrides[endpoint.description] = [own] }
+            options.mayFollow = isAllowed
+            options.network = options.network.withoutOthers
+        }
+        let fetch = try ProgramFetch(fetcher, request, for: hop)
+        fetches.append(fetch)
+        let reply = try await fetch.reply()
+        hop.programConnections? += 1
+        return reply
+    }
+
+    /// A data connection has the key of its server, whatever its port; `nil` for its own.
+    private func place(of endpoint: Endpoint, _ program: ProgramRequest) -> Endpoint? {
+        guard endpoint.host == program.host, let own = first?.endpoint, own.security == .tls else {
+            return nil
+        }
+        return own
     }
 
     /// Whether the URL itself leads to this machine or a private network.
@@ -146,17 +222,22 @@ final class ProgramDialer {
     private func secure(
         _ program: ProgramRequest, _ number: Int, _ channel: any Carrier
     ) async throws(FetchError) -> ProgramNetwork.Opened {
-        guard number == 0, let plain = program.endpoint else {
-            throw .plugin("the program begins TLS on connection \(number), which is not its first")
+        guard let plain = number == 0 ? program.endpoint : opened[number]?.endpoint else {
+            preconditionFailure("the connection is open")
         }
         let endpoint = Endpoint(host: plain.host, port: plain.port, security: .tls)
         let store = store(program) ?? dialer.hop.trustStore
-        var connector = try dialer.connector(to: endpoint, nil, store)
+        let sessions = number == 0 ? TLSSessionCache() : sessions ?? TLSSessionCache()
+        if number == 0 { self.sessions = sessions }
+        var connector = try dialer.connector(
+            to: endpoint, nil, store, judgedAs: number == 0 ? nil : place(of: endpoint, program),
+            sessions: sessions)
         let wrapper = channel as? any CarrierWrapper
         let carrier: any Carrier
         do throws(FetchError) {
             carrier = try await connector.upgrade(
-                wrapper?.wrapped ?? channel, of: first, by: dialer.connectDeadline)
+                wrapper?.wrapped ?? channel, of: number == 0 ? first : opened[number]?.facts,
+                by: dialer.connectDeadline)
         } catch {
             if let connection = connector.connection {
                 try await hop.say(.connected(connection.refused(error, by: store)))
@@ -164,14 +245,15 @@ final class ProgramDialer {
             throw error
         }
         hop.add(carrier)
-        if let connection = connector.connection {
+        let address = connector.connection?.address
+        if number == 0, let connection = connector.connection {
             first = connection
             try await hop.say(.connected(connection))
             for note in connection.remarks { try await hop.emit(.note(note)) }
         }
-        guard let wrapper else { return .init(carrier, address: first?.address) }
+        guard let wrapper else { return .init(carrier, address: address) }
         wrapper.wrapped = carrier
-        return .init(wrapper, address: first?.address)
+        return .init(wrapper, address: address)
     }
 }
 
@@ -185,4 +267,19 @@ extension ProgramRequest {
     }
 
     fileprivate var host: String? { endpoint?.host }
+}
+
+extension Fetcher.Options {
+    /// A program that opens a URL shows no identity of the user, and goes by no other way than that
+    /// of the URL.
+    fileprivate mutating func leaveOutWhatIsForTheUser() {
+        identities = Identities()
+        (http.unixSocket, http.connectTo) = (nil, [])
+        guard let rules = rulesAfterRedirect else { return }
+        rulesAfterRedirect = { uri throws(FetchError) in
+            var (store, http, proxies) = try rules(uri)
+            (http.unixSocket, http.connectTo) = (nil, [])
+            return (store, http, proxies)
+        }
+    }
 }

@@ -185,6 +185,18 @@ extension Head {
         case temporaryFailure = "temporary-failure"
         case permanentFailure = "permanent-failure"
         case needsIdentity = "needs-identity"
+
+        /// The outcome of a reply of this class; `nil` for a success, which can still be cut off.
+        package var refusal: Outcome? {
+            switch self {
+            case .success: nil
+            case .input: .needsInput
+            case .redirect: .redirectRefused
+            case .temporaryFailure: .temporaryFailure
+            case .permanentFailure: .permanentFailure
+            case .needsIdentity: .needsIdentity
+            }
+        }
     }
 
     /// Who says what type a body is of, when no header does.

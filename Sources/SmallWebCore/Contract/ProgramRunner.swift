@@ -33,6 +33,11 @@ package struct ProgramRequest: Sendable {
     package let isServerFirst: Bool
     /// What carries the bytes of its connections after the first, each opened when it asks.
     package var connections: [ProgramConnection] = []
+    /// Whether it may open what a URI leads to, in its normal form; the port is the URI's own, or
+    /// that of its scheme.
+    package var mayFetch: @Sendable (URI, _ port: UInt16, _ isUsualPort: Bool) -> Bool = {
+        _, _, _ in false
+    }
     /// Whether it is told what came of what it asked for.
     package var wantsAnswers = false
     /// Whether its keys are judged by authorities, where the scheme itself does not say so.
@@ -67,6 +72,8 @@ package enum ProgramConnection: String, CaseIterable, Sendable, Hashable {
 /// What a program asks of its host. Connections count from 0.
 package enum ProgramCommand: Sendable, Hashable {
     case open(Int, ProgramConnection, Endpoint)
+    /// A URL that the host fetches: the program reads the body.
+    case fetch(Int, url: String)
     case startTLS(Int)
 }
 

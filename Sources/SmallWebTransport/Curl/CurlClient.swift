@@ -284,7 +284,10 @@ package struct CurlClient: HTTPClient {
         guard !route.isDirect else {
             guard settings.unixSocket == nil, resolver.overrides[target.description] == nil,
                 let hidden = HiddenNetwork(host: target.host)
-            else { return }
+            else {
+                if resolver.refusesPrivate { transfer.refusePrivate() }
+                return
+            }
             throw hidden.error(target.host)
         }
         let gate = multi.gate(route, isForwarded: forwardingProxy(request) != nil)

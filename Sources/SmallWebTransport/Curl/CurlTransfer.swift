@@ -41,6 +41,9 @@ final class CurlTransfer {
     private var pin: [UInt8]?
     /// Where the way is not direct.
     private(set) var tunnel: CurlTunnel?
+    /// Whether addresses of this machine and of private networks are refused, and one was; whether
+    /// this libcurl says whom a request goes to before it does.
+    private var (refusesPrivate, hasRefused, isToldOfPeers) = (false, false, false)
     private let endpoint: Endpoint
     private let trust: Connection.Trust
     private let began = Instant.now
@@ -78,7 +81,9 @@ final class CurlTransfer {
         _ = swcurl_set_write(library.functions, easy, CURLOPT_WRITEFUNCTION, writeCallback)
         _ = swcurl_set_write(library.functions, easy, CURLOPT_HEADERFUNCTION, headerCallback)
         _ = swcurl_set_debug(library.functions, easy, CURLOPT_DEBUGFUNCTION, debugCallback)
-        _ = swcurl_set_prereq(library.functions, easy, CURLOPT_PREREQFUNCTION, prereqCallback)
+        let code = swcurl_set_prereq(
+            library.functions, easy, CURLOPT_PREREQFUNCTION, prereqCallback)
+        isToldOfPeers = code == CURLE_OK
         if bytes != nil {
             _ = swcurl_set_offset(
                 library.functions, easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(upload.count))
@@ -167,6 +172,17 @@ final class CurlTransfer {
         set(CURLOPT_UNIX_SOCKET_PATH, tunnel.gate.name)
         // A Unix socket is of neither family.
         set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_WHATEVER))
+        watchSockets()
+    }
+
+    /// Makes libcurl connect to no private address, nor use a connection to one.
+    func refusePrivate() {
+        refusesPrivate = true
+        if !isToldOfPeers { set(CURLOPT_FRESH_CONNECT, 1) }
+        watchSockets()
+    }
+
+    private func watchSockets() {
         set(CURLOPT_OPENSOCKETDATA, pointer: Unmanaged.passUnretained(self).toOpaque())
         _ = swcurl_set_opensocket(
             library.functions, easy, CURLOPT_OPENSOCKETFUNCTION, openSocketCallback)
@@ -209,6 +225,7 @@ final class CurlTransfer {
         if result == CURLE_SSL_PINNEDPUBKEYNOTMATCH, let pin {
             return .wrongKey(of: endpoint, pin: pin, present: presentKey())
         }
+        if hasRefused && requestBegan == nil { return .privateAddress(endpoint.host) }
         let text = String(cString: errorText)
         let plain =
             library.functions.pointee.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
@@ -305,8 +322,16 @@ final class CurlTransfer {
         return line.count
     }
 
-    fileprivate func beginRequest() {
+    /// - Returns: Whether the request may go to that peer.
+    fileprivate func beginRequest(to address: UnsafePointer<CChar>?) -> Bool {
+        if refusesPrivate, tunnel == nil, let address,
+            Resolver.isPrivate(literal: String(cString: address))
+        {
+            hasRefused = true
+            return false
+        }
         if !(tunnel?.isPending ?? false) { requestBegan = .now }
+        return true
     }
 
     func noteTunnel() {
@@ -314,9 +339,14 @@ final class CurlTransfer {
         if endpoint.security == .none { requestBegan = .now }
     }
 
-    fileprivate func openSocket(_ address: inout curl_sockaddr) -> Int32 {
-        guard let tunnel, address.family == AF_UNIX else { return -1 }
-        return tunnel.gate.open(tunnel, &address)
+    fileprivate func openSocket(_ place: UnsafeMutablePointer<curl_sockaddr>) -> Int32 {
+        if let tunnel {
+            let isOurs = place.pointee.family == AF_UNIX
+            return isOurs ? tunnel.gate.open(tunnel, &place.pointee) : -1
+        }
+        let opened = openPublicSocket(place)
+        hasRefused = hasRefused || opened == nil
+        return opened ?? -1
     }
 
     /// Says why a callback makes libcurl fail.
@@ -438,13 +468,13 @@ private func openSocketCallback(
     _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let address else { return -1 }
-    return transfer(context)?.openSocket(&address.pointee) ?? -1
+    return transfer(context)?.openSocket(address) ?? -1
 }
 
 private func prereqCallback(
     _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
     _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
-    transfer(context)?.beginRequest()
-    return 0
+    transfer(context)?.beginRequest(to: remote) ?? true
+        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }

@@ -139,3 +139,14 @@ final class CurlTunnel: @unchecked Sendable {
         return result
     }
 }
+
+/// - Parameter place: Where libcurl is about to connect to.
+/// - Returns: A socket; `nil` for an address of this machine or of a private network.
+func openPublicSocket(_ place: UnsafeMutablePointer<curl_sockaddr>) -> Int32? {
+    let wanted = place.pointee
+    // There is room for every kind of address.
+    let start = UnsafeRawPointer(place) + (MemoryLayout.offset(of: \curl_sockaddr.addr) ?? 0)
+    let bytes = UnsafeRawBufferPointer(start: start, count: Int(wanted.addrlen))
+    guard let address = SocketAddress(Array(bytes)), !address.isPrivate else { return nil }
+    return socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.`protocol`)
+}

@@ -24,6 +24,20 @@ package struct ProgramExchange: ProgramRunner {
         _ program: ProgramRequest, isAnswered: () -> Bool,
         onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding {
+        let ending: Result<ProgramEnding, FetchError>
+        do throws(FetchError) {
+            ending = .success(try await exchange(program, isAnswered, onOutput))
+        } catch {
+            ending = .failure(error)
+        }
+        await network.finish()
+        return try ending.get()
+    }
+
+    private func exchange(
+        _ program: ProgramRequest, _ isAnswered: () -> Bool,
+        _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
+    ) async throws(FetchError) -> ProgramEnding {
         // Its end is an error of the write, like that of a server; see ``ProgramPipe``.
         signal(SIGPIPE, SIG_IGN)
         let turns = try ProgramTurns(program, on: loop)
@@ -58,7 +72,7 @@ package struct ProgramExchange: ProgramRunner {
                     try await network.onSent(sent)
                 }
                 if let received = try turns.moveToProgram(link) {
-                    network.onReceived(received)
+                    if !link.isFetched { network.onReceived(received) }
                     hasMoved = true
                 }
             }
@@ -91,15 +105,28 @@ package struct ProgramExchange: ProgramRunner {
             link.isAsked = true
             let opened: ProgramNetwork.Opened
             do throws(FetchError) {
-                opened = try await network.open(program, kind, endpoint)
+                opened = try await network.open(program, number, kind, endpoint)
             } catch {
-                link.refuse()
-                guard program.wantsAnswers, error.outcome != .interrupted else { throw error }
-                return try turns.answer(number, nil, error)
+                return try refuse(link, number, error, program, turns)
             }
             link.channel = opened.carrier
             link.isSecure = endpoint.security == .tls
-            try turns.answer(number, opened.address, nil)
+            try turns.answer(number, .opened(opened.address))
+        case .fetch(let number, let url):
+            let link = try turns.link(number, toOpenAs: .tcp)
+            (link.isAsked, link.isFetched) = (true, true)
+            let fetched: ProgramNetwork.Fetched
+            do throws(FetchError) {
+                fetched = try await network.fetch(program, url)
+            } catch {
+                return try refuse(link, number, error, program, turns)
+            }
+            do throws(FetchError) {
+                link.channel = try fetched.body.get()
+                try turns.answer(number, .fetched(fetched))
+            } catch {
+                try refuse(link, number, error, program, turns, fetched)
+            }
         case .startTLS(let number):
             let (link, channel) = try turns.linkToSecure(number, program)
             guard link.isDrained, try await isSilent(channel) else {
@@ -109,8 +136,19 @@ package struct ProgramExchange: ProgramRunner {
             }
             let opened = try await network.secure(program, number, channel)
             (link.channel, link.isSecure) = (opened.carrier, true)
-            try turns.answer(number, opened.address, nil)
+            try turns.answer(number, .opened(opened.address))
         }
+    }
+
+    /// - Throws: `error`, where the program does not want to know, or it is not about a server.
+    private func refuse(
+        _ link: ProgramLink, _ number: Int, _ error: FetchError, _ program: ProgramRequest,
+        _ turns: ProgramTurns, _ fetched: ProgramNetwork.Fetched? = nil
+    ) throws(FetchError) {
+        link.refuse()
+        guard program.wantsAnswers, ![.interrupted, .plugin, .write].contains(error.outcome)
+        else { throw error }
+        try turns.answer(number, .refused(error, fetched))
     }
 
     /// Whether nothing has come that has not been read.

@@ -14,6 +14,8 @@ final class ProgramLink {
     /// Whether the program has asked for it.
     var isAsked = false
     var isSecure = false
+    /// Whether it brings the body of a URL: what the program writes goes nowhere.
+    var isFetched = false
     private(set) var serverEnding: ByteStream.Ending?
 
     /// Bytes on their way, if there are any. A datagram goes as it came, and may be empty.

@@ -159,7 +159,9 @@ final class ProgramTurns {
     func readRequests() throws(FetchError) -> Bool {
         var hasRead = false
         for (number, link) in links.enumerated() {
-            let isKept = number == 0 ? program.transport != .none : link.channel != nil
+            let isKept =
+                number == 0
+                ? program.transport != .none : link.channel != nil && !link.isFetched
             // Before it is open, what is written waits.
             guard number == 0 || link.isAsked else { continue }
             if try link.readRequest(&piece, isKept: isKept) { hasRead = true }
@@ -197,7 +199,9 @@ final class ProgramTurns {
     func linkToSecure(
         _ number: Int, _ program: ProgramRequest
     ) throws(FetchError) -> (ProgramLink, any Carrier) {
-        guard links.indices.contains(number), let channel = links[number].channel else {
+        guard links.indices.contains(number), let channel = links[number].channel,
+            !links[number].isFetched
+        else {
             throw .plugin("the program begins TLS on connection \(number), which is not open")
         }
         let link = links[number]
@@ -218,21 +222,33 @@ final class ProgramTurns {
         return (link, channel)
     }
 
-    /// What came of a command, for a program that wants to know.
-    func answer(
-        _ number: Int, _ address: String?, _ error: FetchError?
-    ) throws(FetchError) {
+    /// What came of a command.
+    enum Answer {
+        /// At an IP address; `nil` where a proxy has looked it up.
+        case opened(String?)
+        case fetched(ProgramNetwork.Fetched)
+        case refused(FetchError, ProgramNetwork.Fetched?)
+    }
+
+    /// Says what came of a command to a program that wants to know.
+    func answer(_ number: Int, _ answer: Answer) throws(FetchError) {
         guard answers != nil else { return }
         toAnswers =
             (toAnswers ?? [])
             + JSONWriter.line { writer in
                 writer.member("connection", number)
-                writer.member("ok", error == nil)
-                if let error {
+                switch answer {
+                case .opened(let address):
+                    writer.member("ok", true)
+                    writer.member("address", address)
+                case .fetched(let fetched):
+                    writer.member("ok", true)
+                    writer.members(of: fetched)
+                case .refused(let error, let fetched):
+                    writer.member("ok", false)
                     writer.member("outcome", error.outcome.rawValue)
                     writer.member("message", error.message)
-                } else {
-                    writer.member("address", address)
+                    if let fetched { writer.members(of: fetched) }
                 }
             }
         try moveAnswers()
@@ -283,5 +299,24 @@ final class ProgramTurns {
         let result = await loop.wait(
             for: isTurnOver ? [] : all.flatMap { $0 ?? [] }, by: isTurnOver ? .now : moment)
         return isTurnOver && result == .timedOut ? .ready : result
+    }
+}
+
+extension JSONWriter {
+    /// The members of a head are those of the event.
+    fileprivate mutating func members(of fetched: ProgramNetwork.Fetched) {
+        member("url", fetched.uri.display)
+        member("head", object: fetched.head) { writer, head in
+            writer.member("class", head.replyClass.rawValue)
+            writer.member("status", head.status)
+            writer.member("meta", head.meta)
+            writer.member("mime", head.mediaType?.description)
+            writer.member("size", head.bodyBytes)
+            writer.member("name", head.suggestedName)
+            writer.member("redirect", head.redirectTarget)
+            writer.member("validator", head.validator)
+            writer.member("retry_after", head.retryAfter.map { Int($0.inSeconds) })
+            writer.member("facts", object: head.facts) { $0.members(of: $1) }
+        }
     }
 }

@@ -17,17 +17,21 @@ package struct Connector {
         let identity: ClientIdentity?
         /// Of earlier connections on the same loop.
         let sessions: TLSSessionCache?
+        /// Whose sessions those are; `nil` for the endpoint's own.
+        let sessionPlace: Endpoint?
         let trust: TrustCheck
 
         package init(
             asksAuthorities: Bool = false, wantsChain: Bool = false,
             identity: ClientIdentity? = nil, sessions: TLSSessionCache? = nil,
+            sessionPlace: Endpoint? = nil,
             trust: @escaping TrustCheck
         ) {
             self.asksAuthorities = asksAuthorities
             self.wantsChain = wantsChain
             self.identity = identity
             self.sessions = sessions
+            self.sessionPlace = sessionPlace
             self.trust = trust
         }
     }
@@ -89,10 +93,7 @@ package struct Connector {
     package mutating func upgrade(
         _ carrier: any Carrier, of earlier: Connection?, by deadline: Instant
     ) async throws(FetchError) -> any Carrier {
-        let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
-        let tls = try TLSSession(
-            over: FirstRecord(carrier), serverName: isLiteral ? nil : name,
-            identity: handshake.identity)
+        let tls = try makeSession(over: FirstRecord(carrier))
         try await shakeHands(tls, by: deadline)
         let facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
         if handshake.wantsChain { facts.chain = tls.chain() }
@@ -148,30 +149,32 @@ package struct Connector {
         _ connected: inout RouteConnector.Connected, by deadline: Instant,
         _ moments: inout Connection.Moments
     ) async throws(FetchError) -> TLSSession {
-        let place = TLSSessionCache.Place(
-            endpoint: endpoint, identity: handshake.identity?.facts.sha256, route: route)
-        let session = try makeSession(over: connected.carrier, place)
+        let session = try makeSession(over: connected.carrier)
         do throws(FetchError) {
             try await shakeHands(session, by: deadline)
             return session
         } catch {
             guard session.hasOfferedSession, error.outcome == .tls else { throw error }
-            handshake.sessions?.giveUp(place)
+            handshake.sessions?.giveUp(sessionPlace)
         }
         session.close()
         connected = try await connect(by: deadline, &moments)
-        let second = try makeSession(over: connected.carrier, place)
+        let second = try makeSession(over: connected.carrier)
         try await shakeHands(second, by: deadline)
         return second
     }
 
-    private func makeSession(
-        over carrier: any Carrier, _ place: TLSSessionCache.Place
-    ) throws(FetchError) -> TLSSession {
+    private var sessionPlace: TLSSessionCache.Place {
+        TLSSessionCache.Place(
+            endpoint: handshake.sessionPlace ?? endpoint,
+            identity: handshake.identity?.facts.sha256, route: route)
+    }
+
+    private func makeSession(over carrier: any Carrier) throws(FetchError) -> TLSSession {
         let isLiteral = SocketAddress(literal: endpoint.host, port: 0) != nil
         return try TLSSession(
             over: carrier, serverName: isLiteral ? nil : name, identity: handshake.identity,
-            sessions: handshake.sessions.map { ($0, place) })
+            sessions: handshake.sessions.map { ($0, sessionPlace) })
     }
 
     private func shakeHands(

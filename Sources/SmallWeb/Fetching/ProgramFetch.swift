@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+/// A fetch of what a program has opened by its URL: a task beside that of the exchange, which
+/// carries the body to the program.
+//
+// @unchecked: all of it is on the loop of the exchange.
+final class ProgramFetch: @unchecked Sendable {
+    private let body: FetchedBody
+    private let hop: Hop
+    private let log: FetchLog
+    private var task: Task<Void, Never>?
+    /// What came of it, as soon as that is known, and who waits for it.
+    private var known: Result<ProgramNetwork.Fetched, FetchError>?
+    private var waiting: CheckedContinuation<Void, Never>?
+
+    /// Begins it.
+    ///
+    /// - Parameter hop: The exchange of the program.
+    init(_ fetcher: Fetcher, _ request: Request, for hop: Hop) throws(FetchError) {
+        body = try FetchedBody(on: hop.loop)
+        self.hop = hop
+        log = FetchLog(request.uri)
+        task = Task(executorPreference: hop.loop) { await self.run(fetcher, request) }
+    }
+
+    private func run(_ fetcher: Fetcher, _ request: Request) async {
+        do throws(FetchError) {
+            var hops = Hops(fetcher, request, log) { [self] event async throws(FetchError) in
+                try await take(event)
+            }
+            end(try await hops.run())
+        } catch {
+            end(error)
+        }
+    }
+
+    private func take(_ event: Event) async throws(FetchError) {
+        switch event {
+        case .head(let head) where head.replyClass == .success:
+            tell(.success(.init(log.uri, head, .success(body))))
+        case .body(let bytes) where known != nil: try await body.put(bytes)
+        // While the exchange waits for the reply it emits nothing, and afterwards it does alone.
+        case .connecting where known == nil, .sent where known == nil, .note where known == nil:
+            try await hop.emit(event)
+        default: break
+        }
+    }
+
+    private func end(_ ending: Ending) {
+        let message = ending.message ?? ending.outcome.summary
+        let error = FetchError(ending.outcome, .body, message, remedy: ending.remedy)
+        if let head = ending.head, ending.outcome != .ok, known == nil {
+            tell(.success(.init(log.uri, head, .failure(error))))
+        }
+        // The plugin of a reply without a head has a body all the same.
+        tell(.success(.init(log.uri, Head(.success), .success(body))))
+        body.finish(ending.outcome == .ok ? nil : error)
+    }
+
+    private func end(_ error: FetchError) {
+        tell(.failure(error))
+        body.finish(error)
+    }
+
+    private func tell(_ reply: Result<ProgramNetwork.Fetched, FetchError>) {
+        guard known == nil else { return }
+        known = reply
+        waiting.take()?.resume()
+    }
+
+    /// Returns when the head is there, or a reply that has no use for the program.
+    func reply() async throws(FetchError) -> ProgramNetwork.Fetched {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if known == nil { waiting = continuation } else { continuation.resume() }
+            }
+        } onCancel: {
+            task?.cancel()
+        }
+        guard let known else { preconditionFailure("it is known when the wait is over") }
+        return try known.get()
+    }
+
+    /// Ends it if it is still under way.
+    ///
+    /// - Returns: What it has moved.
+    func end() async -> Ending.Traffic {
+        task?.cancel()
+        await task?.value
+        return log.traffic ?? Ending.Traffic()
+    }
+}
+
+extension Network {
+    /// The same, but that a reply leads its plugin to no other server.
+    var withoutOthers: Network {
+        let dialer = dialer
+        return Network(way: way) { request, hop throws(FetchError) in
+            GuardedDialer(inner: try dialer(request, hop), place: try request.endpoint)
+        }
+    }
+}
+
+private struct GuardedDialer: Dialer {
+    let inner: any Dialer
+    let place: Endpoint
+
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        try check(endpoint)
+        return try await inner.dial(endpoint)
+    }
+
+    func engine<Engine>(
+        _ type: Engine.Type, for endpoint: Endpoint?
+    ) throws(FetchError) -> Engine {
+        if let endpoint { try check(endpoint) }
+        return try inner.engine(type, for: endpoint)
+    }
+
+    private func check(_ endpoint: Endpoint) throws(FetchError) {
+        guard endpoint == place else {
+            throw FetchError(
+                .connect, .connect,
+                "a page that a program opens leads to \(endpoint), which it may not open")
+        }
+    }
+}
