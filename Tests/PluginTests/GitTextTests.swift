@@ -154,7 +154,9 @@ internal import Testing
     @Test func attributesSpeakOfWhatIsInTheirDirectory() {
         var attributes = Attributes()
         attributes.push(Array("docs/er/".utf8), Array("er/ export-ignore\ner text\n".utf8)[...])
-        func values(_ path: String) -> Attributes.Values { attributes.values(for: Array(path.utf8)) }
+        func values(_ path: String) -> Attributes.Values {
+            attributes.values(for: Array(path.utf8))
+        }
         #expect(values("docs/er/").isEmpty)
         #expect(values("docs/er").isEmpty)
         #expect(values("er/").isEmpty)

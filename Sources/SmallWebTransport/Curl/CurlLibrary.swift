@@ -63,7 +63,8 @@ struct CurlCircumstances {
     /// Whether TLS ended with the server's demand for a client certificate. TLS 1.3 has it after
     /// the handshake, where libcurl has no code for it: OpenSSL's words are all there is.
     let demandsIdentity: Bool
-    /// Whether the connection ended before TLS did. libcurl says so from 8.14 on, in OpenSSL's words.
+    /// Whether the connection ended before TLS did, which libcurl says from 8.14 on, in OpenSSL's
+    /// words.
     let isCutOff: Bool
 
     /// What is more precise than the code alone.

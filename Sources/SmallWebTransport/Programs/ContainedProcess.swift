@@ -51,7 +51,8 @@ package final class ContainedProcess {
                 temporary: temporary.path)
             let plan = Plan(
                 path: path, words: words, environment: all, folder: folder, places: places,
-                reads: confinement.reads, temporary: temporary.path, limits: limits, descriptors: descriptors,
+                reads: confinement.reads, temporary: temporary.path, limits: limits,
+                descriptors: descriptors,
                 without: confinement.without)
             supervisor = try plan.start()
         } catch {
