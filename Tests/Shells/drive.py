@@ -10,6 +10,7 @@ does so by the bash-completion package.
 import os
 import pty
 import select
+import subprocess
 import sys
 import tempfile
 import time
@@ -192,9 +193,13 @@ CASES = [
 QUERY = {
     "bash": "smallweb get https://search.example/\\?q=a\\&b=c ",
     "zsh": "smallweb get https://search.example/\\?q=a\\&b=c ",
-    # & is an ordinary character within a word of fish.
+    # & is an ordinary character within a word of fish, and ? from version 4 on.
     "fish": "smallweb get https://search.example/\\?q=a\\&b=c ",
 }
+if shell == "fish":
+    version = subprocess.run(["fish", "--version"], capture_output=True, text=True, check=True).stdout
+    if int(version.split()[-1].split(".")[0]) >= 4:
+        QUERY["fish"] = QUERY["fish"].replace("\\?", "?")
 CASES.append(("smallweb get https://search.example/", QUERY[shell], []))
 # Fish 3 takes ? for a wildcard, even after a quote that is still open.
 CASES.append(
