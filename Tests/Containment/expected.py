@@ -61,7 +61,7 @@ ROWS = [
     ("change its own folder", "contents/*@folder metadata/*@folder names/*@folder"),
     ("change what its manifest names in `reads`",
      "contents/*@reads metadata/*@reads names/*@reads"),
-    ("read what lies beside that, or where links in it lead",
+    ("read what is next to that, or where links in it lead",
      "reads/beside* reads/longer* reads/above reads/link* reads/from* reads/openat2 reads/*root"
      " reads/names* reads/swapped"),
     ("write to a pipe in it", "reads/write-pipe"),

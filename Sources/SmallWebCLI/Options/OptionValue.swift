@@ -24,7 +24,7 @@ enum OptionValue {
             ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800), ("", 1),
         ]
         guard let (unit, seconds) = units.first(where: { text.hasSuffix($0.0) }),
-            let number = Double(text.dropLast(unit.count)), number >= 0, number <= 1e9
+            let number = Double(text.dropLast(unit.count)), number >= 0, number * seconds <= 1e9
         else {
             throw usageError("\(option) wants a time such as 10, 500ms or 2m, not \"\(text)\"")
         }

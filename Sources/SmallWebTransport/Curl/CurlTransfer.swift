@@ -289,7 +289,7 @@ final class CurlTransfer {
         if let waiter { loop.finish(waiter, .ready) }
     }
 
-    fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         if !hasReply { completeReply() }
         guard arrived.count + bytes.count <= Self.arrivedBytesMax || arrived.isEmpty else {
             isPaused = true
@@ -300,7 +300,7 @@ final class CurlTransfer {
         return bytes.count
     }
 
-    fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         let isStatus = line.starts(with: "HTTP/".utf8)
         let isEnd = line.first == ASCII.carriageReturn || line.first == ASCII.lineFeed
         headerBytes += line.count
@@ -323,7 +323,7 @@ final class CurlTransfer {
     }
 
     /// - Returns: Whether the request may go to that peer.
-    fileprivate func beginRequest(to address: UnsafePointer<CChar>?) -> Bool {
+    func beginRequest(to address: UnsafePointer<CChar>?) -> Bool {
         if refusesPrivate, tunnel == nil, let address,
             Resolver.isPrivate(literal: String(cString: address))
         {
@@ -339,7 +339,7 @@ final class CurlTransfer {
         if endpoint.security == .none { requestBegan = .now }
     }
 
-    fileprivate func openSocket(_ place: UnsafeMutablePointer<curl_sockaddr>) -> Int32 {
+    func openSocket(_ place: UnsafeMutablePointer<curl_sockaddr>) -> Int32 {
         if let tunnel {
             let isOurs = place.pointee.family == AF_UNIX
             return isOurs ? tunnel.gate.open(tunnel, &place.pointee) : -1
@@ -352,7 +352,7 @@ final class CurlTransfer {
     /// Says why a callback makes libcurl fail.
     func refuse(_ error: FetchError) { failure = failure ?? error }
 
-    fileprivate func noteSent(_ bytes: ArraySlice<UInt8>) {
+    func noteSent(_ bytes: ArraySlice<UInt8>) {
         sent += bytes
         wake()
     }
@@ -420,61 +420,4 @@ final class CurlTransfer {
         if wantsChain { facts?.chain = TLSSession.chain(of: OpaquePointer(ssl), openSSL) }
         return facts
     }
-}
-
-private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
-    context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
-}
-
-private func writeCallback(
-    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-    _ context: UnsafeMutableRawPointer?
-) -> Int {
-    transfer(context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
-}
-
-private func headerCallback(
-    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-    _ context: UnsafeMutableRawPointer?
-) -> Int {
-    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return transfer(context)?.receiveHeader(line) ?? 0
-}
-
-private func contextCallback(
-    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
-    _ data: UnsafeMutableRawPointer?
-) -> CURLcode {
-    if let library = try? TLSLibrary.shared(), let context {
-        _ = library.functions.SSL_CTX_ctrl(
-            OpaquePointer(context), Int32(swtls_clear_mode_command), Int(swtls_auto_retry), nil)
-    }
-    return CURLE_OK
-}
-
-private func debugCallback(
-    _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?,
-    _ count: Int, _ context: UnsafeMutableRawPointer?
-) -> Int32 {
-    if kind == CURLINFO_HEADER_OUT {
-        let text = UnsafeRawBufferPointer(start: bytes, count: count)
-        transfer(context)?.noteSent(Array(text)[...])
-    }
-    return 0
-}
-
-private func openSocketCallback(
-    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
-    _ address: UnsafeMutablePointer<curl_sockaddr>?
-) -> curl_socket_t {
-    guard let address else { return -1 }
-    return transfer(context)?.openSocket(address) ?? -1
-}
-
-private func prereqCallback(
-    _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
-    _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
-) -> Int32 {
-    transfer(context)?.beginRequest(to: remote) ?? true
-        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }

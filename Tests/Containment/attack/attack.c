@@ -22,7 +22,8 @@ const struct group groups[] = {
     {"names", names, everywhere}, {"sights", sights, elsewhere}, {"looks", looks, NULL},
     {"descriptors", descriptors, NULL}, {"sockets", sockets, NULL}, {"signals", signals, NULL},
     {"processes", processes, NULL}, {"objects", objects, NULL}, {"kernel", kernel, NULL},
-    {"reads", reads, NULL}, {"connections", connections, NULL}, {"own", own, NULL}, {NULL, NULL, NULL},
+    {"reads", reads, NULL}, {"connections", connections, NULL}, {"own", own, NULL},
+    {NULL, NULL, NULL},
 };
 
 static char text[1 << 16];
