@@ -4,7 +4,7 @@ internal import CSmallWebTLS
 
 // What libcurl calls back for a transfer, which is the context.
 
-private func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+func transfer(of context: UnsafeMutableRawPointer?) -> CurlTransfer? {
     context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
 }
 
@@ -12,7 +12,7 @@ func writeCallback(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    transfer(context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+    transfer(of: context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
 }
 
 func headerCallback(
@@ -20,7 +20,7 @@ func headerCallback(
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
     let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return transfer(context)?.receiveHeader(line) ?? 0
+    return transfer(of: context)?.receiveHeader(line) ?? 0
 }
 
 func contextCallback(
@@ -40,7 +40,7 @@ func debugCallback(
 ) -> Int32 {
     if kind == CURLINFO_HEADER_OUT {
         let text = UnsafeRawBufferPointer(start: bytes, count: count)
-        transfer(context)?.noteSent(Array(text)[...])
+        transfer(of: context)?.noteSent(Array(text)[...])
     }
     return 0
 }
@@ -50,13 +50,13 @@ func openSocketCallback(
     _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let address else { return -1 }
-    return transfer(context)?.openSocket(address) ?? -1
+    return transfer(of: context)?.openSocket(address) ?? -1
 }
 
 func prereqCallback(
     _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
     _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
-    transfer(context)?.beginRequest(to: remote) ?? true
+    transfer(of: context)?.beginRequest(to: remote) ?? true
         ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }

@@ -101,7 +101,7 @@ final class CurlTransfer {
     static func of(_ easy: UnsafeMutableRawPointer, _ library: CurlLibrary) -> CurlTransfer? {
         var context: UnsafePointer<CChar>?
         _ = swcurl_get_string(library.functions, easy, CURLINFO_PRIVATE, &context)
-        return transfer(UnsafeMutableRawPointer(mutating: context))
+        return transfer(of: UnsafeMutableRawPointer(mutating: context))
     }
 
     // MARK: Options
