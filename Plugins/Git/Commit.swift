@@ -200,6 +200,12 @@ struct Commit: Sendable {
         return Iconv.convert(Array(bytes), from: encoding, to: "UTF-8") ?? Array(bytes)
     }
 
+    /// The reverse, which git-archive(1) makes of the text that it puts into files.
+    func inItsEncoding(_ text: [UInt8]) -> [UInt8] {
+        guard let encoding, !encoding.isEmpty else { return text }
+        return Iconv.convert(text, from: "UTF-8", to: encoding) ?? text
+    }
+
     /// The message in UTF-8, without the empty lines before it. Git shows none of what follows a
     /// NUL.
     var text: ArraySlice<UInt8> {

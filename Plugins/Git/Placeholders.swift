@@ -18,7 +18,9 @@ struct Placeholders {
             let format = rest[(start + mark.count)...]
             guard let end = format.firstIndex(of: UInt8(ascii: "$")) else { break }
             expanded += rest[..<start]
-            expand(format[..<end], into: &expanded)
+            var text: [UInt8] = []
+            expand(format[..<end], into: &text)
+            expanded += commit.inItsEncoding(text)
             rest = rest[(end + 1)...]
         }
         return expanded + rest

@@ -127,6 +127,19 @@ internal import Testing
         #expect(placeholders.unknown == ["%h", "%d"])
     }
 
+    /// Also what stands around them.
+    @Test func placeholdersAreInTheEncodingOfTheCommit() throws {
+        let tree = String(repeating: "0", count: 40)
+        let person = "A <a@one.test> 1 +0000"
+        var bytes = Array(
+            "tree \(tree)\nauthor \(person)\ncommitter \(person)\nencoding ISO-8859-1\n\nM".utf8)
+        bytes += [0xFC, 0x0A]
+        let commit = try Commit(parsing: bytes[...], .sha1)
+        var placeholders = Placeholders(commit, commit.tree)
+        let found = placeholders.expand(Array("\u{E9}$Format:\u{E9} %s$".utf8))
+        #expect(found == [0xC3, 0xA9, 0xE9, 0x20, 0x4D, 0xFC])
+    }
+
     // MARK: Attributes
 
     @Test func whatIsNearestCounts() {
