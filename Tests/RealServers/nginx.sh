@@ -443,7 +443,7 @@ nginx_trust() {
     status_is 90
     out_is_empty
     err_says '  want '
-    err_says '  now  '
+    err_says '  now '
     err_says 'hint: if the key that is there now is right, name that one with --pin'
     must_not test -e "$SMALLWEB_KNOWN_HOSTS.http"
 
