@@ -7,7 +7,8 @@ usage: git-oracle.py SMALLWEB [--repositories N] [--seed N] [--sources DIRECTORY
 Makes N repositories at random (the seed says which), and one of each directory of --sources, such
 as an unpacked Debian source package; serves them with git daemon, and compares archives, logs,
 differences and descriptions. Every name, message, mode, attribute and shape of history that git
-fast-import takes may occur. Prints one line for each repository, and what failed.
+fast-import takes may occur. Prints one line for each repository, and what failed, of which
+KEEP=DIRECTORY keeps the repositories.
 """
 
 import argparse
@@ -74,9 +75,6 @@ class Repository:
         self.zeros = 40 if object_format == "sha1" else 64
         # Where a commit is not younger than its parents, git's own counts are approximations.
         self.skewed = draw.random() < 0.3
-        self.serve()
-
-    def serve(self):
         self.git("config", "uploadpack.allowFilter", "true")
 
     def git(self, *words, check=True, **options):
