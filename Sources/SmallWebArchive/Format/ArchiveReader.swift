@@ -19,6 +19,8 @@ package final class ArchiveReader {
     private var input: ArraySlice<UInt8> = []
     /// Of the file, behind `input`.
     private var position = 0
+    /// What was read last, whose end `input` is.
+    private var piece: [UInt8] = []
     /// Inflated, and not used yet.
     private var inflated: ArraySlice<UInt8> = []
     private var isInRecord = false
@@ -69,7 +71,14 @@ package final class ArchiveReader {
 
     /// Goes on at `offset`, where a record begins.
     package func seek(to offset: Int) {
-        (self.offset, position, input, inflated) = (offset, offset, [], [])
+        // Records that are asked for together mostly are in one piece.
+        let behind = position - offset
+        if behind > 0, behind <= piece.count {
+            input = piece.suffix(behind)
+        } else {
+            (position, input) = (offset, [])
+        }
+        (self.offset, inflated) = (offset, [])
         (decoder, isInRecord, fault) = (RecordDecoder(), false, nil)
         members?.reset()
     }
@@ -129,7 +138,7 @@ package final class ArchiveReader {
                         Malformed(why: "the record's block is cut off", isTorn: true))
                 }
                 position += left - input.count
-                input = []
+                (piece, input) = ([], [])
             }
         }
         while try !block().isEmpty {}
@@ -201,13 +210,21 @@ package final class ArchiveReader {
     /// - Returns: False at the end of the file.
     private func fill() throws(FetchError) -> Bool {
         do throws(SystemError) {
-            var piece = [UInt8](repeating: 0, count: Self.pieceBytes)
-            let count = try systemCall {
-                pread(file.borrowed, &piece, piece.count, off_t(position))
+            (piece, input) = ([], [])
+            var failure: SystemError?
+            piece = [UInt8](unsafeUninitializedCapacity: Self.pieceBytes) { buffer, count in
+                do throws(SystemError) {
+                    count = try systemCall {
+                        pread(file.borrowed, buffer.baseAddress, buffer.count, off_t(position))
+                    }
+                } catch {
+                    failure = error
+                }
             }
-            position += count
-            input = piece[..<count]
-            return count > 0
+            if let failure { throw failure }
+            position += piece.count
+            input = piece[...]
+            return !piece.isEmpty
         } catch {
             throw FetchError(.read, .input, "cannot read the archive \(path)", error)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 package import SmallWebLibraries
 
 /// A digest as archives write it: `ALGORITHM:TEXT`, hexadecimal or Base32 (RFC 4648, section 6).
@@ -14,10 +14,12 @@ package struct BlockDigest: Sendable, Hashable {
     /// - Returns: `nil` for an algorithm or a form that is not known, which says nothing.
     package init?(_ text: String) {
         guard let colon = text.utf8.firstIndex(of: ASCII.colon) else { return nil }
-        let algorithms: [String: Digest.Algorithm] = [
-            "sha1": .sha1, "sha-1": .sha1, "sha256": .sha256, "sha-256": .sha256,
-        ]
-        guard let algorithm = algorithms[text[..<colon].lowercased()] else { return nil }
+        let algorithm: Digest.Algorithm
+        switch text[..<colon].lowercased() {
+        case "sha1", "sha-1": algorithm = .sha1
+        case "sha256", "sha-256": algorithm = .sha256
+        default: return nil
+        }
         let value = text[colon...].dropFirst().utf8
         let bytes =
             value.count == 2 * algorithm.byteCount

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 
 /// Divides bytes that arrive in any pieces into WARC records. Pure: what it is given decides all.
 package struct RecordDecoder: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 
 /// What is wrong with the bytes of an archive, in words for people.
 package struct Malformed: Error, Sendable, Hashable {
@@ -86,8 +86,12 @@ package struct RecordHeader: Sendable, Hashable {
     private init(version: String, parsing bytes: ArraySlice<UInt8>) throws(Malformed) {
         self.version = version
         fields = []
-        for line in bytes.split(separator: ASCII.lineFeed).dropFirst() {
-            let line = line.last == ASCII.carriageReturn ? line.dropLast() : line
+        fields.reserveCapacity(16)
+        var rest = bytes.dropFirst((bytes.firstLineFeed ?? bytes.endIndex) - bytes.startIndex + 1)
+        while let end = rest.firstLineFeed {
+            let hasReturn = end > rest.startIndex && rest[end - 1] == ASCII.carriageReturn
+            let line = rest[..<(hasReturn ? end - 1 : end)]
+            rest = rest[(end + 1)...]
             guard let first = line.first else { continue }
             // A value goes on in the next line, which begins with a blank.
             if ASCII.isBlank(first), !fields.isEmpty {
@@ -98,16 +102,16 @@ package struct RecordHeader: Sendable, Hashable {
             guard let colon = line.firstIndex(of: ASCII.colon), colon > line.startIndex else {
                 throw Malformed(why: "a line of the record's header is not NAME: VALUE")
             }
-            var value = line[(colon + 1)...].drop(while: ASCII.isBlank)
-            while let last = value.last, ASCII.isBlank(last) { value.removeLast() }
+            let value = line[(colon + 1)...].drop(while: ASCII.isBlank)
+            let valueEnd = value.lastIndex { !ASCII.isBlank($0) } ?? value.startIndex - 1
             fields.append(
                 (
                     String(decoding: line[..<colon], as: UTF8.self),
-                    String(decoding: value, as: UTF8.self)
+                    String(decoding: value[..<(valueEnd + 1)], as: UTF8.self)
                 ))
         }
-        let lengths = Set(Self.values(of: "content-length", in: fields))
-        guard let length = lengths.first, lengths.count == 1,
+        let lengths = Self.values(of: "content-length", in: fields)
+        guard let length = lengths.first, lengths.allSatisfy({ $0 == length }),
             let count = ASCII.decimal(length.utf8, max: 1 << 56)
         else {
             throw Malformed(
@@ -126,8 +130,13 @@ package struct RecordHeader: Sendable, Hashable {
 
     /// - Parameter lower: In lower case.
     private static func isEqual(_ name: String, _ lower: String) -> Bool {
-        name.utf8.count == lower.utf8.count
-            && zip(name.utf8, lower.utf8).allSatisfy { ASCII.lowercased($0) == $1 }
+        guard name.utf8.count == lower.utf8.count else { return false }
+        let isEqual = name.utf8.withContiguousStorageIfAvailable { name in
+            lower.utf8.withContiguousStorageIfAvailable { lower in
+                lower.indices.allSatisfy { ASCII.lowercased(name[$0]) == lower[$0] }
+            }
+        }
+        return isEqual == true
     }
 
     /// The first value of a field, by its name in lower case.

@@ -87,8 +87,8 @@ struct ArchiveIndex: Sendable {
 
     private mutating func note(_ header: RecordHeader, _ place: RecordPlace) {
         guard let target = header.target else { return }
-        let related = (header.all("warc-concurrent-to") + header.all("warc-refers-to"))
-            .compactMap { byID[RecordKey($0)] }.first
+        let partner = known(header.all("warc-concurrent-to"))
+        let related = partner ?? known(header.all("warc-refers-to"))
         switch header.type {
         case "request":
             let index = slot(target, related) { $0.request == nil && $0.response != nil }
@@ -98,7 +98,6 @@ struct ArchiveIndex: Sendable {
             remember(header, index)
         case "response", "revisit":
             // A reply that is written again refers to an earlier one, too.
-            let partner = header.all("warc-concurrent-to").compactMap { byID[RecordKey($0)] }.first
             let index = slot(target, partner) { $0.response == nil && $0.request != nil }
             recordings[index].response = place
             recordings[index].truncated = header["warc-truncated"].map {
@@ -115,6 +114,14 @@ struct ArchiveIndex: Sendable {
         case "metadata": noteMetadata(header, target, related, place)
         default: return
         }
+    }
+
+    /// The recording of the first of these records that there is.
+    private func known(_ ids: [String]) -> Int? {
+        for id in ids {
+            if let index = byID[RecordKey(id)] { return index }
+        }
+        return nil
     }
 
     /// The recording that a message belongs to: the one that it names, or the last one where

@@ -47,6 +47,22 @@ struct RecordedFacts {
     }
 }
 
+/// What was recorded of a connection and of how it ended.
+struct RecordedEnd {
+    /// Of the recording.
+    let number: Int
+    let facts: RecordedFacts
+    let failure: FetchError?
+
+    init(_ number: Int, _ replayer: Replayer) throws(FetchError) {
+        self.number = number
+        let recording = replayer.index.recordings[number]
+        let blocks = try replayer.blocks([recording.facts, recording.failure], upTo: 1 << 20)
+        facts = RecordedFacts(blocks[0])
+        failure = blocks[1].flatMap { FetchError(warcFields: $0) }
+    }
+}
+
 extension FetchError {
     /// One that was recorded, as `application/warc-fields`; `nil` for what is not.
     init?(warcFields text: [UInt8]) {

@@ -24,20 +24,17 @@ struct ReplayClient: HTTPClient {
         if uri.port == nil && endpoint.port != defaultPort { uri.port = endpoint.port }
         let (number, sent) = try find(request, uri, defaultPort)
         let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
-        try await meeting.meet(number, uri: uri, defaultPort: defaultPort)
+        let end = try await meeting.meet(number, uri: uri, defaultPort: defaultPort)
+        let (facts, failure) = (end.facts, end.failure)
         replayer.notePlayed(number)
         let recording = replayer.index.recordings[number]
-        let blocks = try replayer.blocks(
-            [recording.facts, recording.failure, recording.turns], upTo: 1 << 20)
-        let facts = RecordedFacts(blocks[0])
-        let failure = blocks[1].flatMap { FetchError(warcFields: $0) }
         hop.add(facts.traffic)
         if let sent {
             let method = sent.prefix { $0 != ASCII.space }
             try await hop.emit(.sent(sent, method: String(decoding: method, as: UTF8.self)))
         }
         if replayer.options.keepsPauses {
-            let turns = RecordedTurns(blocks[2])
+            let turns = RecordedTurns(try replayer.blocks([recording.turns], upTo: 1 << 20)[0])
             await hop.loop.sleep(
                 until: min(
                     hop.deadline, .now.advanced(seconds: turns.moment(ofReceived: 0))))

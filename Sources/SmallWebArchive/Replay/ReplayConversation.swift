@@ -8,6 +8,7 @@ final class ReplayConversation {
     private let replayer: Replayer
     /// Of the URL, in their order.
     private let candidates: [Int]
+    private let met: RecordedEnd
     private let redaction: Redaction
     let keepsDatagrams: Bool
     private let began = Instant.now
@@ -34,14 +35,13 @@ final class ReplayConversation {
         var rest: ArraySlice<UInt8> = []
 
         init(
-            _ number: Int, _ request: [UInt8], _ blocks: [[UInt8]?], _ truncated: Truncation?,
+            _ request: [UInt8], _ turns: RecordedTurns, _ end: RecordedEnd,
+            _ truncated: Truncation?,
             _ reply: (box: Replayer.ReaderBox, file: Int, total: Int)?
         ) {
-            self.number = number
+            (number, facts, failure) = (end.number, end.facts, end.failure)
             self.request = request
-            turns = RecordedTurns(blocks[0])
-            facts = RecordedFacts(blocks[1])
-            failure = blocks[2].flatMap { FetchError(warcFields: $0) }
+            self.turns = turns
             self.truncated = truncated
             (box, file, total) = (reply?.box, reply?.file ?? 0, reply?.total ?? 0)
         }
@@ -50,10 +50,13 @@ final class ReplayConversation {
     /// What is left of larger requests is not compared.
     private static let requestBytesMax = 64 << 20
 
+    /// - Parameter met: What the connection was like, which mostly is that of the recording.
     init(
-        _ replayer: Replayer, _ candidates: [Int], _ redaction: Redaction, keepsDatagrams: Bool
+        _ replayer: Replayer, _ candidates: [Int], met: RecordedEnd, _ redaction: Redaction,
+        keepsDatagrams: Bool
     ) {
         self.replayer = replayer
+        self.met = met
         self.candidates = candidates.filter { number in
             !replayer.index.recordings[number].isFailureAlone
         }
@@ -246,23 +249,21 @@ final class ReplayConversation {
 
     private func open(_ number: Int) throws(FetchError) -> Played {
         let recording = replayer.index.recordings[number]
-        let request =
-            try replayer.blocks(
-                [recording.request, recording.turns, recording.facts, recording.failure],
-                upTo: Self.requestBytesMax)
+        let blocks = try replayer.blocks(
+            [recording.request, recording.turns], upTo: Self.requestBytesMax)
+        let end = number == met.number ? met : try RecordedEnd(number, replayer)
         // The body of a repeated reply is that of the first one.
         let source =
             recording.earlier.flatMap { replayer.index.recording(of: $0) }
             .map { replayer.index.recordings[$0] } ?? recording
-        guard let place = source.response else {
-            return Played(number, request[0] ?? [], Array(request[1...]), recording.truncated, nil)
+        var reply: (box: Replayer.ReaderBox, file: Int, total: Int)?
+        if let place = source.response {
+            let box = try replayer.reader(of: place.file)
+            box.reader.seek(to: place.offset)
+            reply = (box, place.file, try box.reader.next()?.blockBytes ?? 0)
         }
-        let box = try replayer.reader(of: place.file)
-        box.reader.seek(to: place.offset)
-        let header = try box.reader.next()
         return Played(
-            number, request[0] ?? [], Array(request[1...]), recording.truncated,
-            (box, place.file, header?.blockBytes ?? 0))
+            blocks[0] ?? [], RecordedTurns(blocks[1]), end, recording.truncated, reply)
     }
 }
 

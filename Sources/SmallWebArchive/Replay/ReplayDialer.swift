@@ -28,10 +28,11 @@ struct ReplayDialer: Dialer {
                     ? "this URL" : "a request to \(endpoint) over \(request.scheme.name)")
         }
         let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
-        try await meeting.meet(expected, uri: request.uri, defaultPort: defaultPort)
+        let met = try await meeting.meet(
+            expected, uri: request.uri, defaultPort: defaultPort)
         return ReplayCarrier(
             ReplayConversation(
-                replayer, same, Redaction(request, hop.registry, keepsSecrets: false),
+                replayer, same, met: met, Redaction(request, hop.registry, keepsSecrets: false),
                 keepsDatagrams: keepsDatagrams), on: hop.loop,
             isSecure: endpoint.security == .tls)
     }
@@ -82,14 +83,14 @@ struct RecordedMeeting {
 
     /// Connects.
     ///
+    /// - Returns: What the recording says of its end, which has been read for this.
     /// - Throws: What was recorded of a connection that failed; what the trust policy says.
     func meet(
         _ number: Int, uri: URI, defaultPort: UInt16
-    ) async throws(FetchError) {
+    ) async throws(FetchError) -> RecordedEnd {
         let recording = replayer.index.recordings[number]
-        let blocks = try replayer.blocks([recording.facts, recording.failure], upTo: 1 << 20)
-        let facts = RecordedFacts(blocks[0])
-        let failure = blocks[1].flatMap { FetchError(warcFields: $0) }
+        let end = try RecordedEnd(number, replayer)
+        let (facts, failure) = (end.facts, end.failure)
         let port = facts.port ?? endpoint.port
         if let address = recording.address ?? facts.proxy {
             try await hop.emit(
@@ -123,6 +124,7 @@ struct RecordedMeeting {
         guard !recording.isFailureAlone else {
             throw .notRecorded("a reply: the connection ended at its certificate")
         }
+        return end
     }
 
     private func tls(

@@ -102,7 +102,11 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isToken(_ byte: UInt8) -> Bool {
-        byte > 0x20 && byte < 0x7F && !"()<>@,;:\\\"/[]?=".utf8.contains(byte)
+        switch byte {
+        // All that is visible but ()<>@,;:\"/[]?=
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7E: true
+        default: false
+        }
     }
 }
 

@@ -52,12 +52,19 @@ extension Inlined {
         }
 
         /// The bytes of hexadecimal digits of either case; `nil` for anything else.
-        package static func bytes(hex digits: some Collection<UInt8>) -> [UInt8]? {
-            let values = digits.compactMap(hexValue)
-            guard values.count == digits.count, values.count % 2 == 0 else { return nil }
-            return stride(from: 0, to: values.count, by: 2).map {
-                values[$0] << 4 | values[$0 + 1]
+        @inlinable package static func bytes(hex digits: some Collection<UInt8>) -> [UInt8]? {
+            var (bytes, high) = ([UInt8](), UInt8?.none)
+            bytes.reserveCapacity(digits.count / 2)
+            for digit in digits {
+                guard let value = hexValue(digit) else { return nil }
+                if let first = high {
+                    bytes.append(first << 4 | value)
+                    high = nil
+                } else {
+                    high = value
+                }
             }
+            return high == nil ? bytes : nil
         }
 
         /// A decimal number: digits only, no sign or space, at most `max`.
