@@ -28,6 +28,8 @@ DESTDIR ?=
 SECONDS ?=
 # What bench measures: files of Tests/Benchmark/cases; all of them by default.
 CASES ?=
+# Parts that test runs besides its own.
+MORE ?=
 # Why counts are changed: writes them.
 WHY ?=
 # Which fuzzers fuzz runs, safe or fast; both by default.
@@ -64,7 +66,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 .PHONY: all build deps test-deps static-libs install install-files install-docs uninstall deb \
 	deb-files dist dist-check dist-roots generated \
 	check test unit unit-proxies unit-processes unit-address debug-binaries examples clients \
-	servers terminals containment shells packaging same-pictures site charts \
+	tests servers protocols terminals git proxies programs containment shells packaging \
+	same-pictures site charts \
 	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl git-oracle soak \
 	loopback pictures web docc sanitize format lint clean
 
@@ -162,21 +165,27 @@ generated:
 
 # The debug build runs the suite; the release binary is what the real servers meet. Each part is a
 # target of its own, and parts.sh sums up.
-CHECK_PARTS := unit terminals shells charts
-TEST_PARTS := unit unit-proxies unit-processes examples clients docc servers containment \
-	shells packaging same-pictures site charts
+CHECK_PARTS := unit shells terminals charts
+SERVER_PARTS := git proxies protocols programs terminals
+# The longest first: two run at a time.
+TEST_PARTS := unit-processes containment $(SERVER_PARTS) shells examples packaging unit clients \
+	unit-proxies same-pictures docc site charts
+
+# What parts need not look at again. The release binary is not among it: it is built, by one processor
+# for most of the time, beside the first parts.
+DONE := $(addprefix -o ,test-deps deps tests debug-binaries)
 
 check:
 	@echo "make check installs what is missing, builds the tests and the release binary (10 minutes" \
 		"on two cores, when nothing is built), and tests them for 5 minutes."
-	@SWIFT='$(SWIFT)' .ci/deps test
-	@Tests/parts.sh '$(MAKE)' $(CHECK_PARTS)
+	@$(MAKE) --no-print-directory test-deps tests
+	@Tests/parts.sh '$(MAKE) $(DONE)' $(CHECK_PARTS)
 
 test:
 	@echo "make test installs what is missing, builds the tests and the release binary (10 minutes" \
-		"on two cores, when nothing is built), and tests them for 20 minutes."
-	@SWIFT='$(SWIFT)' .ci/deps test
-	@Tests/parts.sh '$(MAKE)' $(TEST_PARTS)
+		"on two cores, when nothing is built), and tests them for 15 minutes."
+	@$(MAKE) --no-print-directory test-deps tests
+	@Tests/parts.sh '$(MAKE) $(DONE)' $(MORE) $(TEST_PARTS)
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit. And a process that has just
@@ -184,23 +193,25 @@ test:
 # processes, and connections that a server keeps for a while.
 PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
-# Options of another build than the usual one, such as a sanitizer.
+# Options of another build than the usual one, such as a sanitizer, and where that lies.
 VARIANT ?=
-BUILD_TESTS = $(SWIFT) build --build-tests $(VARIANT)
-# All tests at once would wait for each other beyond their time limits.
-RUN_TESTS = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 \
-	$(SWIFT) test --skip-build --disable-xctest $(VARIANT)
+VARIANT_PATH ?= .build
+# All tests at once would wait for each other beyond their time limits. `swift test` would wait for
+# what builds the release binary meanwhile.
+RUN_TESTS = NO_COLOR=1 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 \
+	$(VARIANT_PATH)/debug/smallwebPackageTests.xctest --testing-library swift-testing
 
-unit: test-deps
-	$(BUILD_TESTS)
+# The debug binaries, too.
+tests: test-deps
+	$(SWIFT) build --build-tests $(VARIANT)
+
+unit: tests
 	$(RUN_TESTS) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
 
-unit-proxies: test-deps
-	$(BUILD_TESTS)
+unit-proxies: tests
 	$(RUN_TESTS) --filter '$(PROXY_TESTS)'
 
-unit-processes: test-deps
-	$(BUILD_TESTS)
+unit-processes: tests
 	$(RUN_TESTS) --filter '$(PROCESS_TESTS)'
 
 # docs/examples: the packages, built as such, and the clients in other languages.
@@ -215,14 +226,27 @@ debug-binaries: deps
 	$(SWIFT) build --product smallweb-loopback
 	$(SWIFT) build --product smallweb
 
-servers: test-deps build
-	Tests/RealServers/run.sh $(BIN)
-	Tests/RealServers/git-oracle.py $(BIN) --repositories 4
-	Tests/Recipes/hostile.py $(BIN)
+# The release binary against servers that others wrote.
+servers: $(SERVER_PARTS)
 
-# Those of them that are about terminals, pipes, files and TLS.
+protocols: test-deps build
+	Tests/RealServers/run.sh $(BIN) gophernicus pygopherd gopher-python efingerd nex spartan jetforce \
+		molly-brown keys nginx
+
+# What is about terminals, pipes, files and TLS.
 terminals: test-deps build
-	PARTS='tls streams files terminal reading progress trust' Tests/RealServers/run.sh $(BIN)
+	Tests/RealServers/run.sh $(BIN) tls streams files terminal reading progress trust
+
+git: test-deps build
+	Tests/RealServers/run.sh $(BIN) git
+	Tests/RealServers/git-oracle.py $(BIN) --repositories 4
+
+proxies: test-deps build
+	Tests/RealServers/run.sh $(BIN) proxies
+
+programs: test-deps build
+	Tests/RealServers/run.sh $(BIN) programs doors workers archive archive-blocks
+	Tests/Recipes/hostile.py $(BIN)
 
 containment: test-deps build
 	Tests/Containment/run.py $(BIN) --check docs/SECURITY.md
@@ -296,7 +320,7 @@ soak: test-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)
 
 sanitize: test-deps
-	@VARIANT='--scratch-path .build/thread --sanitize=thread' \
+	@JOBS=1 VARIANT_PATH=.build/thread VARIANT='--scratch-path .build/thread --sanitize=thread' \
 		Tests/parts.sh '$(MAKE)' unit unit-proxies unit-processes unit-address
 
 unit-address: test-deps

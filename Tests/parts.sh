@@ -1,30 +1,42 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs targets of the Makefile one after the other, each whatever has become of the one before, and
-# sums up what they have checked: a line of theirs begins with "ok - ", "not ok - " or "skipped - ",
-# or is one of `swift test` about a test. What ran nothing and gave no reason has failed.
+# Runs targets of the Makefile, JOBS=2 at a time, each whatever has become of the others, and sums up
+# what they have checked: a line of theirs begins with "ok - ", "not ok - " or "skipped - ", or is
+# one of `swift test` about a test. What ran nothing and gave no reason has failed. What a part says
+# is shown when it has ended.
 # usage: parts.sh 'MAKE…' PART…
 set -uo pipefail
 export LC_ALL=C.UTF-8
 read -ra make <<<"${1:?usage: parts.sh 'MAKE…' PART…}"
 shift
-logs=.build/tests
+jobs=${JOBS:-2} logs=.build/tests SECONDS=0
 mkdir -p "$logs"
 rm -f "$logs"/*.log
-trap 'echo; echo "interrupted; the output of each part is in $logs"; exit 130' INT
 
-passed=0 failed=0 skipped=0 table='' reasons='' failures=''
+passed=0 failed=0 skipped=0 ended=0 parts=$# table='' reasons='' failures=''
+# By process, which leads a session: a part, and when it began.
+declare -A part_of=() began=()
+
+interrupted() {
+    trap - INT TERM
+    echo
+    for process in "${!part_of[@]}"; do kill -TERM -- "-$process" 2>/dev/null; done
+    wait
+    echo "interrupted; the output of each part is in $logs"
+    exit 130
+}
+trap interrupted INT TERM
 
 # lines PATTERN LOG: those that begin so, without the last of `swift test`, which sums up.
 lines() { grep -aE "$1" "$2" | grep -avE '^(✔|✘) Test run with '; }
 count() { lines "$@" | wc -l; }
 
-number=0
-for part in "$@"; do
-    number=$((number + 1)) log=$logs/$part.log start=$SECONDS
-    printf '\n== %s, part %s of %s ==\n' "$part" "$number" "$#"
-    "${make[@]}" --no-print-directory "$part" 2>&1 </dev/null | tee "$log"
-    status=${PIPESTATUS[0]}
+# sum_up PART STATUS DURATION: shows what it has said, and counts it.
+sum_up() {
+    local part=$1 log=$logs/$1.log good bad left named line
+    ended=$((ended + 1))
+    printf '\n== %s, part %s of %s ==\n' "$part" "$ended" "$parts"
+    cat "$log"
     good=$(count '^(ok - |✔ Test .* passed after )' "$log")
     bad=$(count '^(not ok - |✘ Test .* failed after )' "$log")
     left=$(count '^(skipped - |➜ Test .* skipped)' "$log")
@@ -33,22 +45,41 @@ for part in "$@"; do
     named=$(awk -v part="$part: " '/^not ok - / { print part $0; left = 3; next }
         /^    / && left-- > 0 { print; next } { left = 0 }
         /^✘ Test / && !/^✘ Test run with / { print part $0 }' "$log" | cut -c1-400 | head -n 60)
-    if [ "$bad" -eq 0 ] && [ "$status" -ne 0 ]; then
+    if [ "$bad" -eq 0 ] && [ "$2" -ne 0 ]; then
         bad=1
-        named="$part: it ended with status $status: $(grep -av '^make' "$log" | tail -n 1)"
+        named="$part: it ended with status $2: $(grep -av '^make' "$log" | tail -n 1)"
     elif [ $((good + bad + left)) -eq 0 ]; then
         bad=1 named="$part: it checked nothing and gave no reason"
     fi
     failures+=${named:+$named$'\n'}
     passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left))
-    printf -v line '%-16s %7s %7s %8s %7s s\n' "$part" "$good" "$bad" "$left" $((SECONDS - start))
+    printf -v line '%-16s %7s %7s %8s %7s s\n' "$part" "$good" "$bad" "$left" "$3"
     table+=$line
+}
+
+# Waits until one part has ended.
+end_one() {
+    local process status
+    wait -n -p process "${!part_of[@]}"
+    status=$?
+    sum_up "${part_of[$process]}" "$status" $((SECONDS - began[$process]))
+    unset "part_of[$process]"
+}
+
+for part in "$@"; do
+    [ "${#part_of[@]}" -lt "$jobs" ] || end_one
+    echo "== $part begins =="
+    # What a shell starts in the background would ignore Ctrl-C, and so would all that it tests.
+    setsid env --default-signal=INT,QUIT "${make[@]}" --no-print-directory "$part" \
+        >"$logs/$part.log" 2>&1 </dev/null &
+    part_of[$!]=$part began[$!]=$SECONDS
 done
+while [ "${#part_of[@]}" -gt 0 ]; do end_one; done
 
 printf '\n%-16s %7s %7s %8s %9s\n%s' part passed failed skipped time "$table"
 grep . <<<"$reasons"
 if [ "$failed" -gt 0 ]; then
     printf '\nFailed; all of the output is in %s:\n%s' "$logs" "$failures"
 fi
-printf '\n%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+printf '\n%s passed, %s failed, %s skipped, in %s s\n' "$passed" "$failed" "$skipped" "$SECONDS"
 [ "$failed" -eq 0 ]

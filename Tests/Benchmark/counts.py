@@ -161,8 +161,6 @@ def main():
         with open(FILE, encoding='utf-8') as file:
             saved = json.load(file)
     known = saved['figures'] if saved['cpu'] == cpu else {}
-    if not known:
-        print(f'counted on {cpu}, and not compared: counts.json is of {saved["cpu"]}')
     worse = compare(found, known)
     if arguments.update:
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
@@ -174,8 +172,12 @@ def main():
             json.dump({'cpu': cpu, 'figures': known}, file, indent=2, ensure_ascii=False)
             file.write('\n')
     elif worse:
-        sys.exit('worse by more than 3 % (make counts WHY=... when it must be):\n'
-                 + '\n'.join(worse))
+        sys.exit('not ok - nothing is worse by more than 3 % (make counts WHY=... when it must be):\n    '
+                 + '\n    '.join(worse))
+    elif known:
+        print(f'ok - none of {len(found)} figures is worse by more than 3 %')
+    else:
+        print(f'skipped - counts.json is of {saved["cpu"]}, and this is {cpu}')
 
 
 if __name__ == '__main__':

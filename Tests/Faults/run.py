@@ -351,7 +351,7 @@ def main():
     print(f"{len(chosen)} scenarios, {len(pairs)} faults planned, {tally.passed + tally.failed} runs"
           f" ({tally.missed} ended before their fault) in {time.monotonic() - started:.0f} s,"
           f" {options.jobs} at a time")
-    print(f"{tally.passed} passed, {tally.failed} failed")
+    print(f"{'not ok' if tally.failed else 'ok'} - {tally.passed} faults passed, {tally.failed} failed")
     return 1 if tally.failed or not chosen else 0
 
 

@@ -170,6 +170,7 @@ def table(results):
     runs, seconds = sum(each.runs for each in results), sum(each.seconds for each in results)
     findings = sum(each.finding is not None for each in results)
     print(f'{"sum":18} {"":5} {runs:14,} {runs / max(seconds, 1):9,.0f} {"":6} {"":6}  {findings}')
+    print(f'{"not ok" if findings else "ok"} - {len(results)} fuzzers ran, with {findings} findings')
     return 1 if findings else 0
 
 

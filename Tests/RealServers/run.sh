@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Tests the binary as a user would: against real servers, on loopback only.
-# usage: run.sh SMALLWEB
-# PARTS='tls streams trust' runs some of the files beside it only. JETFORCE=FILE names jetforce's executable. With CI=true a missing server is a failure.
+# usage: run.sh SMALLWEB PART…
+# A part is a file beside it, such as gophernicus; the Makefile has all of them. `reading`, `progress`
+# and `trust` need `tls streams files terminal` before them. JETFORCE=FILE names jetforce's
+# executable. With CI=true a missing server is a failure.
 set -u
 export LC_ALL=C.UTF-8
 
 here=$(cd "$(dirname "$0")" && pwd)
-smallweb=${SMALLWEB:-${1:-}}
-if [ ! -x "$smallweb" ]; then
-    echo "usage: run.sh SMALLWEB" >&2
+if [ $# -lt 2 ] || [ ! -x "$1" ]; then
+    echo "usage: run.sh SMALLWEB PART…" >&2
     exit 2
 fi
-smallweb=$(realpath "$smallweb")
+smallweb=$(realpath "$1")
+shift
 if [ -z "${JETFORCE:-}" ] && [ -x "$here/../../.build/jetforce/bin/jetforce" ]; then
     JETFORCE=$(realpath "$here/../../.build/jetforce")/bin/jetforce
 fi
@@ -53,9 +55,7 @@ mkdir "$work/files/a b"
 printf 'spaced\n' >"$work/files/a b/c d.txt"
 printf 'umlauts\n' >"$work/files/grün ☃.txt"
 
-parts='gophernicus pygopherd gopher-python efingerd nex spartan jetforce molly-brown tls streams files terminal'
-parts+=' reading progress trust keys nginx git proxies programs doors workers archive archive-blocks'
-for part in ${PARTS:-$parts}; do
+for part in "$@"; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done
