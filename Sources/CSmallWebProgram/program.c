@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include "confine.h"
-#include "shared.h"
+#include "process.h"
+#include "starter.h"
 #include "view.h"
 #include "watch.h"
 
@@ -42,6 +43,7 @@ struct start {
     pid_t parent, supervisor;
     uid_t user;
     gid_t group;
+    int is_copy;                // of a starter
     int has_view, has_proc;
     struct swprogram_report said;
 };
@@ -129,47 +131,21 @@ static int begin(void *start) {
 
 // MARK: The supervisor
 
-// The kernel may refuse a file system of its own, or a /proc, as in some containers.
-static void hide_files(struct start *start) {
+// The kernel may refuse a file system of its own, or a /proc, as in some containers; not to a copy
+// of a starter, which has tried it. Returns whether the program may be run.
+static int hide_files(struct start *start) {
     uint32_t without = start->program->without;
     int has_users = (start->flags & CLONE_NEWUSER) != 0;
-    if (!(without & SWPROGRAM_VIEW))
+    if (start->is_copy)
+        start->has_view = start->has_proc = view_copy(start->program);
+    else if (!(without & SWPROGRAM_VIEW))
         start->has_view = view_enter(start->program, has_users, &start->has_proc);
     // Otherwise the machine's, which shows its processes, is hidden behind one of its own.
-    if (!start->has_view && !(without & SWPROGRAM_PROC))
+    if (!start->is_copy && !start->has_view && !(without & SWPROGRAM_PROC))
         start->has_proc = view_mount_proc("/proc", has_users);
     if (start->has_view) start->said.holds |= SWPROGRAM_VIEW;
     if (start->has_proc) start->said.holds |= SWPROGRAM_PROC;
-}
-
-// Its memory is a copy of smallweb's, and /proc shows the part of it that has the words and the
-// environment: URLs, passwords of proxies.
-static void forget_words(void) {
-    char text[1024];
-    unsigned long begins, ends;
-    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    if (length <= 0) return;
-    text[length] = '\0';
-    // The name, in parentheses, may hold anything. The words are fields 48 and 49, the environment
-    // is 50 and 51, right behind them.
-    char *field = strrchr(text, ')');
-    for (int number = 2; field && number < 48; number++) field = strchr(field + 1, ' ');
-    if (field && sscanf(field, " %lu %*u %*u %lu", &begins, &ends) == 2 && begins < ends)
-        memset((void *)begins, 0, ends - begins);
-}
-
-static void close_from(int first) {
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
-#endif
-    struct rlimit open_files;
-    if (getrlimit(RLIMIT_NOFILE, &open_files) != 0 || open_files.rlim_cur > 1 << 20)
-        open_files.rlim_cur = 1 << 20;
-    for (rlim_t number = (rlim_t)first; number < open_files.rlim_cur; number++)
-        close((int)number);
+    return start->has_view || !start->is_copy;
 }
 
 // The program's descriptors get their numbers, and nothing else of smallweb's stays open.
@@ -251,35 +227,25 @@ static void say(struct start *start, int stage, int number) {
     (void)!write(start->report, &start->said, sizeof start->said);
 }
 
-// Its signals are for smallweb, its keys for the user. A new session would do it, too, but where
-// the kernel shares the processor between sessions (autogroups) the program would begin by waiting
-// for all others: that is milliseconds on a busy machine.
-static void leave_terminal(void) {
-    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    int is_left = terminal < 0 ? errno == ENXIO : ioctl(terminal, TIOCNOTTY) == 0;
-    if (terminal >= 0) close(terminal);
-    if (is_left) {
-        setpgid(0, 0);
-    } else {
-        setsid();
-    }
-}
-
 static _Noreturn void supervise(void *argument) {
     struct start start = *(const struct start *)argument;
     int is_first = start.flags & CLONE_NEWPID;
     // Those of smallweb are about its own descriptors. All are blocked.
     for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
-    leave_terminal();
+    // A starter has left it.
+    if (start.is_copy) setpgid(0, 0); else leave_terminal();
     prctl(PR_SET_NAME, "smallweb-plugin");
     if (!is_first) prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (arrange(&start) != 0) {
         say(&start, SWPROGRAM_SET_UP, errno);
         _exit(1);
     }
-    forget_words();
+    if (!start.is_copy) forget_words();
     if (start.flags & CLONE_NEWUSER) map_user(start.user, start.group);
-    if (is_first) hide_files(&start);
+    if (is_first && !hide_files(&start)) {
+        say(&start, SWPROGRAM_SET_UP, errno);
+        _exit(1);
+    }
     if (follow_parent(&start)) _exit(1);
     start.supervisor = getpid();
     if (watch_can_list(start.has_proc)) start.said.holds |= SWPROGRAM_WATCH;
@@ -305,97 +271,125 @@ static _Noreturn void supervise(void *argument) {
 
 // MARK: smallweb's side
 
-enum { PIDS = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS };
-
 // Returns the supervisor's process, or -1.
-static pid_t make_with(struct start *start, int flags, int inherits_network) {
+static pid_t make_with(struct start *start, int flags) {
     start->flags = flags;
     start->said.holds = (flags & CLONE_NEWPID ? SWPROGRAM_PIDS : 0)
-        | (inherits_network || flags & CLONE_NEWNET ? SWPROGRAM_NETWORK : 0)
+        | (start->is_copy || flags & CLONE_NEWNET ? SWPROGRAM_NETWORK : 0)
         | (flags & CLONE_NEWUSER ? SWPROGRAM_USERS : 0);
     // Without a signal at its end: a program's own wait() for its children does not see it.
-    return copy_process(flags | (inherits_network ? CLONE_PARENT : 0), supervise, start);
+    return copy_process(flags | (start->is_copy ? CLONE_PARENT : 0), supervise, start);
 }
 
-struct inside {
-    struct start *start;
-    pid_t process;
-    int error;
-};
-
-// In a user namespace of its own below the shared one, which counts its processes.
-static void make_inside(void *argument) {
-    struct inside *inside = argument;
-    inside->process = make_with(inside->start, CLONE_NEWUSER | PIDS, 1);
-    inside->error = errno;
+// In a user namespace of its own below the starter's, which counts its processes.
+static pid_t make_copy(const struct swprogram *program, int report, int parent_end) {
+    struct start start = {
+        .program = program, .report = report, .parent_end = parent_end, .user = geteuid(),
+        .group = getegid(), .is_copy = 1};
+    return make_with(&start, SUPERVISOR_NAMESPACES);
 }
 
 // Makes a supervisor in as many namespaces as the kernel allows. Returns its process, or -1.
-static pid_t make_supervisor(struct start *start) {
+static pid_t make_supervisor(void *argument) {
+    struct start *start = argument;
+    enum { PIDS = SUPERVISOR_NAMESPACES & ~CLONE_NEWUSER };
     const int choices[] = {
         CLONE_NEWUSER | CLONE_NEWNET | PIDS, CLONE_NEWUSER | PIDS, CLONE_NEWNET | PIDS, 0};
     uint32_t without = start->program->without;
-    struct inside inside = {.start = start, .process = -1};
-    if (!(without & (SWPROGRAM_PIDS | SWPROGRAM_NETWORK | SWPROGRAM_USERS))
-        && shared_enter(make_inside, &inside)) {
-        errno = inside.error;
-        if (inside.process > 0 || errno == EAGAIN || errno == ENOMEM) return inside.process;
-    }
     for (unsigned index = 0; index < sizeof choices / sizeof *choices; index++) {
         int flags = choices[index];
         if ((flags & CLONE_NEWPID && without & SWPROGRAM_PIDS)
             || (flags & CLONE_NEWNET && without & SWPROGRAM_NETWORK)
             || (flags & CLONE_NEWUSER && without & SWPROGRAM_USERS))
             continue;
-        pid_t process = make_with(start, flags, 0);
+        pid_t process = make_with(start, flags);
         if (process > 0 || errno == EAGAIN || errno == ENOMEM) return process;
     }
     return -1;
 }
 
-int swprogram_start(
-    const struct swprogram *program, struct swprogram_supervisor *supervisor) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
-    struct start start = {
-        .program = program, .report = ends[1], .parent_end = -1, .parent = getpid(),
-        .user = geteuid(), .group = getegid()};
+// Readable when this process is gone; -1 where the kernel has none.
+static int open_end_of_this(void) {
 #ifdef SYS_pidfd_open
-    start.parent_end = (int)syscall(SYS_pidfd_open, start.parent, 0);
+    return (int)syscall(SYS_pidfd_open, getpid(), 0);
+#else
+    return -1;
 #endif
-    // A handler of smallweb's must not run in the supervisor.
+}
+
+// With all signals blocked: a handler of smallweb's must not run in a copy.
+static int without_signals(int (*make)(void *), void *context) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t process = make_supervisor(&start);
-    int error = errno;
+    int result = make(context), error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (start.parent_end >= 0) close(start.parent_end);
-    close(ends[1]);
-    if (process < 0) {
-        close(ends[0]);
-        return error;
+    errno = error;
+    return result;
+}
+
+struct opening {
+    const struct swprogram *program;
+    int parent_end;
+    struct swprogram_starter *starter;
+};
+
+static int open_starter(void *argument) {
+    const struct opening *opening = argument;
+    return starter_open(opening->program, opening->parent_end, make_copy, opening->starter);
+}
+
+int swprogram_open_starter(const struct swprogram *program, struct swprogram_starter *starter) {
+    struct opening opening = {program, open_end_of_this(), starter};
+    int is_open = without_signals(open_starter, &opening);
+    if (opening.parent_end >= 0) close(opening.parent_end);
+    return is_open;
+}
+
+int swprogram_start(
+    const struct swprogram *program, struct swprogram_supervisor *supervisor) {
+    int ends[2], error = 0;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
+    *supervisor = (struct swprogram_supervisor){.report = ends[0], .is_first = 1};
+    if (program->starter >= 0) {
+        error = starter_ask(program->starter, program, ends[1]);
+    } else {
+        struct start start = {
+            .program = program, .report = ends[1], .parent_end = open_end_of_this(),
+            .parent = getpid(), .user = geteuid(), .group = getegid()};
+        supervisor->process = without_signals(make_supervisor, &start);
+        if (supervisor->process < 0) error = errno;
+        supervisor->is_first = (start.flags & CLONE_NEWPID) != 0;
+        if (start.parent_end >= 0) close(start.parent_end);
     }
-    supervisor->process = process;
-    supervisor->report = ends[0];
-    supervisor->is_first = (start.flags & CLONE_NEWPID) != 0;
-    return 0;
+    close(ends[1]);
+    if (error != 0) close(ends[0]);
+    return error;
 }
 
-int swprogram_report(int descriptor, struct swprogram_report *report) {
-    ssize_t count;
-    do count = read(descriptor, report, sizeof *report);
-    while (count < 0 && errno == EINTR);
-    if (count < 0 && errno == EAGAIN) return 0;
-    return count == sizeof *report ? 1 : -1;
+int swprogram_report(struct swprogram_supervisor *supervisor, struct swprogram_report *report) {
+    for (;;) {
+        ssize_t count = read(supervisor->report, report, sizeof *report);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && errno == EAGAIN) return 0;
+        if (count != sizeof *report) return -1;
+        if (report->stage != SWPROGRAM_STARTED) return 1;
+        supervisor->process = report->number;
+    }
 }
 
-void swprogram_end(const struct swprogram_supervisor *supervisor) {
-    int status;
+void swprogram_end(struct swprogram_supervisor *supervisor) {
+    struct swprogram_report report;
+    struct pollfd said = {.fd = supervisor->report, .events = POLLIN};
+    // A starter says it at once, or was killed.
+    while (supervisor->process == 0) {
+        poll(&said, 1, -1);
+        if (swprogram_report(supervisor, &report) < 0) return;
+    }
     kill(supervisor->process, supervisor->is_first ? SIGKILL : SIGTERM);
     if (!supervisor->is_first) kill(supervisor->process, SIGCONT);
     // The first process of a namespace is gone only after all others.
-    while (waitpid(supervisor->process, &status, __WALL) < 0 && errno == EINTR) continue;
+    wait_for_process(supervisor->process);
 }
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;

@@ -174,20 +174,31 @@ static int show_all(struct view *view, const struct swprogram *program) {
 }
 
 // A memory file system that holds as much as the program may use.
-static int make_temporary(struct view *view, const struct swprogram *program) {
+static int mount_temporary(const char *path, const struct swprogram *program) {
     char options[96];
-    char *target = inside(view, program->temporary);
-    if (!target) return -1;
-    make_parents(view, target);
-    mkdir(target, 0700);
     uint64_t files = program->memory_bytes / (16 << 10);
     snprintf(options, sizeof options, "mode=700,size=%llu,nr_inodes=%llu",
         (unsigned long long)program->memory_bytes,
         (unsigned long long)(files < 1024 ? 1024 : files));
-    return mount("smallweb", target, "tmpfs", MS_NOSUID | MS_NODEV, options);
+    return mount("smallweb", path, "tmpfs", MS_NOSUID | MS_NODEV, options);
 }
 
-int view_enter(const struct swprogram *program, int has_users, int *has_proc) {
+static int mount_own_proc(const char *path, int has_users) {
+    return view_mount_proc(path, has_users)
+        && set_attributes(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY) == 0;
+}
+
+// The machine's: below it each copy has its own, which the kernel allows only where one can be seen.
+static int show_proc(struct view *view) {
+    int tree = (int)syscall(OPEN_TREE, AT_FDCWD, "/proc", CLONE_TREE | WHOLE_TREE | O_CLOEXEC);
+    if (tree < 0) return 0;
+    int status =
+        (int)syscall(MOVE_MOUNT, tree, "", AT_FDCWD, inside(view, "/proc"), FROM_DESCRIPTOR);
+    close(tree);
+    return status == 0;
+}
+
+static int enter(const struct swprogram *program, int is_shared, int has_users, int *has_proc) {
     static struct view view;
     *has_proc = 0;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return 0;
@@ -201,10 +212,15 @@ int view_enter(const struct swprogram *program, int has_users, int *has_proc) {
     char *proc = inside(&view, "/proc");
     mkdir(proc, 0755);
     // Before the host's is out of sight: the kernel allows no more than what can be seen.
-    *has_proc = view_mount_proc(proc, has_users)
-        && set_attributes(AT_FDCWD, proc, 0, MOUNT_ATTR_RDONLY) == 0;
+    *has_proc = is_shared ? show_proc(&view) : mount_own_proc(proc, has_users);
     int status = show_all(&view, program);
-    if (status == 0) status = make_temporary(&view, program);
+    char *temporary = inside(&view, program->temporary);
+    if (!temporary) status = -1;
+    if (status == 0) {
+        make_parents(&view, temporary);
+        mkdir(temporary, 0700);
+        if (!is_shared) status = mount_temporary(temporary, program);
+    }
     if (status == 0) status = set_attributes(AT_FDCWD, program->temporary, 0, MOUNT_ATTR_RDONLY);
     if (status == 0) status = chdir(program->temporary);
     if (status == 0) status = (int)syscall(SYS_pivot_root, ".", ".");
@@ -216,4 +232,17 @@ int view_enter(const struct swprogram *program, int has_users, int *has_proc) {
     umount2(program->temporary, DETACH);
     *has_proc = 0;
     return 0;
+}
+
+int view_enter(const struct swprogram *program, int has_users, int *has_proc) {
+    return enter(program, 0, has_users, has_proc);
+}
+
+int view_share(const struct swprogram *program) {
+    int has_proc;
+    return enter(program, 1, 1, &has_proc) && has_proc;
+}
+
+int view_copy(const struct swprogram *program) {
+    return mount_own_proc("/proc", 1) && mount_temporary(program->temporary, program) == 0;
 }

@@ -14,6 +14,14 @@ extern const char *const view_places[];
 // `has_proc` says whether /proc is there, which shows the processes of the PID namespace alone.
 int view_enter(const struct swprogram *program, int has_users, int *has_proc);
 
+// The same for a file system of which programs get a copy each: it lacks what is a program's alone,
+// its /proc and its temporary directory. Returns whether that holds; otherwise the process is of no
+// use.
+int view_share(const struct swprogram *program);
+
+// Adds that, in a copy. Returns whether that was possible.
+int view_copy(const struct swprogram *program);
+
 // Opens a path without any link in it, to name it alone. Returns a descriptor, or -1.
 int view_open_unlinked(const char *path);
 

@@ -94,8 +94,13 @@ class Exchange:
             "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": self.scene.home,
             "XDG_DATA_HOME": self.scene.data, "XDG_CONFIG_HOME": self.scene.top / "config",
             "TMPDIR": self.scene.tmp, "ALL_PROXY": f"http://user:{secret}@127.0.0.1:9"}
-        command = [*mode.prefix, mode.without, *expected.MODES[mode.name][0], "--", mode.smallweb,
-                   *(words or ["get", f"attack://host/{name}"]), "--plugin", self.scene.folder,
+        missing, _, before = expected.MODES[mode.name]
+        words = list(words) or ["get", f"attack://host/{name}"]
+        if words[0] == "get":
+            # One after the other, unless the exchange itself says how many.
+            words[1:1] = ["-j", "1"] * ("-j" not in words) + ["attack://host/first"] * before
+        command = [*mode.prefix, mode.without, *missing, "--", mode.smallweb, *words, "--plugin",
+                   self.scene.folder,
                    "--known-hosts", self.scene.known_hosts, *(["-m", str(limit)] if limit else [])]
         if "say" in more:
             del environment["ALL_PROXY"]
@@ -551,7 +556,7 @@ def main():
         smallweb = shutil.copy(options.smallweb, work)
         lacking = missing(programs)
         results = {}
-        for name, (_, runs_as_root) in expected.MODES.items():
+        for name, (_, runs_as_root, _) in expected.MODES.items():
             if options.mode and name not in options.mode:
                 continue
             if not is_root and runs_as_root:

@@ -10,6 +10,8 @@ import Testing
 enum Way: CaseIterable, Sendable {
     /// What this machine has.
     case full
+    /// The same, started by what has started others.
+    case byStarter
     /// As on a kernel without namespaces for ordinary users.
     case withoutNamespaces
     case withoutLandlock
@@ -18,7 +20,7 @@ enum Way: CaseIterable, Sendable {
 
     var without: Containment.Means {
         switch self {
-        case .full: []
+        case .full, .byStarter: []
         case .withoutNamespaces: [.pids, .network, .users]
         case .withoutLandlock: .landlock
         case .withLeast: [.pids, .network, .users, .landlock]
@@ -60,12 +62,23 @@ struct Trial {
         }
     }
 
+    /// What smallweb has started before, from the same folder.
+    static func startOthers(_ way: Way, _ place: Place) throws {
+        for _ in 0..<(way == .byStarter ? 2 : 0) {
+            let process = try ContainedProcess(
+                folder: place.folder, words: ["true"], environment: [:], limits: .init(),
+                descriptors: [-1, -1, -1, -1, -1, -1], confinement: Confinement(home: place.home))
+            process.end()
+        }
+    }
+
     /// - Parameter words: `["sh", "-c", source]`, for example.
     static func run(
         _ words: [String], _ way: Way = .full, place: Place? = nil,
         limits: ProgramRequest.Limits = .init(), environment: [String: String] = [:]
     ) throws -> Trial {
         let place = try place ?? Place()
+        try startOthers(way, place)
         let mark = UUID().uuidString
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)

@@ -35,6 +35,8 @@ enum swprogram_stage {
     // It ran, and was ended with all that it had started: they used more than they may.
     SWPROGRAM_MEMORY,
     SWPROGRAM_COUNT,
+    // It has a supervisor, whose process is `number`: what a starter says, before or after the rest.
+    SWPROGRAM_STARTED,
 };
 
 // Processes of a program with its children, threads included.
@@ -47,18 +49,20 @@ struct swprogram {
     const char *_Nullable const *_Nonnull places;       // what it may read beside the system's
     const char *_Nullable const *_Nonnull reads;        // the same, but never through a link
     const char *_Nonnull folder;     // where it is started
-    const char *_Nonnull temporary;  // the only directory that it may write to; empty
+    // The only directory that it may write to: empty, or with a starter that starter's.
+    const char *_Nonnull temporary;
     // Its own, which block, by their numbers; -1: /dev/null for 0 to 5, and closed for the others.
     int descriptors[SWPROGRAM_DESCRIPTORS];
     uint64_t processor_seconds;
     uint64_t memory_bytes;      // of address space, of a file that it writes, and of the sum
     uint64_t descriptors_max;
     uint32_t without;           // of what holds, what is not to be used
+    int starter;                // its descriptor, or -1
 };
 
 // A supervisor. `report` is the caller's to close.
 struct swprogram_supervisor {
-    int process;
+    int process;                // 0 while a starter has not said it
     int report;                 // non-blocking; readable when the program has ended
     int is_first;               // of a PID namespace
 };
@@ -69,15 +73,33 @@ struct swprogram_report {
     uint32_t holds;
 };
 
-// Starts a program, which ends with the calling thread at the latest. Returns 0 or errno.
+// A process that starts programs.
+struct swprogram_starter {
+    int process;
+    int descriptor;             // for swprogram.starter
+};
+
+// Makes a starter of programs that have the folder, places and reads of `program`: they start sooner
+// than from this process, and are contained like others. Their temporary directory has the path of
+// `program`'s, an empty directory that is not used any more when this has returned. The starter ends
+// with the calling thread, which alone may use it. Returns whether it can be had.
+int swprogram_open_starter(
+    const struct swprogram *_Nonnull program, struct swprogram_starter *_Nonnull starter);
+
+// Ends a starter, without its programs, and returns when it is gone.
+void swprogram_close_starter(const struct swprogram_starter *_Nonnull starter);
+
+// Starts a program, which ends with the calling thread at the latest. Returns 0 or errno; with a
+// starter also EMSGSIZE, when it has to be started without.
 int swprogram_start(
     const struct swprogram *_Nonnull program, struct swprogram_supervisor *_Nonnull supervisor);
 
 // Takes the report. Returns 1, 0 while there is none, or -1 when the supervisor died without one.
-int swprogram_report(int descriptor, struct swprogram_report *_Nonnull report);
+int swprogram_report(
+    struct swprogram_supervisor *_Nonnull supervisor, struct swprogram_report *_Nonnull report);
 
 // Ends the program and all that it has started, and returns when they are gone.
-void swprogram_end(const struct swprogram_supervisor *_Nonnull supervisor);
+void swprogram_end(struct swprogram_supervisor *_Nonnull supervisor);
 
 // Keeps processes of the same user from reading and tracing this one, or lets them again as before.
 void swprogram_guard(int begins);

@@ -8,9 +8,10 @@ package import SmallWebCore
 ///
 /// It ends at the latest with the thread that started it.
 package final class ContainedProcess {
-    private let supervisor: swprogram_supervisor
-    private let temporary: TemporaryDirectory
-    var temporaryPath: String { temporary.path }
+    private var supervisor: swprogram_supervisor
+    /// `nil` with a starter, whose programs each have a file system in its place.
+    private let temporary: TemporaryDirectory?
+    let temporaryPath: String
     /// For messages.
     private let name: String
     private let memoryBytes: Int
@@ -44,17 +45,19 @@ package final class ContainedProcess {
         let places = confinement.places(
             folder: folder, executables: [path] + executables, arguments: Array(words.dropFirst()))
         do throws(SystemError) {
-            temporary = try TemporaryDirectory()
-            let all = Self.variables(
-                environment,
-                search: Confinement.visible(search, places + confinement.reads),
-                temporary: temporary.path)
+            let variables = Self.variables(
+                environment, search: Confinement.visible(search, places + confinement.reads))
             let plan = Plan(
-                path: path, words: words, environment: all, folder: folder, places: places,
-                reads: confinement.reads, temporary: temporary.path, limits: limits,
-                descriptors: descriptors,
+                path: path, words: words, environment: variables, folder: folder, places: places,
+                reads: confinement.reads, limits: limits, descriptors: descriptors,
                 without: confinement.without)
-            supervisor = try plan.start()
+            if let (started, path) = plan.startByStarter() {
+                (supervisor, temporary, temporaryPath) = (started, nil, path)
+            } else {
+                let directory = try TemporaryDirectory()
+                supervisor = try plan.start(temporary: directory.path)
+                (temporary, temporaryPath) = (directory, directory.path)
+            }
         } catch {
             throw Self.failure(name, error)
         }
@@ -75,7 +78,7 @@ package final class ContainedProcess {
     package func reap() throws(FetchError) -> ProgramEnding.Reason? {
         if report == nil {
             var taken = swprogram_report()
-            let result = swprogram_report(supervisor.report, &taken)
+            let result = swprogram_report(&supervisor, &taken)
             if result == 0 { return nil }
             // Its supervisor was killed, and it with that.
             if result < 0 { taken.number = SIGKILL }
@@ -103,22 +106,21 @@ package final class ContainedProcess {
     package func end() {
         guard !isOver else { return }
         isOver = true
-        var supervisor = supervisor
         swprogram_end(&supervisor)
         swprogram_guard(0)
-        temporary.remove()
+        temporary?.remove()
     }
 
     /// What would hold for a program, without one.
     static func trial(_ confinement: Confinement) throws(FetchError) -> Containment {
         do throws(SystemError) {
             let temporary = try TemporaryDirectory()
-            let plan = Plan(temporary: temporary.path, without: confinement.without)
-            var supervisor = try plan.start()
+            let plan = Plan(without: confinement.without)
+            var supervisor = try plan.start(temporary: temporary.path)
             var event = pollfd(fd: supervisor.report, events: Int16(POLLIN), revents: 0)
             _ = try systemCall { poll(&event, 1, -1) }
             var report = swprogram_report()
-            swprogram_report(supervisor.report, &report)
+            swprogram_report(&supervisor, &report)
             swprogram_end(&supervisor)
             swprogram_guard(0)
             close(supervisor.report)
@@ -162,13 +164,12 @@ package final class ContainedProcess {
         return access(path, X_OK) == 0
     }
 
-    private static func variables(
-        _ given: [String: String], search: [String], temporary: String
-    ) -> [String] {
+    /// - Returns: All but TMPDIR.
+    private static func variables(_ given: [String: String], search: [String]) -> [String] {
         var all = given
         for (name, value) in inherited where all[name] == nil { all[name] = value }
         all["PATH"] = search.joined(separator: ":")
-        all["TMPDIR"] = temporary
+        all["TMPDIR"] = nil
         return all.map { $0 + "=" + $1 }
     }
 
@@ -197,20 +198,59 @@ package final class ContainedProcess {
         var folder = "/"
         var places: [String] = []
         var reads: [String] = []
-        let temporary: String
         var limits = ProgramRequest.Limits()
         var descriptors: [Int32] = []
         let without: Containment.Means
 
-        func start() throws(SystemError) -> swprogram_supervisor {
+        /// - Returns: The supervisor, and what TMPDIR says; `nil` where the program has to be started
+        ///   without a starter.
+        func startByStarter() -> (swprogram_supervisor, String)? {
+            guard without.isEmpty else { return nil }
+            let common = ProgramStarter.Plan(folder: folder, places: places, reads: reads)
+            let starter = ProgramStarter.next(of: common) { directory in
+                withProgram(temporary: directory.path) { program in
+                    var starter = swprogram_starter()
+                    return swprogram_open_starter(&program, &starter) != 0 ? starter : nil
+                }
+            }
+            guard let starter else { return nil }
+            do throws(SystemError) {
+                let supervisor = try start(
+                    temporary: starter.temporaryPath, starter: starter.descriptor)
+                return (supervisor, starter.temporaryPath)
+            } catch {
+                // Not because of its words: it was killed.
+                if error.number != EMSGSIZE { ProgramStarter.forget(common) }
+                return nil
+            }
+        }
+
+        func start(
+            temporary: String, starter: Int32 = -1
+        ) throws(SystemError) -> swprogram_supervisor {
+            var supervisor = swprogram_supervisor()
+            swprogram_guard(1)
+            let status = withProgram(temporary: temporary) { program in
+                program.starter = starter
+                return swprogram_start(&program, &supervisor)
+            }
+            guard status == 0 else {
+                swprogram_guard(0)
+                throw SystemError(number: status ?? ENOMEM)
+            }
+            return supervisor
+        }
+
+        /// - Returns: `nil` without memory.
+        private func withProgram<Result>(
+            temporary: String, _ body: (inout swprogram) -> Result?
+        ) -> Result? {
             let arguments = CStrings(words)
-            let variables = CStrings(environment)
+            let variables = CStrings(environment + ["TMPDIR=" + temporary])
             let (places, reads) = (CStrings(places), CStrings(reads))
             let paths = CStrings([folder, temporary] + (path.map { [$0] } ?? []))
             defer { withExtendedLifetime((arguments, variables, places, reads, paths)) {} }
-            guard let folder = paths.list[0], let temporary = paths.list[1] else {
-                throw SystemError(number: ENOMEM)
-            }
+            guard let folder = paths.list[0], let temporary = paths.list[1] else { return nil }
             let all =
                 descriptors
                 + Array(repeating: -1, count: Int(SWPROGRAM_DESCRIPTORS) - descriptors.count)
@@ -222,15 +262,8 @@ package final class ContainedProcess {
                     all[10], all[11], all[12]
                 ), processor_seconds: UInt64(limits.processorSeconds),
                 memory_bytes: UInt64(limits.memoryBytes),
-                descriptors_max: UInt64(limits.descriptors), without: without.rawValue)
-            var supervisor = swprogram_supervisor()
-            swprogram_guard(1)
-            let status = swprogram_start(&program, &supervisor)
-            guard status == 0 else {
-                swprogram_guard(0)
-                throw SystemError(number: status)
-            }
-            return supervisor
+                descriptors_max: UInt64(limits.descriptors), without: without.rawValue, starter: -1)
+            return body(&program)
         }
     }
 

@@ -221,6 +221,6 @@ package struct Confinement: Sendable, Hashable {
 }
 
 /// Whether a path is a directory, or below it. Both are absolute.
-private func isBelow(_ path: String, _ directory: String) -> Bool {
+func isBelow(_ path: String, _ directory: String) -> Bool {
     path == directory || path.hasPrefix(directory + "/")
 }

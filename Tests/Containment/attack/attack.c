@@ -130,6 +130,7 @@ int main(int argc, char **argv) {
     close(file);
     const char *path = getenv("SMALLWEB_PATH");
     if (!path || *path != '/') return 2;
+    if (strcmp(path, "/first") == 0) return 0;
     if (strcmp(path, "/nothing") == 0) {
         // It is there while the others look.
         sleep(1);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Namespaces that take long to make, and which programs may share: a network namespace without an
-// interface, and the user namespace that owns it.
-#ifndef SHARED_H
-#define SHARED_H
+// Copies of this process, and what they do with what they have inherited.
+#ifndef PROCESS_H
+#define PROCESS_H
 
 #include <sched.h>
 #include <sys/types.h>
@@ -19,17 +18,30 @@ int __clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
 #endif
 #endif
 
+// Of each program's supervisor, beside that of the network.
+#define SUPERVISOR_NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS)
+
 // Calls `run`, which does not return, in a process with a copy of this one's memory. `flags` are
 // those of clone(). Returns the process, or -1.
 pid_t copy_process(int flags, void (*run)(void *), void *argument);
 
-// Calls `make` inside of them, in a process that shares the caller's memory and ends when `make`
-// returns; the caller waits for it. What `make` starts with CLONE_PARENT is the caller's child.
-// Does nothing for the first program of this process, whose namespaces cost no more than these, or
-// where the kernel refuses them. Returns whether `make` was called.
-int shared_enter(void (*make)(void *), void *context);
+// Waits for the end of a child. Returns its status, or -1.
+int wait_for_process(pid_t process);
 
 // Writes who the calling process is into its new user namespace.
 void map_user(uid_t user, gid_t group);
+
+// Lets go of the terminal: signals are for smallweb, keys for the user.
+void leave_terminal(void);
+
+// Clears the words and the environment that smallweb was started with, which /proc shows and the
+// copy does not need.
+void forget_words(void);
+
+// The same, and drops the heap, which is not used any more.
+void forget_all(void);
+
+// Closes `first` and all descriptors above.
+void close_from(int first);
 
 #endif
