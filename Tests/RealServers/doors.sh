@@ -172,6 +172,39 @@ nntp_checks() {
     status_is 8
 }
 
+# The package nntpserver has neither STARTTLS nor CAPABILITIES for it.
+nntp_library_checks() {
+    local url
+    start "$work/nntp.library" "$(dirname "$JETFORCE")/python" "$here/nntp-library.py"
+    until_true grep -q . "$work/nntp.library"
+    url=127.0.0.1:$(head -n 1 "$work/nntp.library")
+    check "nntpserver: its groups"
+    sw get --plugin "$examples/nntp" "nntp://$url/"
+    status_is 0
+    out_is_text "$(printf '/a.group\ta.group')"
+
+    check "nntpserver: the articles of a group"
+    sw get --plugin "$examples/nntp" "nntp://$url/a.group"
+    status_is 0
+    out_is_text "$(printf '/a.group/%s\tArticle %s\n' 7 7 8 8 10 10)"
+
+    check "nntpserver: an article"
+    sw get --plugin "$examples/nntp" "nntp://$url/a.group/8"
+    status_is 0
+    tr -d '\r' <"$out" | tail -n 4 >"$work/nntp.body"
+    must cmp "$work/nntp.body" <(printf '.dot\n..two\n\nGrüße\n')
+
+    check "nntpserver: an article that it does not have"
+    sw get --plugin "$examples/nntp" "nntp://$url/a.group/9"
+    status_is 22
+
+    check "nntpserver: a password does not go to a server without TLS"
+    sw get -v --plugin "$examples/nntp" --nntp-password-file "$work/nntp.password" "nntp://me@$url/"
+    status_is 35
+    err_says "no password goes out in clear"
+    err_lacks AUTHINFO
+}
+
 dict_checks() {
     section dictd || return 0
     python3 "$here/dict-database.py" "$work/words"
@@ -334,6 +367,7 @@ END
 tftp_checks
 ftp_checks
 nntp_checks
+nntp_library_checks
 dict_checks
 smtp_checks
 second_checks
