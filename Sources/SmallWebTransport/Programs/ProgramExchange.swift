@@ -76,6 +76,7 @@ package struct ProgramExchange: ProgramRunner {
                     hasMoved = true
                 }
             }
+            try turns.moveAnswers()
             if try turns.moveUpload() { hasMoved = true }
             if hasMoved { silence = silenceEnd(program) }
             if hasMoved || hasSent { continue }

@@ -95,15 +95,21 @@ final class ProgramLink {
         count < bytes.count ? Array(bytes[count...]) : nil
     }
 
-    static func move(_ buffer: inout [UInt8]?, to pipe: ProgramPipe) throws(FetchError) {
+    /// - Returns: Whether the program still reads.
+    @discardableResult
+    static func move(
+        _ buffer: inout [UInt8]?, to pipe: ProgramPipe
+    ) throws(FetchError) -> Bool {
         while let bytes = buffer {
             switch try bytes.span.bytes.withUnsafeBytes(pipe.send) {
             case .bytes(let count): buffer = rest(of: bytes, after: count)
-            case .wouldBlock: return
-            // It reads no more.
-            case nil: buffer = nil
+            case .wouldBlock: return true
+            case nil:
+                buffer = nil
+                return false
             }
         }
+        return true
     }
 
     /// What there is to wait for; `nil` in it at the end of a turn.

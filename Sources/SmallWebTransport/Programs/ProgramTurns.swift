@@ -259,24 +259,31 @@ final class ProgramTurns {
         try ProgramLink.move(&toAnswers, to: answers)
     }
 
-    /// - Returns: Whether anything was read to be uploaded.
+    /// - Returns: Whether anything of the upload was read, or taken by the program.
     func moveUpload() throws(FetchError) -> Bool {
-        try moveAnswers()
         guard let pipe = upload, let next = program.upload?.next else { return false }
         var hasMoved = false
         if toUpload == nil {
             let bytes = try next()
             guard !bytes.isEmpty else {
-                pipe.close()
-                upload = nil
+                endUpload()
                 return false
             }
             toUpload = bytes
             hasMoved = true
         }
         let before = toUpload?.count ?? 0
-        try ProgramLink.move(&toUpload, to: pipe)
+        guard try ProgramLink.move(&toUpload, to: pipe) else {
+            // The rest of a file need not be read for a program that does not want it.
+            endUpload()
+            return false
+        }
         return hasMoved || toUpload?.count ?? 0 < before
+    }
+
+    private func endUpload() {
+        upload?.close()
+        upload = nil
     }
 
     /// Suspends until a step may do something again.
