@@ -41,13 +41,14 @@ package struct ProgramExchange: ProgramRunner {
         // Its end is an error of the write, like that of a server; see ``ProgramPipe``.
         signal(SIGPIPE, SIG_IGN)
         let turns = try ProgramTurns(program, on: loop)
-        defer { turns.process.end() }
+        defer { turns.end() }
         let first = turns.links[0]
         if program.isServerFirst && program.transport != .none {
             first.channel = try await network.connect(program)
         }
         var silence = silenceEnd(program)
         while true {
+            if turns.ended != nil { turns.begin() }
             var hasMoved = try await turns.handOut(onOutput)
             if turns.isEnough { return try await turns.stop(onOutput) }
             if try turns.readRequests() {
@@ -78,15 +79,18 @@ package struct ProgramExchange: ProgramRunner {
             }
             try turns.moveAnswers()
             if try turns.moveUpload() { hasMoved = true }
-            if hasMoved { silence = silenceEnd(program) }
+            // Of a program that has ended, what is still to be sent is waited for, and nothing else.
+            if turns.ended == nil ? hasMoved : hasSent { silence = silenceEnd(program) }
             if hasMoved || hasSent { continue }
-            if let reason = try turns.process.reap() {
-                turns.process.end()
+            if try turns.reap() {
+                if turns.ended == .exited(0) { continue }
                 repeat {
                     turns.begin()
                     if turns.isEnough { return try await turns.stop(onOutput) }
                 } while try await turns.handOut(onOutput)
-                return ProgramEnding(reason, server: first.serverEnding)
+            }
+            if let reason = turns.ended, reason != .exited(0) || turns.isAllSent {
+                return turns.ending(reason)
             }
             let patience = min(deadline, silence)
             let moment = isAnswered() ? patience : min(patience, turns.dialMoment)

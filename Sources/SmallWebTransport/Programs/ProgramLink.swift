@@ -35,6 +35,9 @@ final class ProgramLink {
     /// Whether all that came from the server has been read by the program.
     var isDrained: Bool { toProgram == nil && !input.hasUnread }
 
+    /// Whether its server has got all that a program has written that has ended.
+    var isAllSent: Bool { channel == nil ? toServer == nil : isServerTold }
+
     /// It could not be opened: the program reads an end, and writes to nowhere.
     func refuse() { input.close() }
 

@@ -4,7 +4,9 @@ internal import SmallWebCore
 
 /// The state of one run, and its steps, of which none waits.
 final class ProgramTurns {
-    let process: ContainedProcess
+    private let process: ContainedProcess
+    /// Why the program has ended, with all that it had started; `nil` while it has not.
+    private(set) var ended: ProgramEnding.Reason?
     private let loop: EventLoop
     private let program: ProgramRequest
     /// Its connections, the first of which is that of the URL.
@@ -131,7 +133,7 @@ final class ProgramTurns {
         _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding {
         while let content = try body.read(&piece) { _ = try await onOutput(.body(content)) }
-        return ProgramEnding(.stopped, server: links[0].serverEnding)
+        return ending(.stopped)
     }
 
     /// A new turn: pipes give more bytes again.
@@ -139,9 +141,10 @@ final class ProgramTurns {
         for pipe in [errors, events, body] { _ = pipe.interests() }
     }
 
-    /// When a server is dialled that the program has not asked for; never once there is one.
+    /// When a server is dialled that the program has not asked for; never once there is one, or the
+    /// program has ended.
     var dialMoment: Instant {
-        links[0].channel == nil && program.transport != .none
+        ended == nil && links[0].channel == nil && program.transport != .none
             ? Instant(nanoseconds: began.nanoseconds + UInt64(Self.patienceSeconds * 1e9)) : .never
     }
 
@@ -172,6 +175,28 @@ final class ProgramTurns {
     /// - Returns: How many bytes came from the server; `nil` when nothing came.
     func moveToProgram(_ link: ProgramLink) throws(FetchError) -> Int? {
         try link.moveToProgram(&piece)
+    }
+
+    // MARK: The end
+
+    /// - Returns: Whether the program has ended since the last time. What it has left running is
+    ///   ended, too, and holds nothing open.
+    func reap() throws(FetchError) -> Bool {
+        guard ended == nil, let reason = try process.reap() else { return false }
+        process.end()
+        ended = reason
+        return true
+    }
+
+    /// Ends the program, if it has not ended.
+    func end() { process.end() }
+
+    /// Whether all servers have got what a program has written that has ended.
+    var isAllSent: Bool { links.allSatisfy(\.isAllSent) }
+
+    func ending(_ reason: ProgramEnding.Reason) -> ProgramEnding {
+        let isCutOff = links.contains { $0.serverEnding == .reset }
+        return ProgramEnding(reason, server: isCutOff ? .reset : links[0].serverEnding)
     }
 
     // MARK: Commands
@@ -288,9 +313,10 @@ final class ProgramTurns {
 
     /// Suspends until a step may do something again.
     func wait(by moment: Instant) async -> WaitResult {
-        var all: [[Interest]?] = [
-            [Interest(descriptor: process.endDescriptor, readiness: .readable)]
-        ]
+        var all: [[Interest]?] = []
+        if ended == nil {
+            all.append([Interest(descriptor: process.endDescriptor, readiness: .readable)])
+        }
         for pipe in [errors, events, body] where !pipe.hasEnded { all.append(pipe.interests()) }
         for (number, link) in links.enumerated() {
             all += link.interests(readsRequests: number == 0 || link.isAsked)
