@@ -252,14 +252,13 @@ struct Hops {
     @inline(never)
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
-        let secrets = handler.mask(of: request)
         let hop = Hop(
             try fetcher(for: request), request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
             try await emit(.sent(handler.redacted(bytes), method: method))
         }
-        if !secrets.isEmpty { mask(secrets, of: hop) }
+        if handler.programVersion != nil { hop.secrets = request.secretValues }
         hop.sessions = fetcher.sessions
         hop.attempt = attempt
         if request.uri != origin { hop.origin = origin }
@@ -267,19 +266,6 @@ struct Hops {
             for: request.uri, origin: origin, in: fetcher.registry)
         if let identity { hop.show(identity, to: try request.endpoint) }
         return hop
-    }
-
-    @inline(never)
-    private func mask(_ secrets: SecretMask, of hop: Hop) {
-        var mask = secrets
-        let emit = hop.emit
-        hop.emit = { event async throws(FetchError) in
-            guard case .sent(let bytes, let method) = event else { return try await emit(event) }
-            let shown = mask.add(bytes)
-            // All of it may be the beginning of a secret.
-            if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown, method: method)) }
-        }
-        hop.restOfSent = { mask.finish() }
     }
 
     private func fetcher(for request: Request) throws(FetchError) -> Fetcher {

@@ -28,9 +28,9 @@ final class ProgramDialer {
             for fetch in fetches { hop.add(await fetch.end()) }
         }
         network.secure = secure
-        network.onSent = { bytes async throws(FetchError) in
+        network.onSent = { number, bytes async throws(FetchError) in
             hop.add(Ending.Traffic(sent: bytes.count))
-            try await hop.emit(.sent(bytes))
+            try await hop.show(sent: bytes, over: number)
         }
         network.onReceived = { hop.add(Ending.Traffic(received: $0)) }
         return network

@@ -65,12 +65,12 @@ package struct ProgramExchange: ProgramRunner {
                 hasMoved = true
             }
             var hasSent = false
-            for link in turns.links {
+            for (number, link) in turns.links.enumerated() {
                 if let sent = try link.moveToServer() {
                     hasSent = true
                     // Datagrams can always be sent, also to a server that is not there.
                     if !link.keepsDatagrams { hasMoved = true }
-                    try await network.onSent(sent)
+                    try await network.onSent(number, sent)
                 }
                 if let received = try turns.moveToProgram(link) {
                     if !link.isFetched { network.onReceived(received) }
