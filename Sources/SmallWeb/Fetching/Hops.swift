@@ -325,6 +325,7 @@ struct Hops {
             next.options = carried.options
             next.input = carried.input
             next.isInputSecret = request.isInputSecret && carried.input != nil
+            next.programSecrets = request.programSecrets
             return (next, Self.note(carried.leftOut, next.uri))
         } catch {
             if error.outcome == .redirectRefused { throw error }

@@ -138,6 +138,7 @@ final class ProgramDialer {
         }
         guard isAllowed(uri) else { throw .privateAddress(endpoint.host) }
         request.limits = hop.limits
+        request.programSecrets = hop.secrets
         if hop.deadline != .never {
             request.limits.totalSeconds = max(0.001, hop.deadline.seconds(since: .now))
         }

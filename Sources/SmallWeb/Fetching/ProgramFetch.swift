@@ -42,8 +42,9 @@ final class ProgramFetch: @unchecked Sendable {
             tell(.success(.init(log.uri, head, .success(body))))
         case .body(let bytes) where known != nil: try await body.put(bytes)
         // While the exchange waits for the reply it emits nothing, and afterwards it does alone.
-        case .connecting where known == nil, .sent where known == nil, .note where known == nil:
-            try await hop.emit(event)
+        case .sent(let bytes, let method) where known == nil:
+            try await hop.emit(.sent(SecretMask(hop.secrets).masked(bytes), method: method))
+        case .connecting where known == nil, .note where known == nil: try await hop.emit(event)
         default: break
         }
     }
