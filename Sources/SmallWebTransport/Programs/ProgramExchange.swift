@@ -107,7 +107,7 @@ package struct ProgramExchange: ProgramRunner {
         switch command {
         case .open(let number, let kind, let endpoint):
             let link = try turns.link(number, toOpenAs: kind)
-            link.isAsked = true
+            (link.isAsked, link.hasControl) = (true, turns.links[0].channel != nil)
             let opened: ProgramNetwork.Opened
             do throws(FetchError) {
                 opened = try await network.open(program, number, kind, endpoint)

@@ -16,12 +16,18 @@ final class ProgramLink {
     var isSecure = false
     /// Whether it brings the body of a URL: what the program writes goes nowhere.
     var isFetched = false
+    /// Whether that of the URL was there before it.
+    var hasControl = false
+    /// Whether there is a server that takes what the program writes.
+    var takesRequests: Bool { channel != nil && !isFetched && !isRefused }
     private(set) var serverEnding: ByteStream.Ending?
 
     /// Bytes on their way, if there are any. A datagram goes as it came, and may be empty.
     private(set) var toServer: [UInt8]?
     private var toProgram: [UInt8]?
     private var isServerTold = false
+    /// Whether the server takes no more.
+    private var isRefused = false
     /// Whether a paced channel was not asked, since the program had not read all.
     private(set) var isHeldBack = false
 
@@ -48,9 +54,13 @@ final class ProgramLink {
     func readRequest(
         _ piece: inout [UInt8], isKept: Bool
     ) throws(FetchError) -> Bool {
-        guard toServer == nil, let bytes = try output.read(&piece) else { return false }
-        if isKept { toServer = Array(bytes) }
-        return isKept
+        guard toServer == nil else { return false }
+        while let bytes = try output.read(&piece) {
+            guard isKept else { continue }
+            toServer = Array(bytes)
+            return true
+        }
+        return false
     }
 
     /// - Returns: What has gone out; `nil` for nothing.
@@ -58,7 +68,14 @@ final class ProgramLink {
         guard let channel else { return nil }
         var sent: [UInt8]?
         while let bytes = toServer {
-            let written = try bytes.span.bytes.withUnsafeBytes(channel.send)
+            let written: TransportWrite
+            do throws(FetchError) {
+                written = try bytes.span.bytes.withUnsafeBytes(channel.send)
+            } catch {
+                try passOver(error)
+                toServer = nil
+                break
+            }
             guard case .bytes(let count) = written else { break }
             sent = (sent ?? []) + bytes.prefix(count)
             toServer = Self.rest(of: bytes, after: count)
@@ -70,6 +87,20 @@ final class ProgramLink {
         return sent
     }
 
+    /// A server that takes no more, as FTP's may do in an upload, says why on the connection of the
+    /// URL. Beside that, a datagram that did not arrive is one that was lost.
+    ///
+    /// - Throws: `error`, in every other case.
+    private func passOver(_ error: FetchError) throws(FetchError) {
+        switch kind {
+        case .udp: guard hasControl, error.outcome == .connect else { throw error }
+        case .tcp:
+            guard isFurther, error.outcome == .send else { throw error }
+            (isRefused, isServerTold) = (true, true)
+            serverEnding = serverEnding ?? .reset
+        }
+    }
+
     /// - Returns: How many bytes came from the server; `nil` when nothing came.
     func moveToProgram(_ piece: inout [UInt8]) throws(FetchError) -> Int? {
         guard let channel else { return nil }
@@ -79,12 +110,19 @@ final class ProgramLink {
             let read = piece.withUnsafeMutableBytes { buffer in
                 Result { () throws(FetchError) in try channel.receive(into: buffer) }
             }
-            switch try read.get() {
-            case .bytes(let count):
+            switch read {
+            case .failure(let error):
+                guard keepsDatagrams else { throw error }
+                try passOver(error)
+                // Nothing has come, and more may be there.
+                received = 0
+            case .success(.bytes(let count)):
                 received = count
                 toProgram = Array(piece[..<count])
-            case .wouldBlock: break
-            case .ended(let how): serverEnding = how
+            case .success(.wouldBlock): break
+            // Without close_notify, TLS may have been cut off by anybody.
+            case .success(.ended(let how)):
+                serverEnding = isSecure && how == .endOfFile ? .reset : how
             }
         }
         try Self.move(&toProgram, to: input)

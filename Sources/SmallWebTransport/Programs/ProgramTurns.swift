@@ -164,7 +164,7 @@ final class ProgramTurns {
         for (number, link) in links.enumerated() {
             let isKept =
                 number == 0
-                ? program.transport != .none : link.channel != nil && !link.isFetched
+                ? program.transport != .none : link.takesRequests
             // Before it is open, what is written waits.
             guard number == 0 || link.isAsked else { continue }
             if try link.readRequest(&piece, isKept: isKept) { hasRead = true }
