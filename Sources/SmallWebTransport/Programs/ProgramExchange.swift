@@ -133,8 +133,8 @@ package struct ProgramExchange: ProgramRunner {
                 try refuse(link, number, error, program, turns, fetched)
             }
         case .startTLS(let number):
-            let (link, channel) = try turns.linkToSecure(number, program)
-            guard link.isDrained, try await isSilent(channel) else {
+            let (link, channel) = try turns.linkToSecure(number)
+            guard link.isDrained, try isSilent(channel) else {
                 throw FetchError(
                     .protocolError, .tls,
                     "the server sent more than its agreement to begin TLS")
@@ -157,13 +157,18 @@ package struct ProgramExchange: ProgramRunner {
     }
 
     /// Whether nothing has come that has not been read.
-    private func isSilent(_ channel: any Carrier) async throws(FetchError) -> Bool {
+    ///
+    /// - Throws: `tls` when the server has closed the connection.
+    private func isSilent(_ channel: any Carrier) throws(FetchError) -> Bool {
         var byte: UInt8 = 0
         let read = withUnsafeMutableBytes(of: &byte) { room in
             Result { () throws(FetchError) in try channel.receive(into: room) }
         }
-        guard case .wouldBlock = try read.get() else { return false }
-        return true
+        switch try read.get() {
+        case .bytes: return false
+        case .wouldBlock: return true
+        case .ended: throw FetchError(.tls, .tls, "the server closed the connection")
+        }
     }
 
     private func silenceEnd(_ program: ProgramRequest) -> Instant {

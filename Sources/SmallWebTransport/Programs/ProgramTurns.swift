@@ -221,9 +221,7 @@ final class ProgramTurns {
     }
 
     /// - Throws: `plugin` for a connection that is not open, has TLS, or has no bytes in order.
-    func linkToSecure(
-        _ number: Int, _ program: ProgramRequest
-    ) throws(FetchError) -> (ProgramLink, any Carrier) {
+    func linkToSecure(_ number: Int) throws(FetchError) -> (ProgramLink, any Carrier) {
         guard links.indices.contains(number), let channel = links[number].channel,
             !links[number].isFetched
         else {
