@@ -81,7 +81,7 @@ public struct ExternalPlugin: ProtocolHandler {
             throw talk.completing(error)
         }
         if let head = try talk.finish(ending) { try await emit(.head(head)) }
-        return talk.completeness(ending.server, isSecure: request.scheme.isSecure)
+        return talk.completeness(ending.server)
     }
 
     private static func transport(
@@ -337,10 +337,10 @@ struct ProgramTalk {
     }
 
     /// What is known about the end of the body.
-    func completeness(_ server: ByteStream.Ending?, isSecure: Bool) -> Completeness {
+    func completeness(_ server: ByteStream.Ending?) -> Completeness {
         if let promisedBytes, bodyBytes < promisedBytes { return .truncated }
         if end == .complete || end == .truncated { return end ?? .unverified }
-        if server == .reset || isSecure && server == .endOfFile { return .truncated }
+        if server == .reset { return .truncated }
         return end ?? .unverified
     }
 }

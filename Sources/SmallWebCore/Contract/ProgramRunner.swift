@@ -109,7 +109,8 @@ package struct ProgramEnding: Sendable, Hashable {
     }
 
     package let reason: Reason
-    /// How the server ended its side; `nil` while it had not, and without a server.
+    /// How the server of the URL ended its side; `nil` while it had not, and without a server. A
+    /// reset where that of any connection did, or ended TLS without close_notify.
     package let server: ByteStream.Ending?
 
     package init(_ reason: Reason, server: ByteStream.Ending?) {

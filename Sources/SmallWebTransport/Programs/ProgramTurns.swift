@@ -67,6 +67,9 @@ final class ProgramTurns {
             answers = program.wantsAnswers ? try pipe(isReader: false) : nil
             if answers == nil { theirs.append(-1) }
             for kind in program.connections { links.append(try link(kind, isFurther: true)) }
+            if case .stream(let endpoint) = program.transport {
+                links[0].isSecure = endpoint.security == .tls
+            }
             self.links = links
         } catch {
             throw FetchError(
@@ -228,16 +231,10 @@ final class ProgramTurns {
             throw .plugin("the program begins TLS on connection \(number), which is not open")
         }
         let link = links[number]
-        let isSecure: Bool =
-            if number == 0, case .stream(let endpoint) = program.transport {
-                link.isSecure || endpoint.security == .tls
-            } else {
-                link.isSecure
-            }
-        guard !isSecure, !link.keepsDatagrams else {
+        guard !link.isSecure, !link.keepsDatagrams else {
             throw .plugin(
                 "the program begins TLS on connection \(number), which "
-                    + (isSecure ? "has it already" : "is of datagrams"))
+                    + (link.isSecure ? "has it already" : "is of datagrams"))
         }
         guard program.wantsAnswers else {
             throw .plugin("the program begins TLS, but its manifest has no \"answers\"")
