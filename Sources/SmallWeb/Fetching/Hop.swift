@@ -59,9 +59,9 @@ package final class Hop {
     var hasIdentity: Bool { identity != nil }
 
     /// What a server may be shown: one that a reply has named gets nothing that was meant for
-    /// another.
+    /// another. The server is the same where TLS begins later.
     func identity(for endpoint: Endpoint) -> ClientIdentity? {
-        identity?.endpoint == endpoint ? identity?.shown : nil
+        identity?.endpoint.description == endpoint.description ? identity?.shown : nil
     }
 
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
