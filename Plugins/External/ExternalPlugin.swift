@@ -52,6 +52,7 @@ public struct ExternalPlugin: ProtocolHandler {
         talk.offset = request.resumeOffset
         let manifest = manifest
         let own = request.uri.host?.lowercased()
+        program.host = own
         talk.opening = { url throws(FetchError) in try manifest.target(url, of: own) }
         program.mayFetch = { uri, port, isUsualPort in
             manifest.opens.contains {

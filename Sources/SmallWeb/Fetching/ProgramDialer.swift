@@ -170,8 +170,9 @@ final class ProgramDialer {
     /// Whether the URL itself leads to this machine or a private network.
     private func mayBePrivate(_ program: ProgramRequest) async throws(FetchError) -> Bool {
         if let address = first?.address { return Resolver.isPrivate(literal: address) }
-        guard let endpoint = program.endpoint, try await originMayBePrivate() else { return false }
-        return try await isPrivate(endpoint)
+        guard let host = program.host, try await originMayBePrivate() else { return false }
+        let unserved = Endpoint(host: host, port: hop.scheme.defaultPort, security: .none)
+        return try await isPrivate(program.endpoint ?? unserved)
     }
 
     private func isPrivate(_ endpoint: Endpoint) async throws(FetchError) -> Bool {
@@ -266,8 +267,6 @@ extension ProgramRequest {
         case .stream(let endpoint), .datagrams(let endpoint): endpoint
         }
     }
-
-    fileprivate var host: String? { endpoint?.host }
 }
 
 extension Fetcher.Options {

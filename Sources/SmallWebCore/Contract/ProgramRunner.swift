@@ -29,6 +29,8 @@ package struct ProgramRequest: Sendable {
     /// Its environment, beside what every program gets.
     package let environment: [String: String]
     package let transport: Transport
+    /// That of the URL, in lower case; `nil` where it has none.
+    package var host: String?
     /// Whether the server speaks first, so that the connection is made at once.
     package let isServerFirst: Bool
     /// What carries the bytes of its connections after the first, each opened when it asks.
