@@ -342,8 +342,12 @@ extension JSONWriter {
             writer.member("size", head.bodyBytes)
             writer.member("name", head.suggestedName)
             writer.member("redirect", head.redirectTarget)
-            writer.member("validator", head.validator)
+            writer.member("permanent", head.isPermanentRedirect)
+            writer.member("sensitive", head.wantsSensitiveInput)
             writer.member("retry_after", head.retryAfter.map { Int($0.inSeconds) })
+            writer.member("gone", head.isGone)
+            writer.member("validator", head.validator)
+            writer.member("unchanged", head.isUnchanged)
             writer.member("facts", object: head.facts) { $0.members(of: $1) }
         }
     }
