@@ -10,6 +10,7 @@ struct Hops {
     private let deadline: Instant
     private var request: Request
     private let attempt: Int
+    private let wantsRefusals: Bool
     /// Whether a server has got data, and did not refuse it for now.
     private var hasSentData = false
     /// What was asked for.
@@ -36,11 +37,12 @@ struct Hops {
     /// - Parameters:
     ///   - log: Knows of each event before `emit` gets it, and of a failed fetch too.
     ///   - attempt: Which one it is of the request, from 1.
+    ///   - wantsRefusals: Whether the body of a refusal is fetched, too.
     init(
         _ fetcher: Fetcher, _ request: Request, _ log: FetchLog, attempt: Int = 1,
-        emit: @escaping Emit
+        wantsRefusals: Bool = true, emit: @escaping Emit
     ) {
-        self.attempt = attempt
+        (self.attempt, self.wantsRefusals) = (attempt, wantsRefusals)
         self.fetcher = fetcher
         self.log = log
         self.emit = { event async throws(FetchError) in
@@ -174,7 +176,7 @@ struct Hops {
         var head: Head?
         var (isHeld, heldBytes) = (false, 0)
         var isEnough = false
-        let wantsHeadAlone = request.wantsHeadAlone
+        let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -197,7 +199,9 @@ struct Hops {
             default: break
             }
             try await emit(event)
-            if wantsHeadAlone, case .head(let reply) = event, !reply.hasNoBody {
+            if case .head(let reply) = event, !reply.hasNoBody,
+                wantsHeadAlone || !wantsRefusals && reply.replyClass != .success
+            {
                 isEnough = true
                 // Caught below: it tells the plugin to stop.
                 throw .cancelled

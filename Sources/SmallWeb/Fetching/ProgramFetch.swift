@@ -27,8 +27,8 @@ final class ProgramFetch: @unchecked Sendable {
 
     private func run(_ fetcher: Fetcher, _ request: Request) async {
         do throws(FetchError) {
-            var hops = Hops(fetcher, request, log) { [self] event async throws(FetchError) in
-                try await take(event)
+            var hops = Hops(fetcher, request, log, wantsRefusals: false) {
+                [self] event async throws(FetchError) in try await take(event)
             }
             end(try await hops.run())
         } catch {
@@ -52,10 +52,10 @@ final class ProgramFetch: @unchecked Sendable {
     private func end(_ ending: Ending) {
         let message = ending.message ?? ending.outcome.summary
         let error = FetchError(ending.outcome, .body, message, remedy: ending.remedy)
-        if let head = ending.head, ending.outcome != .ok, known == nil {
+        if let head = ending.head, ending.outcome != .ok {
             tell(.success(.init(log.uri, head, .failure(error))))
         }
-        // The plugin of a reply without a head has a body all the same.
+        // A reply without a head is an empty success.
         tell(.success(.init(log.uri, Head(.success), .success(body))))
         body.finish(ending.outcome == .ok ? nil : error)
     }
