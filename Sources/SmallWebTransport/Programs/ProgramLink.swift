@@ -81,8 +81,8 @@ final class ProgramLink {
             toServer = Self.rest(of: bytes, after: count)
         }
         if toServer == nil && output.hasEnded && !isServerTold {
-            isServerTold = true
-            if isFurther { channel.finishSending() } else { channel.endSending() }
+            if !isFurther { channel.endSending() }
+            isServerTold = isFurther ? channel.finishSending() : true
         }
         return sent
     }
@@ -158,7 +158,7 @@ final class ProgramLink {
     /// - Parameter readsRequests: Whether what the program writes is taken.
     func interests(readsRequests: Bool) -> [[Interest]?] {
         var all: [[Interest]?] = []
-        if toServer == nil {
+        if toServer == nil && (isServerTold || !output.hasEnded || channel == nil) {
             if !output.hasEnded && readsRequests { all.append(output.interests()) }
         } else if let channel {
             all.append(channel.interests(.writable))
