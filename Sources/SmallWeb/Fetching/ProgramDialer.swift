@@ -228,7 +228,7 @@ final class ProgramDialer {
             preconditionFailure("the connection is open")
         }
         let endpoint = Endpoint(host: plain.host, port: plain.port, security: .tls)
-        let store = store(program) ?? dialer.hop.trustStore
+        let store = store(program) ?? hop.trustStore
         let sessions = number == 0 ? TLSSessionCache() : sessions ?? TLSSessionCache()
         if number == 0 { self.sessions = sessions }
         var connector = try dialer.connector(

@@ -112,7 +112,7 @@ package struct ProgramExchange: ProgramRunner {
             do throws(FetchError) {
                 opened = try await network.open(program, number, kind, endpoint)
             } catch {
-                return try refuse(link, number, error, program, turns)
+                return try refuse(link, number, error, turns)
             }
             link.channel = opened.carrier
             link.isSecure = endpoint.security == .tls
@@ -124,13 +124,13 @@ package struct ProgramExchange: ProgramRunner {
             do throws(FetchError) {
                 fetched = try await network.fetch(program, url)
             } catch {
-                return try refuse(link, number, error, program, turns)
+                return try refuse(link, number, error, turns)
             }
             do throws(FetchError) {
                 link.channel = try fetched.body.get()
                 try turns.answer(number, .fetched(fetched))
             } catch {
-                try refuse(link, number, error, program, turns, fetched)
+                try refuse(link, number, error, turns, fetched)
             }
         case .startTLS(let number):
             let (link, channel) = try turns.linkToSecure(number)
@@ -147,11 +147,11 @@ package struct ProgramExchange: ProgramRunner {
 
     /// - Throws: `error`, where the program does not want to know, or it is not about a server.
     private func refuse(
-        _ link: ProgramLink, _ number: Int, _ error: FetchError, _ program: ProgramRequest,
-        _ turns: ProgramTurns, _ fetched: ProgramNetwork.Fetched? = nil
+        _ link: ProgramLink, _ number: Int, _ error: FetchError, _ turns: ProgramTurns,
+        _ fetched: ProgramNetwork.Fetched? = nil
     ) throws(FetchError) {
         link.refuse()
-        guard program.wantsAnswers, ![.interrupted, .plugin, .write].contains(error.outcome)
+        guard turns.wantsAnswers, ![.interrupted, .plugin, .write].contains(error.outcome)
         else { throw error }
         try turns.answer(number, .refused(error, fetched))
     }

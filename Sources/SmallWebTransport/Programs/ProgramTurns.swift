@@ -242,6 +242,8 @@ final class ProgramTurns {
         return (link, channel)
     }
 
+    var wantsAnswers: Bool { answers != nil }
+
     /// What came of a command.
     enum Answer {
         /// At an IP address; `nil` where a proxy has looked it up.
