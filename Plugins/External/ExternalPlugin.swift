@@ -52,6 +52,7 @@ public struct ExternalPlugin: ProtocolHandler {
         talk.offset = request.resumeOffset
         let manifest = manifest
         let own = request.uri.host?.lowercased()
+        program.host = own
         talk.opening = { url throws(FetchError) in try manifest.target(url, of: own) }
         program.mayFetch = { uri, port, isUsualPort in
             manifest.opens.contains {
@@ -81,7 +82,7 @@ public struct ExternalPlugin: ProtocolHandler {
             throw talk.completing(error)
         }
         if let head = try talk.finish(ending) { try await emit(.head(head)) }
-        return talk.completeness(ending.server, isSecure: request.scheme.isSecure)
+        return talk.completeness(ending.server)
     }
 
     private static func transport(
@@ -337,10 +338,10 @@ struct ProgramTalk {
     }
 
     /// What is known about the end of the body.
-    func completeness(_ server: ByteStream.Ending?, isSecure: Bool) -> Completeness {
+    func completeness(_ server: ByteStream.Ending?) -> Completeness {
         if let promisedBytes, bodyBytes < promisedBytes { return .truncated }
         if end == .complete || end == .truncated { return end ?? .unverified }
-        if server == .reset || isSecure && server == .endOfFile { return .truncated }
+        if server == .reset { return .truncated }
         return end ?? .unverified
     }
 }

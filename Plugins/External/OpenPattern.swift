@@ -5,14 +5,14 @@ internal import SmallWebCore
 /// URLs of another scheme, such as `https://doi.org/*`. `{host}` is the host of the URL, `*` any
 /// host or port, `*.example.org` every name below that, and `*` at the end of a path all that
 /// begins with what is before it.
-package struct OpenPattern: Sendable, Hashable {
+package struct OpenPattern: Sendable {
     /// A connection that a program opens.
-    struct Target: Sendable, Hashable {
+    struct Target: Sendable {
         let kind: ProgramConnection
         let endpoint: Endpoint
     }
 
-    private enum Host: Sendable, Hashable {
+    private enum Host: Sendable {
         case own, any
         case named(String)
         case below(String)
@@ -39,7 +39,7 @@ package struct OpenPattern: Sendable, Hashable {
         }
     }
 
-    private enum Port: Sendable, Hashable {
+    private enum Port: Sendable, Equatable {
         case any
         /// That of the scheme.
         case usual
@@ -82,12 +82,6 @@ package struct OpenPattern: Sendable, Hashable {
         }
         (self.text, self.scheme, self.host) = (text, parts.scheme, host)
     }
-
-    package static func == (left: OpenPattern, right: OpenPattern) -> Bool {
-        left.text == right.text
-    }
-
-    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
     /// Whether a URL is of a connection, and not of something that is fetched.
     static func isConnection(_ url: String) -> Bool {

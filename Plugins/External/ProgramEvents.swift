@@ -123,15 +123,17 @@ struct ProgramEventReader {
             return .fail(outcome, message: try text(value, "message") ?? outcome.summary)
         case "open":
             guard let url = value["url"]?.string else { throw problem("opens no \"url\"") }
-            return .open(try connection(value), url: url)
+            return .open(try connection(value, from: 1), url: url)
         case "starttls": return .startTLS(try connection(value))
         default: throw problem("has the unknown type \"\(type)\"")
         }
     }
 
-    private func connection(_ value: JSONValue) throws(FetchError) -> Int {
-        guard let number = try number(value, "connection"), number < 4 else {
-            throw problem("has no \"connection\" from 0 to 3")
+    private func connection(
+        _ value: JSONValue, from first: Int = 0
+    ) throws(FetchError) -> Int {
+        guard let number = try number(value, "connection"), first...3 ~= number else {
+            throw problem("has no \"connection\" from \(first) to 3")
         }
         return number
     }

@@ -289,6 +289,56 @@ struct ProgramFetchTests {
         #expect(result.errors.contains("GET /?key=***"), "\(result.errors)")
         #expect(!result.errors.contains("hunter2"), "\(result.errors)")
     }
+
+    /// Also not after a redirect, and where the server says it.
+    @Test func aSecretInItIsInNoArchive() throws {
+        let server = try web([
+            "/?key=hunter2": Self.redirect("/b?key=hunter2"),
+            "/b?key=hunter2": Self.page("the key is hunter2\n"),
+        ])
+        let archive = smallweb.home.file("a.warc")
+        let result = try run(
+            [
+                #"echo "{\"type\":\"open\",\"connection\":1,\"url\":\"http://127.0.0.1:"#
+                    + #"\#(server.port)/?key=${SMALLWEB_USERINFO#*:}\"}" >&3"#,
+                "read -r a <&6; cat <&7 >&4",
+            ], opens: #""http://*:*/*""#, url: "trial://me:hunter2@127.0.0.1/",
+            ["--warc", archive])
+        #expect(result.text == "the key is hunter2\n", "\(result.errors)")
+        let text = String(decoding: try Data(contentsOf: URL(filePath: archive)), as: UTF8.self)
+        #expect(text.contains("/b?key=***"), "\(text)")
+        #expect(!text.contains("hunter2"), "\(text)")
+    }
+
+    /// A page of an error may have no end.
+    @Test func theBodyOfARefusalIsNotFetched() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readRequest()
+            peer.write("HTTP/1.1 404 None\r\n\r\n")
+            while peer.write(String(repeating: "endless\n", count: 1000)) {}
+        }
+        let archive = smallweb.home.file("a.warc")
+        let result = try run(
+            [open("http://127.0.0.1:\(server.port)/"), Self.show], opens: #""http://*:*/*""#,
+            ["--warc", archive])
+        let answer = try answer(result)
+        #expect(answer["outcome"]?.string == "permanent-failure", "\(result.text)")
+        #expect(answer["head"]?["status"]?.int == 404)
+        let text = String(decoding: try Data(contentsOf: URL(filePath: archive)), as: UTF8.self)
+        #expect(text.contains("404 None"), "what is known of it is recorded")
+    }
+
+    /// An answer has what an event has of a head.
+    @Test func aHeadHasAllMembers() throws {
+        let server = try web(["/": "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"])
+        let result = try run(
+            [open("http://127.0.0.1:\(server.port)/"), Self.show], opens: #""http://*:*/*""#)
+        let head = try #require(try answer(result)["head"])
+        #expect(head["gone"]?.bool == true, "\(result.text)")
+        for name in ["permanent", "sensitive", "unchanged"] {
+            #expect(head[name]?.bool == false, "\(name)")
+        }
+    }
 }
 
 extension Peer {

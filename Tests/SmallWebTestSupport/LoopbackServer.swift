@@ -58,13 +58,14 @@ public final class LoopbackServer: Sendable {
     ///   - identity: Whether clients are asked for a certificate.
     ///   - address: Any of 127.0.0.0/8.
     ///   - beforeHandshake: Called on the thread of a connection before TLS.
+    ///   - inClear: Talks before TLS, for STARTTLS; `false` ends the connection.
     ///   - handler: Serves one connection, on a thread of its own. It must not call ``stop()``.
     package init(
         tls: TestCertificate? = nil,
         versions: ClosedRange<Int32> = TLSVersion.two...TLSVersion.three,
         identity: IdentityDemand = .none,
         address: String = "127.0.0.1", beforeHandshake: (@Sendable () -> Void)? = nil,
-        handler: @escaping @Sendable (Peer) -> Void
+        inClear: (@Sendable (Peer) -> Bool)? = nil, handler: @escaping @Sendable (Peer) -> Void
     ) throws(SystemError) {
         let context = tls.map { ServerContext($0, versions: versions, identity: identity) }
         let (listener, port) = try boundSocket(address, port: 0)
@@ -79,7 +80,8 @@ public final class LoopbackServer: Sendable {
                 blockBrokenPipeSignal()
                 let peer = Peer(descriptor: descriptor, context: context?.pointer)
                 beforeHandshake?()
-                if peer.handshake() { handler(peer) }
+                let hasAgreed = inClear?(Peer(descriptor: descriptor, context: nil)) ?? true
+                if hasAgreed && peer.handshake() { handler(peer) }
                 peer.finish()
                 let connection = Connection(
                     serverName: peer.serverName, received: peer.received,

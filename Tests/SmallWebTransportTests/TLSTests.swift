@@ -45,6 +45,35 @@ struct TLSTests {
         #expect(try await ending(.tcp) { $0.reset() } == .reset)
     }
 
+    /// Where there is no room for the end, it is said later.
+    @Test func aCloseNotifyIsSentOnceThereIsRoom() async throws {
+        let server = try LoopbackServer(tls: .shared) { _ = $0.readLine() }
+        try await onLoop { loop in
+            var connector = connector(to: server.port, .none, on: loop)
+            let gate = Gate(try await connector.connect(by: .after(seconds: 10)))
+            let session = try TLSSession(over: gate, serverName: nil)
+            while let readiness = try session.handshake() {
+                try await gate.wait(for: readiness, by: .after(seconds: 10))
+            }
+            gate.isShut = true
+            #expect(!session.finishSending())
+            gate.isShut = false
+            #expect(session.finishSending())
+            // The server sees it, and ends.
+            var byte: UInt8 = 0
+            while true {
+                let read = withUnsafeMutableBytes(of: &byte) { room in
+                    Result { () throws(FetchError) in try session.receive(into: room) }
+                }
+                guard case .wouldBlock(let readiness) = try read.get() else {
+                    #expect(try read.get() == .ended(.closeNotify))
+                    break
+                }
+                try await gate.wait(for: readiness, by: .after(seconds: 10))
+            }
+        }
+    }
+
     @Test(arguments: [
         ("example.test", "example.test"), ("example.test.", "example.test"),
         ("localhost", "localhost"), ("xn--bcher-kva.example", "xn--bcher-kva.example"),
@@ -159,5 +188,25 @@ struct TLSTests {
         #expect(connection.handshakeFailure == nil)
         #expect(connection.received == [])
         #expect(server.clientSockets == 0)
+    }
+}
+
+/// A carrier that takes nothing while it is shut.
+private final class Gate: Carrier {
+    var isShut = false
+    private let carrier: any Carrier
+
+    init(_ carrier: any Carrier) { self.carrier = carrier }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        try carrier.receive(into: buffer)
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        isShut ? .wouldBlock(.writable) : try carrier.send(bytes)
+    }
+
+    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
+        try await carrier.wait(for: readiness, by: deadline)
     }
 }

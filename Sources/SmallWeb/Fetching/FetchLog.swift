@@ -71,7 +71,9 @@ package final class FetchLog {
         switch event {
         case .connected(let connection):
             // Of the server that was asked; a reply of it may lead a plugin to others as well.
-            let isOther = self.connection.map { $0.endpoint != connection.endpoint } ?? false
+            // The same is one that has TLS by now.
+            let place = connection.endpoint.description
+            let isOther = self.connection.map { $0.endpoint.description != place } ?? false
             if !isOther { self.connection = connection }
         case .redirect(let redirect):
             redirects.append(redirect)

@@ -25,10 +25,13 @@ package final class Hop {
     package internal(set) var attempt = 1
     /// Sees what is sent and received; `nil` where nothing is recorded.
     package var tap: (any HopTap)?
-    package internal(set) var emit: Emit
+    package let emit: Emit
 
-    /// What is still to be shown of what was sent, once nothing more is.
-    var restOfSent: () -> [UInt8] = { [] }
+    /// What must not be shown or kept of what a program has sent or opened.
+    package internal(set) var secrets: [[UInt8]] = []
+    /// By the numbers of a program's connections: a secret may come in pieces, between which others
+    /// send.
+    private var masks: [Int: SecretMask] = [:]
 
     private(set) var traffic = Ending.Traffic()
     /// How many connections its program has had; `nil` without one.
@@ -56,9 +59,9 @@ package final class Hop {
     var hasIdentity: Bool { identity != nil }
 
     /// What a server may be shown: one that a reply has named gets nothing that was meant for
-    /// another.
+    /// another. The server is the same where TLS begins later.
     func identity(for endpoint: Endpoint) -> ClientIdentity? {
-        identity?.endpoint == endpoint ? identity?.shown : nil
+        identity?.endpoint.description == endpoint.description ? identity?.shown : nil
     }
 
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
@@ -77,10 +80,19 @@ package final class Hop {
         return stream
     }
 
+    /// Says what a program has sent over the connection with this number, without its secrets.
+    package func show(sent bytes: [UInt8], over number: Int) async throws(FetchError) {
+        let shown = masks[number, default: SecretMask(secrets)].add(bytes)
+        // All of it may be the beginning of a secret.
+        if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown)) }
+    }
+
     /// Shows the rest of what was sent.
     func endSent() async throws(FetchError) {
-        let rest = restOfSent()
-        if !rest.isEmpty { try await emit(.sent(rest)) }
+        for number in masks.keys.sorted() {
+            let rest = masks[number]?.finish() ?? []
+            if !rest.isEmpty { try await emit(.sent(rest)) }
+        }
     }
 
     package func add(_ carrier: any Carrier) { carriers.append(carrier) }

@@ -10,6 +10,7 @@ struct Hops {
     private let deadline: Instant
     private var request: Request
     private let attempt: Int
+    private let wantsRefusals: Bool
     /// Whether a server has got data, and did not refuse it for now.
     private var hasSentData = false
     /// What was asked for.
@@ -36,11 +37,12 @@ struct Hops {
     /// - Parameters:
     ///   - log: Knows of each event before `emit` gets it, and of a failed fetch too.
     ///   - attempt: Which one it is of the request, from 1.
+    ///   - wantsRefusals: Whether the body of a refusal is fetched, too.
     init(
         _ fetcher: Fetcher, _ request: Request, _ log: FetchLog, attempt: Int = 1,
-        emit: @escaping Emit
+        wantsRefusals: Bool = true, emit: @escaping Emit
     ) {
-        self.attempt = attempt
+        (self.attempt, self.wantsRefusals) = (attempt, wantsRefusals)
         self.fetcher = fetcher
         self.log = log
         self.emit = { event async throws(FetchError) in
@@ -174,7 +176,7 @@ struct Hops {
         var head: Head?
         var (isHeld, heldBytes) = (false, 0)
         var isEnough = false
-        let wantsHeadAlone = request.wantsHeadAlone
+        let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -197,7 +199,9 @@ struct Hops {
             default: break
             }
             try await emit(event)
-            if wantsHeadAlone, case .head(let reply) = event, !reply.hasNoBody {
+            if case .head(let reply) = event, !reply.hasNoBody,
+                wantsHeadAlone || !wantsRefusals && reply.replyClass != .success
+            {
                 isEnough = true
                 // Caught below: it tells the plugin to stop.
                 throw .cancelled
@@ -252,14 +256,13 @@ struct Hops {
     @inline(never)
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
-        let secrets = handler.mask(of: request)
         let hop = Hop(
             try fetcher(for: request), request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
             try await emit(.sent(handler.redacted(bytes), method: method))
         }
-        if !secrets.isEmpty { mask(secrets, of: hop) }
+        if handler.programVersion != nil { hop.secrets = request.secretValues }
         hop.sessions = fetcher.sessions
         hop.attempt = attempt
         if request.uri != origin { hop.origin = origin }
@@ -267,19 +270,6 @@ struct Hops {
             for: request.uri, origin: origin, in: fetcher.registry)
         if let identity { hop.show(identity, to: try request.endpoint) }
         return hop
-    }
-
-    @inline(never)
-    private func mask(_ secrets: SecretMask, of hop: Hop) {
-        var mask = secrets
-        let emit = hop.emit
-        hop.emit = { event async throws(FetchError) in
-            guard case .sent(let bytes, let method) = event else { return try await emit(event) }
-            let shown = mask.add(bytes)
-            // All of it may be the beginning of a secret.
-            if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown, method: method)) }
-        }
-        hop.restOfSent = { mask.finish() }
     }
 
     private func fetcher(for request: Request) throws(FetchError) -> Fetcher {
@@ -339,6 +329,7 @@ struct Hops {
             next.options = carried.options
             next.input = carried.input
             next.isInputSecret = request.isInputSecret && carried.input != nil
+            next.programSecrets = request.programSecrets
             return (next, Self.note(carried.leftOut, next.uri))
         } catch {
             if error.outcome == .redirectRefused { throw error }

@@ -28,9 +28,9 @@ final class ProgramDialer {
             for fetch in fetches { hop.add(await fetch.end()) }
         }
         network.secure = secure
-        network.onSent = { bytes async throws(FetchError) in
+        network.onSent = { number, bytes async throws(FetchError) in
             hop.add(Ending.Traffic(sent: bytes.count))
-            try await hop.emit(.sent(bytes))
+            try await hop.show(sent: bytes, over: number)
         }
         network.onReceived = { hop.add(Ending.Traffic(received: $0)) }
         return network
@@ -138,6 +138,7 @@ final class ProgramDialer {
         }
         guard isAllowed(uri) else { throw .privateAddress(endpoint.host) }
         request.limits = hop.limits
+        request.programSecrets = hop.secrets
         if hop.deadline != .never {
             request.limits.totalSeconds = max(0.001, hop.deadline.seconds(since: .now))
         }
@@ -169,8 +170,9 @@ final class ProgramDialer {
     /// Whether the URL itself leads to this machine or a private network.
     private func mayBePrivate(_ program: ProgramRequest) async throws(FetchError) -> Bool {
         if let address = first?.address { return Resolver.isPrivate(literal: address) }
-        guard let endpoint = program.endpoint, try await originMayBePrivate() else { return false }
-        return try await isPrivate(endpoint)
+        guard let host = program.host, try await originMayBePrivate() else { return false }
+        let unserved = Endpoint(host: host, port: hop.scheme.defaultPort, security: .none)
+        return try await isPrivate(program.endpoint ?? unserved)
     }
 
     private func isPrivate(_ endpoint: Endpoint) async throws(FetchError) -> Bool {
@@ -226,7 +228,7 @@ final class ProgramDialer {
             preconditionFailure("the connection is open")
         }
         let endpoint = Endpoint(host: plain.host, port: plain.port, security: .tls)
-        let store = store(program) ?? dialer.hop.trustStore
+        let store = store(program) ?? hop.trustStore
         let sessions = number == 0 ? TLSSessionCache() : sessions ?? TLSSessionCache()
         if number == 0 { self.sessions = sessions }
         var connector = try dialer.connector(
@@ -265,8 +267,6 @@ extension ProgramRequest {
         case .stream(let endpoint), .datagrams(let endpoint): endpoint
         }
     }
-
-    fileprivate var host: String? { endpoint?.host }
 }
 
 extension Fetcher.Options {

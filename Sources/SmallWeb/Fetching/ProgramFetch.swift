@@ -27,8 +27,8 @@ final class ProgramFetch: @unchecked Sendable {
 
     private func run(_ fetcher: Fetcher, _ request: Request) async {
         do throws(FetchError) {
-            var hops = Hops(fetcher, request, log) { [self] event async throws(FetchError) in
-                try await take(event)
+            var hops = Hops(fetcher, request, log, wantsRefusals: false) {
+                [self] event async throws(FetchError) in try await take(event)
             }
             end(try await hops.run())
         } catch {
@@ -42,8 +42,9 @@ final class ProgramFetch: @unchecked Sendable {
             tell(.success(.init(log.uri, head, .success(body))))
         case .body(let bytes) where known != nil: try await body.put(bytes)
         // While the exchange waits for the reply it emits nothing, and afterwards it does alone.
-        case .connecting where known == nil, .sent where known == nil, .note where known == nil:
-            try await hop.emit(event)
+        case .sent(let bytes, let method) where known == nil:
+            try await hop.emit(.sent(SecretMask(hop.secrets).masked(bytes), method: method))
+        case .connecting where known == nil, .note where known == nil: try await hop.emit(event)
         default: break
         }
     }
@@ -51,10 +52,10 @@ final class ProgramFetch: @unchecked Sendable {
     private func end(_ ending: Ending) {
         let message = ending.message ?? ending.outcome.summary
         let error = FetchError(ending.outcome, .body, message, remedy: ending.remedy)
-        if let head = ending.head, ending.outcome != .ok, known == nil {
+        if let head = ending.head, ending.outcome != .ok {
             tell(.success(.init(log.uri, head, .failure(error))))
         }
-        // The plugin of a reply without a head has a body all the same.
+        // A reply without a head is an empty success.
         tell(.success(.init(log.uri, Head(.success), .success(body))))
         body.finish(ending.outcome == .ok ? nil : error)
     }

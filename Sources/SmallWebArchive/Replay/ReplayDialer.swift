@@ -66,9 +66,9 @@ struct ReplayDialer: Dialer {
                 return try await dialer.carrier(to: endpoint, keepsDatagrams: true)
             }
         }
-        network.onSent = { bytes async throws(FetchError) in
+        network.onSent = { number, bytes async throws(FetchError) in
             hop.add(Ending.Traffic(sent: bytes.count))
-            try await hop.emit(.sent(bytes))
+            try await hop.show(sent: bytes, over: number)
         }
         network.onReceived = { hop.add(Ending.Traffic(received: $0)) }
         return ProgramExchange(on: hop.loop, by: hop.deadline, network: network)

@@ -29,6 +29,8 @@ package struct ProgramRequest: Sendable {
     /// Its environment, beside what every program gets.
     package let environment: [String: String]
     package let transport: Transport
+    /// That of the URL, in lower case; `nil` where it has none.
+    package var host: String?
     /// Whether the server speaks first, so that the connection is made at once.
     package let isServerFirst: Bool
     /// What carries the bytes of its connections after the first, each opened when it asks.
@@ -109,7 +111,8 @@ package struct ProgramEnding: Sendable, Hashable {
     }
 
     package let reason: Reason
-    /// How the server ended its side; `nil` while it had not, and without a server.
+    /// How the server of the URL ended its side; `nil` while it had not, and without a server. A
+    /// reset where that of any connection did, or ended TLS without close_notify.
     package let server: ByteStream.Ending?
 
     package init(_ reason: Reason, server: ByteStream.Ending?) {

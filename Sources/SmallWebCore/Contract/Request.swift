@@ -7,6 +7,7 @@ public struct Request: Sendable {
         let scheme: Scheme
         var input: [UInt8]?
         var isInputSecret = false
+        var programSecrets: [[UInt8]] = []
         var wantsRawBody = false
         var wantsHeadAlone = false
         var allowsEmptyReply = false
@@ -37,6 +38,11 @@ public struct Request: Sendable {
     public var isInputSecret: Bool {
         get { parts.value.isInputSecret }
         set { parts.value.isInputSecret = newValue }
+    }
+    /// Of the request of a program that has this one made, what must not be shown or kept.
+    package var programSecrets: [[UInt8]] {
+        get { parts.value.programSecrets }
+        set { parts.value.programSecrets = newValue }
     }
     /// Whether the body has the bytes as received: doubled dots and the terminator stay.
     public var wantsRawBody: Bool {

@@ -226,10 +226,11 @@ package struct SecretMask: Sendable {
 
 extension Request {
     /// What must not be shown or kept of what is sent for this request: the values of secret
-    /// options, input that was typed without being shown, and the password of the URL.
-    package var secretValues: [[UInt8]] { secretsOfOptions + secretsOfURL }
+    /// options, input that was typed without being shown, the password of the URL, and all that of
+    /// a program which has it made.
+    package var secretValues: [[UInt8]] { secretsOfOptions + secretsOfURL + programSecrets }
 
-    /// Without the password of the URL, which many protocols do not send.
+    /// Those that it certainly sends: many protocols do not send the password of the URL.
     package var secretsOfOptions: [[UInt8]] {
         options.secrets + (isInputSecret ? [input].compactMap(\.self) : [])
     }

@@ -25,7 +25,9 @@ package protocol Carrier: AnyObject {
 
     /// The same where the end of what is sent has a meaning of its own, as in FTP: over TLS, too,
     /// with close_notify, which some servers of other protocols take for the end of everything.
-    func finishSending()
+    ///
+    /// - Returns: `false` when there is no room for that now: it is to be called again.
+    func finishSending() -> Bool
 
     /// Says goodbye as far as that works without waiting. Idempotent; nothing is moved after it.
     func close()
@@ -40,7 +42,10 @@ package protocol Carrier: AnyObject {
 extension Carrier {
     package func interests(_ readiness: Readiness) -> [Interest]? { [] }
     package func endSending() {}
-    package func finishSending() { endSending() }
+    package func finishSending() -> Bool {
+        endSending()
+        return true
+    }
     package func close() {}
     package var keepsPieces: Bool { false }
     package var readableAt: Instant { .never }

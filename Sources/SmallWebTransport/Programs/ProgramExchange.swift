@@ -41,13 +41,14 @@ package struct ProgramExchange: ProgramRunner {
         // Its end is an error of the write, like that of a server; see ``ProgramPipe``.
         signal(SIGPIPE, SIG_IGN)
         let turns = try ProgramTurns(program, on: loop)
-        defer { turns.process.end() }
+        defer { turns.end() }
         let first = turns.links[0]
         if program.isServerFirst && program.transport != .none {
             first.channel = try await network.connect(program)
         }
         var silence = silenceEnd(program)
         while true {
+            if turns.ended != nil { turns.begin() }
             var hasMoved = try await turns.handOut(onOutput)
             if turns.isEnough { return try await turns.stop(onOutput) }
             if try turns.readRequests() {
@@ -64,28 +65,32 @@ package struct ProgramExchange: ProgramRunner {
                 hasMoved = true
             }
             var hasSent = false
-            for link in turns.links {
+            for (number, link) in turns.links.enumerated() {
                 if let sent = try link.moveToServer() {
                     hasSent = true
                     // Datagrams can always be sent, also to a server that is not there.
                     if !link.keepsDatagrams { hasMoved = true }
-                    try await network.onSent(sent)
+                    try await network.onSent(number, sent)
                 }
                 if let received = try turns.moveToProgram(link) {
                     if !link.isFetched { network.onReceived(received) }
                     hasMoved = true
                 }
             }
+            try turns.moveAnswers()
             if try turns.moveUpload() { hasMoved = true }
-            if hasMoved { silence = silenceEnd(program) }
+            // Of a program that has ended, what is still to be sent is waited for, and nothing else.
+            if turns.ended == nil ? hasMoved : hasSent { silence = silenceEnd(program) }
             if hasMoved || hasSent { continue }
-            if let reason = try turns.process.reap() {
-                turns.process.end()
+            if try turns.reap() {
+                if turns.ended == .exited(0) { continue }
                 repeat {
                     turns.begin()
                     if turns.isEnough { return try await turns.stop(onOutput) }
                 } while try await turns.handOut(onOutput)
-                return ProgramEnding(reason, server: first.serverEnding)
+            }
+            if let reason = turns.ended, reason != .exited(0) || turns.isAllSent {
+                return turns.ending(reason)
             }
             let patience = min(deadline, silence)
             let moment = isAnswered() ? patience : min(patience, turns.dialMoment)
@@ -102,12 +107,12 @@ package struct ProgramExchange: ProgramRunner {
         switch command {
         case .open(let number, let kind, let endpoint):
             let link = try turns.link(number, toOpenAs: kind)
-            link.isAsked = true
+            (link.isAsked, link.hasControl) = (true, turns.links[0].channel != nil)
             let opened: ProgramNetwork.Opened
             do throws(FetchError) {
                 opened = try await network.open(program, number, kind, endpoint)
             } catch {
-                return try refuse(link, number, error, program, turns)
+                return try refuse(link, number, error, turns)
             }
             link.channel = opened.carrier
             link.isSecure = endpoint.security == .tls
@@ -119,17 +124,17 @@ package struct ProgramExchange: ProgramRunner {
             do throws(FetchError) {
                 fetched = try await network.fetch(program, url)
             } catch {
-                return try refuse(link, number, error, program, turns)
+                return try refuse(link, number, error, turns)
             }
             do throws(FetchError) {
                 link.channel = try fetched.body.get()
                 try turns.answer(number, .fetched(fetched))
             } catch {
-                try refuse(link, number, error, program, turns, fetched)
+                try refuse(link, number, error, turns, fetched)
             }
         case .startTLS(let number):
-            let (link, channel) = try turns.linkToSecure(number, program)
-            guard link.isDrained, try await isSilent(channel) else {
+            let (link, channel) = try turns.linkToSecure(number)
+            guard link.isDrained, try isSilent(channel) else {
                 throw FetchError(
                     .protocolError, .tls,
                     "the server sent more than its agreement to begin TLS")
@@ -142,23 +147,28 @@ package struct ProgramExchange: ProgramRunner {
 
     /// - Throws: `error`, where the program does not want to know, or it is not about a server.
     private func refuse(
-        _ link: ProgramLink, _ number: Int, _ error: FetchError, _ program: ProgramRequest,
-        _ turns: ProgramTurns, _ fetched: ProgramNetwork.Fetched? = nil
+        _ link: ProgramLink, _ number: Int, _ error: FetchError, _ turns: ProgramTurns,
+        _ fetched: ProgramNetwork.Fetched? = nil
     ) throws(FetchError) {
         link.refuse()
-        guard program.wantsAnswers, ![.interrupted, .plugin, .write].contains(error.outcome)
+        guard turns.wantsAnswers, ![.interrupted, .plugin, .write].contains(error.outcome)
         else { throw error }
         try turns.answer(number, .refused(error, fetched))
     }
 
     /// Whether nothing has come that has not been read.
-    private func isSilent(_ channel: any Carrier) async throws(FetchError) -> Bool {
+    ///
+    /// - Throws: `tls` when the server has closed the connection.
+    private func isSilent(_ channel: any Carrier) throws(FetchError) -> Bool {
         var byte: UInt8 = 0
         let read = withUnsafeMutableBytes(of: &byte) { room in
             Result { () throws(FetchError) in try channel.receive(into: room) }
         }
-        guard case .wouldBlock = try read.get() else { return false }
-        return true
+        switch try read.get() {
+        case .bytes: return false
+        case .wouldBlock: return true
+        case .ended: throw FetchError(.tls, .tls, "the server closed the connection")
+        }
     }
 
     private func silenceEnd(_ program: ProgramRequest) -> Instant {

@@ -16,12 +16,18 @@ final class ProgramLink {
     var isSecure = false
     /// Whether it brings the body of a URL: what the program writes goes nowhere.
     var isFetched = false
+    /// Whether that of the URL was there before it.
+    var hasControl = false
+    /// Whether there is a server that takes what the program writes.
+    var takesRequests: Bool { channel != nil && !isFetched && !isRefused }
     private(set) var serverEnding: ByteStream.Ending?
 
     /// Bytes on their way, if there are any. A datagram goes as it came, and may be empty.
     private(set) var toServer: [UInt8]?
     private var toProgram: [UInt8]?
     private var isServerTold = false
+    /// Whether the server takes no more.
+    private var isRefused = false
     /// Whether a paced channel was not asked, since the program had not read all.
     private(set) var isHeldBack = false
 
@@ -35,6 +41,9 @@ final class ProgramLink {
     /// Whether all that came from the server has been read by the program.
     var isDrained: Bool { toProgram == nil && !input.hasUnread }
 
+    /// Whether its server has got all that a program has written that has ended.
+    var isAllSent: Bool { channel == nil ? toServer == nil : isServerTold }
+
     /// It could not be opened: the program reads an end, and writes to nowhere.
     func refuse() { input.close() }
 
@@ -45,9 +54,13 @@ final class ProgramLink {
     func readRequest(
         _ piece: inout [UInt8], isKept: Bool
     ) throws(FetchError) -> Bool {
-        guard toServer == nil, let bytes = try output.read(&piece) else { return false }
-        if isKept { toServer = Array(bytes) }
-        return isKept
+        guard toServer == nil else { return false }
+        while let bytes = try output.read(&piece) {
+            guard isKept else { continue }
+            toServer = Array(bytes)
+            return true
+        }
+        return false
     }
 
     /// - Returns: What has gone out; `nil` for nothing.
@@ -55,16 +68,37 @@ final class ProgramLink {
         guard let channel else { return nil }
         var sent: [UInt8]?
         while let bytes = toServer {
-            let written = try bytes.span.bytes.withUnsafeBytes(channel.send)
+            let written: TransportWrite
+            do throws(FetchError) {
+                written = try bytes.span.bytes.withUnsafeBytes(channel.send)
+            } catch {
+                try passOver(error)
+                toServer = nil
+                break
+            }
             guard case .bytes(let count) = written else { break }
             sent = (sent ?? []) + bytes.prefix(count)
             toServer = Self.rest(of: bytes, after: count)
         }
         if toServer == nil && output.hasEnded && !isServerTold {
-            isServerTold = true
-            if isFurther { channel.finishSending() } else { channel.endSending() }
+            if !isFurther { channel.endSending() }
+            isServerTold = isFurther ? channel.finishSending() : true
         }
         return sent
+    }
+
+    /// A server that takes no more, as FTP's may do in an upload, says why on the connection of the
+    /// URL. Beside that, a datagram that did not arrive is one that was lost.
+    ///
+    /// - Throws: `error`, in every other case.
+    private func passOver(_ error: FetchError) throws(FetchError) {
+        switch kind {
+        case .udp: guard hasControl, error.outcome == .connect else { throw error }
+        case .tcp:
+            guard isFurther, error.outcome == .send else { throw error }
+            (isRefused, isServerTold) = (true, true)
+            serverEnding = serverEnding ?? .reset
+        }
     }
 
     /// - Returns: How many bytes came from the server; `nil` when nothing came.
@@ -76,12 +110,19 @@ final class ProgramLink {
             let read = piece.withUnsafeMutableBytes { buffer in
                 Result { () throws(FetchError) in try channel.receive(into: buffer) }
             }
-            switch try read.get() {
-            case .bytes(let count):
+            switch read {
+            case .failure(let error):
+                guard keepsDatagrams else { throw error }
+                try passOver(error)
+                // Nothing has come, and more may be there.
+                received = 0
+            case .success(.bytes(let count)):
                 received = count
                 toProgram = Array(piece[..<count])
-            case .wouldBlock: break
-            case .ended(let how): serverEnding = how
+            case .success(.wouldBlock): break
+            // Without close_notify, TLS may have been cut off by anybody.
+            case .success(.ended(let how)):
+                serverEnding = isSecure && how == .endOfFile ? .reset : how
             }
         }
         try Self.move(&toProgram, to: input)
@@ -95,15 +136,21 @@ final class ProgramLink {
         count < bytes.count ? Array(bytes[count...]) : nil
     }
 
-    static func move(_ buffer: inout [UInt8]?, to pipe: ProgramPipe) throws(FetchError) {
+    /// - Returns: Whether the program still reads.
+    @discardableResult
+    static func move(
+        _ buffer: inout [UInt8]?, to pipe: ProgramPipe
+    ) throws(FetchError) -> Bool {
         while let bytes = buffer {
             switch try bytes.span.bytes.withUnsafeBytes(pipe.send) {
             case .bytes(let count): buffer = rest(of: bytes, after: count)
-            case .wouldBlock: return
-            // It reads no more.
-            case nil: buffer = nil
+            case .wouldBlock: return true
+            case nil:
+                buffer = nil
+                return false
             }
         }
+        return true
     }
 
     /// What there is to wait for; `nil` in it at the end of a turn.
@@ -111,7 +158,7 @@ final class ProgramLink {
     /// - Parameter readsRequests: Whether what the program writes is taken.
     func interests(readsRequests: Bool) -> [[Interest]?] {
         var all: [[Interest]?] = []
-        if toServer == nil {
+        if toServer == nil && (isServerTold || !output.hasEnded || channel == nil) {
             if !output.hasEnded && readsRequests { all.append(output.interests()) }
         } else if let channel {
             all.append(channel.interests(.writable))

@@ -38,8 +38,8 @@ package struct ProgramNetwork {
     package var finish: () async -> Void = {}
     /// Begins TLS on the connection with this number.
     package var secure: (ProgramRequest, Int, any Carrier) async throws(FetchError) -> Opened
-    /// Called with what has gone out.
-    package var onSent: (_ bytes: [UInt8]) async throws(FetchError) -> Void = { _ in }
+    /// Called with what has gone out over the connection with this number.
+    package var onSent: (Int, _ bytes: [UInt8]) async throws(FetchError) -> Void = { _, _ in }
     /// Called with how much has come in.
     package var onReceived: (_ count: Int) -> Void = { _ in }
 

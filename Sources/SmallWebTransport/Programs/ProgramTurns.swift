@@ -4,7 +4,9 @@ internal import SmallWebCore
 
 /// The state of one run, and its steps, of which none waits.
 final class ProgramTurns {
-    let process: ContainedProcess
+    private let process: ContainedProcess
+    /// Why the program has ended, with all that it had started; `nil` while it has not.
+    private(set) var ended: ProgramEnding.Reason?
     private let loop: EventLoop
     private let program: ProgramRequest
     /// Its connections, the first of which is that of the URL.
@@ -65,6 +67,9 @@ final class ProgramTurns {
             answers = program.wantsAnswers ? try pipe(isReader: false) : nil
             if answers == nil { theirs.append(-1) }
             for kind in program.connections { links.append(try link(kind, isFurther: true)) }
+            if case .stream(let endpoint) = program.transport {
+                links[0].isSecure = endpoint.security == .tls
+            }
             self.links = links
         } catch {
             throw FetchError(
@@ -131,7 +136,7 @@ final class ProgramTurns {
         _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding {
         while let content = try body.read(&piece) { _ = try await onOutput(.body(content)) }
-        return ProgramEnding(.stopped, server: links[0].serverEnding)
+        return ending(.stopped)
     }
 
     /// A new turn: pipes give more bytes again.
@@ -139,9 +144,10 @@ final class ProgramTurns {
         for pipe in [errors, events, body] { _ = pipe.interests() }
     }
 
-    /// When a server is dialled that the program has not asked for; never once there is one.
+    /// When a server is dialled that the program has not asked for; never once there is one, or the
+    /// program has ended.
     var dialMoment: Instant {
-        links[0].channel == nil && program.transport != .none
+        ended == nil && links[0].channel == nil && program.transport != .none
             ? Instant(nanoseconds: began.nanoseconds + UInt64(Self.patienceSeconds * 1e9)) : .never
     }
 
@@ -161,7 +167,7 @@ final class ProgramTurns {
         for (number, link) in links.enumerated() {
             let isKept =
                 number == 0
-                ? program.transport != .none : link.channel != nil && !link.isFetched
+                ? program.transport != .none : link.takesRequests
             // Before it is open, what is written waits.
             guard number == 0 || link.isAsked else { continue }
             if try link.readRequest(&piece, isKept: isKept) { hasRead = true }
@@ -172,6 +178,28 @@ final class ProgramTurns {
     /// - Returns: How many bytes came from the server; `nil` when nothing came.
     func moveToProgram(_ link: ProgramLink) throws(FetchError) -> Int? {
         try link.moveToProgram(&piece)
+    }
+
+    // MARK: The end
+
+    /// - Returns: Whether the program has ended since the last time. What it has left running is
+    ///   ended, too, and holds nothing open.
+    func reap() throws(FetchError) -> Bool {
+        guard ended == nil, let reason = try process.reap() else { return false }
+        process.end()
+        ended = reason
+        return true
+    }
+
+    /// Ends the program, if it has not ended.
+    func end() { process.end() }
+
+    /// Whether all servers have got what a program has written that has ended.
+    var isAllSent: Bool { links.allSatisfy(\.isAllSent) }
+
+    func ending(_ reason: ProgramEnding.Reason) -> ProgramEnding {
+        let isCutOff = links.contains { $0.serverEnding == .reset }
+        return ProgramEnding(reason, server: isCutOff ? .reset : links[0].serverEnding)
     }
 
     // MARK: Commands
@@ -196,31 +224,25 @@ final class ProgramTurns {
     }
 
     /// - Throws: `plugin` for a connection that is not open, has TLS, or has no bytes in order.
-    func linkToSecure(
-        _ number: Int, _ program: ProgramRequest
-    ) throws(FetchError) -> (ProgramLink, any Carrier) {
+    func linkToSecure(_ number: Int) throws(FetchError) -> (ProgramLink, any Carrier) {
         guard links.indices.contains(number), let channel = links[number].channel,
             !links[number].isFetched
         else {
             throw .plugin("the program begins TLS on connection \(number), which is not open")
         }
         let link = links[number]
-        let isSecure: Bool =
-            if number == 0, case .stream(let endpoint) = program.transport {
-                link.isSecure || endpoint.security == .tls
-            } else {
-                link.isSecure
-            }
-        guard !isSecure, !link.keepsDatagrams else {
+        guard !link.isSecure, !link.keepsDatagrams else {
             throw .plugin(
                 "the program begins TLS on connection \(number), which "
-                    + (isSecure ? "has it already" : "is of datagrams"))
+                    + (link.isSecure ? "has it already" : "is of datagrams"))
         }
         guard program.wantsAnswers else {
             throw .plugin("the program begins TLS, but its manifest has no \"answers\"")
         }
         return (link, channel)
     }
+
+    var wantsAnswers: Bool { answers != nil }
 
     /// What came of a command.
     enum Answer {
@@ -259,31 +281,39 @@ final class ProgramTurns {
         try ProgramLink.move(&toAnswers, to: answers)
     }
 
-    /// - Returns: Whether anything was read to be uploaded.
+    /// - Returns: Whether anything of the upload was read, or taken by the program.
     func moveUpload() throws(FetchError) -> Bool {
-        try moveAnswers()
         guard let pipe = upload, let next = program.upload?.next else { return false }
         var hasMoved = false
         if toUpload == nil {
             let bytes = try next()
             guard !bytes.isEmpty else {
-                pipe.close()
-                upload = nil
+                endUpload()
                 return false
             }
             toUpload = bytes
             hasMoved = true
         }
         let before = toUpload?.count ?? 0
-        try ProgramLink.move(&toUpload, to: pipe)
+        guard try ProgramLink.move(&toUpload, to: pipe) else {
+            // The rest of a file need not be read for a program that does not want it.
+            endUpload()
+            return false
+        }
         return hasMoved || toUpload?.count ?? 0 < before
+    }
+
+    private func endUpload() {
+        upload?.close()
+        upload = nil
     }
 
     /// Suspends until a step may do something again.
     func wait(by moment: Instant) async -> WaitResult {
-        var all: [[Interest]?] = [
-            [Interest(descriptor: process.endDescriptor, readiness: .readable)]
-        ]
+        var all: [[Interest]?] = []
+        if ended == nil {
+            all.append([Interest(descriptor: process.endDescriptor, readiness: .readable)])
+        }
         for pipe in [errors, events, body] where !pipe.hasEnded { all.append(pipe.interests()) }
         for (number, link) in links.enumerated() {
             all += link.interests(readsRequests: number == 0 || link.isAsked)
@@ -314,8 +344,12 @@ extension JSONWriter {
             writer.member("size", head.bodyBytes)
             writer.member("name", head.suggestedName)
             writer.member("redirect", head.redirectTarget)
-            writer.member("validator", head.validator)
+            writer.member("permanent", head.isPermanentRedirect)
+            writer.member("sensitive", head.wantsSensitiveInput)
             writer.member("retry_after", head.retryAfter.map { Int($0.inSeconds) })
+            writer.member("gone", head.isGone)
+            writer.member("validator", head.validator)
+            writer.member("unchanged", head.isUnchanged)
             writer.member("facts", object: head.facts) { $0.members(of: $1) }
         }
     }

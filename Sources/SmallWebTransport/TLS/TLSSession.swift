@@ -141,10 +141,12 @@ final class TLSSession: Carrier {
         bioState.carrier?.interests(readiness) ?? []
     }
 
-    func finishSending() {
-        guard !isBroken, bioState.carrier != nil else { return }
+    func finishSending() -> Bool {
+        guard !isBroken, bioState.carrier != nil else { return true }
         library.functions.ERR_clear_error()
-        _ = library.functions.SSL_shutdown(ssl)
+        let status = library.functions.SSL_shutdown(ssl)
+        return status >= 0
+            || library.functions.SSL_get_error(ssl, status) != SSL_ERROR_WANT_WRITE
     }
 
     /// Sends close_notify if the carrier takes it at once, and lets go of the carrier.
