@@ -98,14 +98,22 @@ struct ProgramConnectionTests {
     }
 
     @Test func aResetOfAnotherConnectionCutsOff() throws {
-        let (control, data) = (try server(""), try LoopbackServer { $0.reset() })
-        let result = try run(open("tcp", data.port) + "cat <&7 >&4", to: control)
+        let control = try server("")
+        let data = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.reset()
+        }
+        let result = try run(open("tcp", data.port) + "echo >&8; cat <&7 >&4", to: control)
         #expect(result.status == 18, "\(result.errors)")
     }
 
     /// A server of FTP says on the control connection why it has closed the one of an upload.
     @Test func aServerThatTakesNoMoreMaySayWhyElsewhere() throws {
-        let (control, data) = (try server("552 disk full\n"), try LoopbackServer { $0.reset() })
+        let control = try server("552 disk full\n")
+        let data = try LoopbackServer { peer in
+            _ = peer.read(1)
+            peer.reset()
+        }
         let result = try run(
             open("tcp", data.port) + """
                 head -c 20000000 /dev/zero >&8; exec 8>&-; cat <&7 >/dev/null; read -r said

@@ -62,7 +62,7 @@ struct ProgramTests {
         (#"echo '{"type":"fail","outcome":"ok"}' >&3"#, "outcome"),
         (#"head -c 70000 /dev/zero | tr '\0' x >&3"#, "too long"),
         (#"echo '{"type":"open","connection":1}' >&3"#, "no \"url\""),
-        (#"echo '{"type":"open","url":"tcp://h:1"}' >&3"#, "from 0 to 3"),
+        (#"echo '{"type":"open","url":"tcp://h:1"}' >&3"#, "from 1 to 3"),
         (#"echo '{"type":"open","connection":-1,"url":"tcp://h:1"}' >&3"#, "whole number"),
         (#"echo '{"type":"open","connection":[1],"url":"tcp://h:1"}' >&3"#, "not a number"),
         (#"echo '{"type":"open","connection":1,"url":["tcp://h:1"]}' >&3"#, "no \"url\""),

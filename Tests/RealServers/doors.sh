@@ -352,6 +352,8 @@ read -r opened <&6 && read -r greeting <&7
 printf 'STARTTLS\r\n' >&8 && read -r agreed <&7
 echo '{"type":"starttls","connection":1}' >&3
 read -r secured <&6 && printf 'QUIT\r\n' >&8
+# The server closes without close_notify.
+echo '{"type":"end","complete":true}' >&3
 printf '%s\n' "$agreed" "$secured" >&4
 END
     chmod +x "$folder/second"

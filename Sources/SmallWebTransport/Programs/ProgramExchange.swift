@@ -79,7 +79,7 @@ package struct ProgramExchange: ProgramRunner {
             }
             try turns.moveAnswers()
             if try turns.moveUpload() { hasMoved = true }
-            // Of a program that has ended, what is still to be sent is waited for, and nothing else.
+            // Of a program that has ended, what is still to be sent is waited for, nothing else.
             if turns.ended == nil ? hasMoved : hasSent { silence = silenceEnd(program) }
             if hasMoved || hasSent { continue }
             if try turns.reap() {

@@ -7,6 +7,8 @@ final class ProgramTurns {
     private let process: ContainedProcess
     /// Why the program has ended, with all that it had started; `nil` while it has not.
     private(set) var ended: ProgramEnding.Reason?
+    /// How servers had ended by then.
+    private var serverEnding: ByteStream.Ending?
     private let loop: EventLoop
     private let program: ProgramRequest
     /// Its connections, the first of which is that of the URL.
@@ -187,6 +189,7 @@ final class ProgramTurns {
     func reap() throws(FetchError) -> Bool {
         guard ended == nil, let reason = try process.reap() else { return false }
         process.end()
+        serverEnding = seenEnding
         ended = reason
         return true
     }
@@ -197,9 +200,13 @@ final class ProgramTurns {
     /// Whether all servers have got what a program has written that has ended.
     var isAllSent: Bool { links.allSatisfy(\.isAllSent) }
 
+    /// How a server ends that has lost the program says nothing about what that has read.
     func ending(_ reason: ProgramEnding.Reason) -> ProgramEnding {
-        let isCutOff = links.contains { $0.serverEnding == .reset }
-        return ProgramEnding(reason, server: isCutOff ? .reset : links[0].serverEnding)
+        ProgramEnding(reason, server: ended == nil ? seenEnding : serverEnding)
+    }
+
+    private var seenEnding: ByteStream.Ending? {
+        links.contains { $0.serverEnding == .reset } ? .reset : links[0].serverEnding
     }
 
     // MARK: Commands
