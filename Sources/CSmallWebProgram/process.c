@@ -73,8 +73,9 @@ int wait_for_process(pid_t process) {
     return status;
 }
 
-// A new session would do it, too, but where the kernel shares the processor between sessions (autogroups) the program would begin by waiting
-// for all others: that is milliseconds on a busy machine.
+// A new session would do it, too, but where the kernel shares the processor between sessions
+// (autogroups) the program would begin by waiting for all others: that is milliseconds on a busy
+// machine.
 void leave_terminal(void) {
     int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     int is_left = terminal < 0 ? errno == ENXIO : ioctl(terminal, TIOCNOTTY) == 0;

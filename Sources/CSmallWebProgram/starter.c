@@ -19,8 +19,8 @@
 #define STRINGS_MAX 512
 #define BYTES_MAX (96 << 10)
 
-// Before the words: its path, its arguments, its environment, each with a NUL at its end. The report
-// comes along, and behind it those of the program's descriptors that are in `given`.
+// Before the words: its path, its arguments, its environment, each with a NUL at its end. The
+// report comes along, and behind it those of the program's descriptors that are in `given`.
 struct request {
     uint32_t arguments, environment, given;
     uint64_t processor_seconds, memory_bytes, descriptors_max;
@@ -76,7 +76,8 @@ int starter_ask(int starter, const struct swprogram *program, int report) {
         .msg_iov = parts.list, .msg_iovlen = (size_t)parts.count, .msg_control = &control,
         .msg_controllen = CMSG_SPACE(count * sizeof(int))};
     control.header = (struct cmsghdr){
-        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(count * sizeof(int))};
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+        .cmsg_len = CMSG_LEN(count * sizeof(int))};
     memcpy(CMSG_DATA(&control.header), descriptors, count * sizeof(int));
     ssize_t sent;
     do sent = sendmsg(starter, &message, MSG_NOSIGNAL);
@@ -120,7 +121,8 @@ static const char **take(char **bytes, const char **strings, uint32_t count) {
 }
 
 static void start(
-    const struct starter *starter, const struct request *request, char *bytes, const int *received) {
+    const struct starter *starter, const struct request *request, char *bytes,
+    const int *received) {
     static const char *strings[STRINGS_MAX + 2];
     struct swprogram program = *starter->program;
     program.path = bytes;
@@ -159,7 +161,8 @@ static _Noreturn void serve(const struct starter *starter) {
         int received[DESCRIPTORS_MAX];
         int count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
         memcpy(received, CMSG_DATA(header), count * sizeof(int));
-        if (count == 1 + __builtin_popcount(request.given)) start(starter, &request, bytes, received);
+        if (count == 1 + __builtin_popcount(request.given))
+            start(starter, &request, bytes, received);
         while (count > 0) close(received[--count]);
     }
 }
@@ -202,7 +205,8 @@ int starter_open(
     const struct swprogram *program, int parent_end, starter_make *make,
     struct swprogram_starter *opened) {
     int ends[2];
-    if (parent_end < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return 0;
+    if (parent_end < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return 0;
     struct starter starter = {
         .program = program, .parent_end = parent_end, .end = ends[1], .user = geteuid(),
         .group = getegid(), .make = make};

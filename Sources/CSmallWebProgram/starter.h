@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A starter: a process from which the programs of one plugin are started, after the first. Copies of
-// it are made faster than of smallweb, since its memory is small; what programs may share it has, a
-// network namespace and the user namespace that owns it; and each gets a copy of its file system.
+// A starter: a process from which the programs of one plugin are started, after the first. Copies
+// of it are made faster than of smallweb, since its memory is small. What programs may share it
+// has, a network namespace and the user namespace that owns it, and each gets a copy of its file
+// system.
 #ifndef STARTER_H
 #define STARTER_H
 

@@ -188,7 +188,8 @@ static int mount_own_proc(const char *path, int has_users) {
         && set_attributes(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY) == 0;
 }
 
-// The machine's: below it each copy has its own, which the kernel allows only where one can be seen.
+// The machine's: each copy puts its own over it, which the kernel allows only
+// where one can be seen.
 static int show_proc(struct view *view) {
     int tree = (int)syscall(OPEN_TREE, AT_FDCWD, "/proc", CLONE_TREE | WHOLE_TREE | O_CLOEXEC);
     if (tree < 0) return 0;

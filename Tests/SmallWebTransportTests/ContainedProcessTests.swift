@@ -140,8 +140,9 @@ struct ContainedProcessTests {
         let output = Pipe()
         parent.executableURL = Self.loopback
         parent.arguments =
-            ["--contain", place.folder, "\(way.without.rawValue)", way == .byStarter ? "2" : "0", mark] + [
-                "sh", "-c",
+            [
+                "--contain", place.folder, "\(way.without.rawValue)",
+                way == .byStarter ? "2" : "0", mark, "sh", "-c",
                 """
                 trap '' HUP TERM INT; (sh -c 'trap "" HUP TERM; sleep 1000' &)
                 sleep 1000 & echo ready; while :; do sleep 1; done

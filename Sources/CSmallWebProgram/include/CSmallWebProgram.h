@@ -35,7 +35,8 @@ enum swprogram_stage {
     // It ran, and was ended with all that it had started: they used more than they may.
     SWPROGRAM_MEMORY,
     SWPROGRAM_COUNT,
-    // It has a supervisor, whose process is `number`: what a starter says, before or after the rest.
+    // It has a supervisor, whose process is `number`: what a starter says, before or after the
+    // rest.
     SWPROGRAM_STARTED,
 };
 
@@ -79,10 +80,10 @@ struct swprogram_starter {
     int descriptor;             // for swprogram.starter
 };
 
-// Makes a starter of programs that have the folder, places and reads of `program`: they start sooner
-// than from this process, and are contained like others. Their temporary directory has the path of
-// `program`'s, an empty directory that is not used any more when this has returned. The starter ends
-// with the calling thread, which alone may use it. Returns whether it can be had.
+// Makes a starter of programs that have the folder, places and reads of `program`: they start
+// sooner than from this process, and are contained like others. Their temporary directory has the
+// path of `program`'s, an empty directory that is not used any more when this has returned. The
+// starter ends with the calling thread, which alone may use it. Returns whether it can be had.
 int swprogram_open_starter(
     const struct swprogram *_Nonnull program, struct swprogram_starter *_Nonnull starter);
 

@@ -202,8 +202,8 @@ package final class ContainedProcess {
         var descriptors: [Int32] = []
         let without: Containment.Means
 
-        /// - Returns: The supervisor, and what TMPDIR says; `nil` where the program has to be started
-        ///   without a starter.
+        /// - Returns: The supervisor, and what TMPDIR says; `nil` where the program has to be
+        ///   started without a starter.
         func startByStarter() -> (swprogram_supervisor, String)? {
             guard without.isEmpty else { return nil }
             let common = ProgramStarter.Plan(folder: folder, places: places, reads: reads)
