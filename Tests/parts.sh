@@ -69,8 +69,9 @@ end_one() {
 for part in "$@"; do
     [ "${#part_of[@]}" -lt "$jobs" ] || end_one
     echo "== $part begins =="
-    # What a shell starts in the background would ignore Ctrl-C, and so would all that it tests.
-    setsid env --default-signal=INT,QUIT "${make[@]}" --no-print-directory "$part" \
+    # What a shell starts in the background ignores Ctrl-C, what nohup starts the end of its terminal;
+    # and so would all that is tested.
+    setsid env --default-signal "${make[@]}" --no-print-directory "$part" \
         >"$logs/$part.log" 2>&1 </dev/null &
     part_of[$!]=$part began[$!]=$SECONDS
 done

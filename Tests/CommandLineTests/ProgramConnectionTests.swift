@@ -9,7 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(30)))
 struct ProgramConnectionTests {
     private let smallweb = Smallweb()
-    private static let more = #""connections": 2, "answers": true, "opens": ["tcp://{host}:*", "#
+    private static let more =
+        #""connections": 2, "answers": true, "opens": ["tcp://{host}:*", "#
         + #""tls://{host}:*", "udp://{host}:*"],"#
     private static let starttls = """
         printf 'STARTTLS\\n'; read -r go

@@ -133,7 +133,8 @@ struct ContainedProcessTests {
     @Test(arguments: Way.allCases)
     func diesWithItsParent(_ way: Way) async throws {
         let here = try Containment.here.get().means
-        let isByStarter = way == .byStarter && here.isSuperset(of: [.network, .proc, .users, .view])
+        let isByStarter =
+            way == .byStarter && here.isSuperset(of: [.network, .proc, .users, .view])
         let place = try Trial.Place()
         let mark = UUID().uuidString
         let parent = Process()
