@@ -12,6 +12,8 @@ struct PluginDocument {
         case manifest(String)
         /// What a program says.
         case events([String])
+        /// What it is told on 6.
+        case answers([String])
         /// What a fixture has behind `=`.
         case expectations([String])
         case fixture(String)
@@ -53,6 +55,7 @@ struct PluginDocument {
         if lines[0].hasPrefix("n=$(") { return .ending(text) }
         if (try? JSON.parse(text))?["program"] != nil { return .manifest(text) }
         if values.allSatisfy({ $0?["type"] != nil }) { return .events(lines) }
+        if values.allSatisfy({ $0?["ok"] != nil }) { return .answers(lines) }
         if values.allSatisfy({ $0?["event"] != nil }) { return .expectations(lines) }
         if lines.contains(where: { $0.hasPrefix("url ") }) { return .fixture(text) }
         if lines.contains(where: { $0.hasPrefix("smallweb ") }) { return .commands(lines) }
@@ -167,6 +170,14 @@ struct PluginDocumentTests {
         for part in try parts() {
             switch part {
             case .unknown(let text): Issue.record("no test runs this:\n\(text)")
+            case .answers(let lines):
+                // ProgramDoorTests and ProgramFetchTests see such answers.
+                let members: [Set] = [["address"], ["outcome", "message"], ["url", "head"]]
+                for line in lines {
+                    let answer = try JSONSerialization.jsonObject(with: Data(line.utf8))
+                    let names = Set((answer as? [String: Any] ?? [:]).keys)
+                    #expect(members.contains(names.subtracting(["connection", "ok"])), "\(line)")
+                }
             case .tree(let lines):
                 for line in lines.dropFirst() {
                     let path = line.split(separator: " ").first.map(String.init) ?? ""

@@ -129,6 +129,19 @@ struct ContainedProcessTests {
         }
     }
 
+    /// A starter was made before the file was replaced.
+    @Test func readsWhatIsThereNow() throws {
+        let place = try Trial.Place()
+        let file = place.root + "/read"
+        for text in ["one", "two", "three", "four"] {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
+            let trial = try Trial.run(
+                ["sh", "-c", "cat \"$SMALLWEB_FILE\""], place: place,
+                environment: ["SMALLWEB_FILE": file], reads: [file])
+            #expect(trial.output == text)
+        }
+    }
+
     /// smallweb has no time to do anything about it.
     @Test(arguments: Way.allCases)
     func diesWithItsParent(_ way: Way) async throws {

@@ -75,7 +75,8 @@ struct Trial {
     /// - Parameter words: `["sh", "-c", source]`, for example.
     static func run(
         _ words: [String], _ way: Way = .full, place: Place? = nil,
-        limits: ProgramRequest.Limits = .init(), environment: [String: String] = [:]
+        limits: ProgramRequest.Limits = .init(), environment: [String: String] = [:],
+        reads: [String] = []
     ) throws -> Trial {
         let place = try place ?? Place()
         try startOthers(way, place)
@@ -94,7 +95,7 @@ struct Trial {
             process = try ContainedProcess(
                 folder: place.folder, words: words, environment: all, limits: limits,
                 descriptors: [-1, ends[1], ends[1], -1, -1, -1],
-                confinement: Confinement(home: place.home, without: way.without))
+                confinement: Confinement(home: place.home, reads: reads, without: way.without))
         }
         // Until it has ended, or says that it will not.
         var text = ""

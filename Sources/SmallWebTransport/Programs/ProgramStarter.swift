@@ -11,15 +11,15 @@ final class ProgramStarter: Sendable {
         let folder: String
         let places: [String]
         let reads: [String]
-        /// Another folder may have come to lie at the path.
-        private let device: UInt
-        private let number: UInt
+        /// Device and number of what is at these paths: a starter shows what was there before.
+        private let identities: [[UInt]]
 
         init(folder: String, places: [String], reads: [String]) {
             (self.folder, self.places, self.reads) = (folder, places, reads)
-            var facts = stat()
-            let isThere = stat(folder, &facts) == 0
-            (device, number) = isThere ? (facts.st_dev, facts.st_ino) : (0, 0)
+            identities = ([folder] + places + reads).map { path in
+                var facts = stat()
+                return stat(path, &facts) == 0 ? [facts.st_dev, facts.st_ino] : []
+            }
         }
     }
 
