@@ -31,9 +31,9 @@ for number in $(seq 1000); do
     echo "$gopher_url/0/1k" >&5
 done 4>"$scratch/programs" 5>"$scratch/built-in"
 spread=yes
-compare "1,000 URLs of 1 KiB through a program, 32 at a time, as records" 5 \
-    program "${program[@]}" -s --json -j 32 --per-host 32 "@$scratch/programs" \
-    -- built-in "$smallweb" get -s --json -j 32 --per-host 32 "@$scratch/built-in" \
-    -- bare "$scratch/bin/spawn" 1000 32 bare "$folder/helper" \
-    -- contained "$scratch/bin/spawn" 1000 32 contained "$folder/helper"
+compare "1,000 URLs of 1 KiB through a program, 16 at a time, as records" 5 \
+    program "${program[@]}" -s --json -j 16 --per-host 16 "@$scratch/programs" \
+    -- built-in "$smallweb" get -s --json -j 16 --per-host 16 "@$scratch/built-in" \
+    -- bare "$scratch/bin/spawn" 1000 16 bare "$folder/helper" \
+    -- contained "$scratch/bin/spawn" 1000 16 contained "$folder/helper"
 spread=
