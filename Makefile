@@ -183,7 +183,7 @@ check:
 
 test:
 	@echo "make test installs what is missing, builds the tests and the release binary (10 minutes" \
-		"on two cores, when nothing is built), and tests them for 15 minutes."
+		"on two cores, when nothing is built), and tests them for 20 minutes."
 	@$(MAKE) --no-print-directory test-deps tests
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(MORE) $(TEST_PARTS)
 

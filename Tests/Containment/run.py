@@ -94,12 +94,12 @@ class Exchange:
             "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": self.scene.home,
             "XDG_DATA_HOME": self.scene.data, "XDG_CONFIG_HOME": self.scene.top / "config",
             "TMPDIR": self.scene.tmp, "ALL_PROXY": f"http://user:{secret}@127.0.0.1:9"}
-        missing, _, before = expected.MODES[mode.name]
+        lacking, _, before = expected.MODES[mode.name]
         words = list(words) or ["get", f"attack://host/{name}"]
         if words[0] == "get":
             # One after the other, unless the exchange itself says how many.
             words[1:1] = ["-j", "1"] * ("-j" not in words) + ["attack://host/first"] * before
-        command = [*mode.prefix, mode.without, *missing, "--", mode.smallweb, *words, "--plugin",
+        command = [*mode.prefix, mode.without, *lacking, "--", mode.smallweb, *words, "--plugin",
                    self.scene.folder,
                    "--known-hosts", self.scene.known_hosts, *(["-m", str(limit)] if limit else [])]
         if "say" in more:

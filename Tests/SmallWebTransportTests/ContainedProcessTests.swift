@@ -129,14 +129,15 @@ struct ContainedProcessTests {
         }
     }
 
-    /// A starter was made before the file was replaced.
-    @Test func readsWhatIsThereNow() throws {
+    /// A starter was made before the file was replaced, and each has a TMPDIR of its own.
+    @Test func seesWhatIsThereNowAndNothingOfOthers() throws {
         let place = try Trial.Place()
         let file = place.root + "/read"
         for text in ["one", "two", "three", "four"] {
             try Data(text.utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
+            let script = "ls -A $TMPDIR; echo > $TMPDIR/left; cat $SMALLWEB_FILE"
             let trial = try Trial.run(
-                ["sh", "-c", "cat \"$SMALLWEB_FILE\""], place: place,
+                ["sh", "-c", script], place: place,
                 environment: ["SMALLWEB_FILE": file], reads: [file])
             #expect(trial.output == text)
         }
