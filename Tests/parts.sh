@@ -17,11 +17,27 @@ passed=0 failed=0 skipped=0 ended=0 parts=$# table='' reasons='' failures=''
 # By process, which leads a session: a part, and when it began.
 declare -A part_of=() began=()
 
+# How little was free at worst: what has failed may have failed for that.
+note_what_is_free() {
+    local disk memory least_disk=999999999 least_memory=999999999
+    while true; do
+        disk=$(df -Pk "${TMPDIR:-/tmp}" . | awk 'NR > 1 { print int($4 / 1024) }' | sort -n | head -n 1)
+        memory=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+        ((disk >= least_disk)) || least_disk=$disk
+        ((memory >= least_memory)) || least_memory=$memory
+        echo "$least_disk MB of disk and $least_memory MB of memory" >"$logs/free"
+        sleep 2
+    done
+}
+note_what_is_free &
+notes=$!
+trap 'kill "$notes"' EXIT
+
 interrupted() {
     trap - INT TERM
     echo
     for process in "${!part_of[@]}"; do kill -TERM -- "-$process" 2>/dev/null; done
-    wait
+    wait "${!part_of[@]}"
     echo "interrupted; the output of each part is in $logs"
     exit 130
 }
@@ -80,7 +96,8 @@ while [ "${#part_of[@]}" -gt 0 ]; do end_one; done
 printf '\n%-16s %7s %7s %8s %9s\n%s' part passed failed skipped time "$table"
 grep . <<<"$reasons"
 if [ "$failed" -gt 0 ]; then
-    printf '\nFailed; all of the output is in %s:\n%s' "$logs" "$failures"
+    printf '\nFailed; all of the output is in %s, and %s were free at the least:\n%s' "$logs" \
+        "$(cat "$logs/free")" "$failures"
 fi
 printf '\n%s passed, %s failed, %s skipped, in %s s\n' "$passed" "$failed" "$skipped" "$SECONDS"
 [ "$failed" -eq 0 ]

@@ -15,6 +15,11 @@ trap 'kill $servers 2>/dev/null; rm -rf "$work"' EXIT
 servers=
 # shellcheck source-path=SCRIPTDIR source=../checks.sh
 . "$here/../checks.sh"
+details() {
+    local server
+    for server in $servers; do kill -0 "$server" || echo "the server $server has ended"; done
+    tail -n 3 "$work/output" "$work/part" | cut -c1-400
+} 2>&1
 
 start=$SECONDS
 for package in swift-fetch swift-embed swift-plugin; do
@@ -106,5 +111,4 @@ must "a program's scheme is known" grep -q '"plugin":"program:scroll"' "$work/pa
 "$scratch/debug/crawl" "$gemini/" >"$work/output"
 must "what a page leads to is fetched in the same run" grep -q "^$gemini/about 0" "$work/output"
 must "each page once" test "$(cut -d' ' -f1 "$work/output" | sort | uniq -d | wc -l)" -eq 0
-[ "$failed" -eq 0 ] || cat "$work/output"
 exit "$failed"

@@ -109,23 +109,23 @@ ftp_checks() {
         must cmp "$work/ftp/in/new" "$work/ftp/large"
     fi
     section vsftpd || return 0
-    port=$(free_udp_port)
+    free_port
     printf '%s\n' listen=YES listen_address=127.0.0.1 "listen_port=$port" anonymous_enable=YES \
         "anon_root=$work/ftp" background=NO run_as_launching_user=YES seccomp_sandbox=NO \
         "secure_chroot_dir=$work/ftp/in" >"$work/vsftpd.conf"
     mkdir -p "$work/ftp/in"
     start "$work/vsftpd.log" vsftpd "$work/vsftpd.conf"
-    until_true accepts "$port"
+    comes_up "ftp: vsftpd" "$work/vsftpd.log" "$port"
     ftp_files vsftpd "ftp://127.0.0.1:$port"
 
     # It wants the data connection to resume the session of the control connection.
-    sed "s/^listen_port=.*/listen_port=$(free_udp_port)/" "$work/vsftpd.conf" >"$work/vsftpd-tls.conf"
+    free_port
+    sed "s/^listen_port=.*/listen_port=$port/" "$work/vsftpd.conf" >"$work/vsftpd-tls.conf"
     printf '%s\n' ssl_enable=YES allow_anon_ssl=YES force_anon_data_ssl=YES \
         force_anon_logins_ssl=YES require_ssl_reuse=YES "rsa_cert_file=$work/ftp.pem" \
         ssl_ciphers=HIGH >>"$work/vsftpd-tls.conf"
-    port=$(sed -n 's/^listen_port=//p' "$work/vsftpd-tls.conf")
     start "$work/vsftpd-tls.log" vsftpd "$work/vsftpd-tls.conf"
-    until_true accepts "$port"
+    comes_up "ftp: vsftpd with TLS" "$work/vsftpd-tls.log" "$port"
     ftp_files "vsftpd with TLS" "ftp://127.0.0.1:$port" --ftp-tls
 }
 
@@ -211,10 +211,11 @@ dict_checks() {
     printf '%s\n' 'access { allow 127.0.0.1 }' \
         "database words { data \"$work/words.dict\" index \"$work/words.index\" }" >"$work/dict.conf"
     # It takes no port that the system picks.
-    port=$(free_udp_port)
+    free_port
     start "$work/dict.log" dictd -d nodetach -c "$work/dict.conf" --listen-to 127.0.0.1 -p "$port" \
         --pid-file "$work/dict.pid"
-    until_true accepts "$port"
+    comes_up "dict: dictd" "$work/dict.log" "$port"
+
     check "dict: dictd: a word"
     sw get --plugin "$own/dict" "dict://127.0.0.1:$port/d:apple"
     status_is 0

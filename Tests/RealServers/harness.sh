@@ -153,6 +153,8 @@ has_ended_or() { has_ended "$server" || "$@"; }
 
 # Every server leads a process group, so that its children end with it.
 servers=()
+# The sockets of tmux.
+screens=()
 
 # start LOG COMMAND…: a server in the background; $server is its process group.
 start() {
@@ -164,7 +166,12 @@ start() {
     servers+=("$server")
 }
 
+# stop PROCESS: ends a child and its group, unless it has ended and another process, such as one of a
+# part of the suite that runs beside this one, has its number by now.
 stop() {
+    local parent
+    parent=$(ps -o ppid= -p "$1")
+    [ "${parent:-$$}" -eq $$ ] || return 0
     kill -KILL -- "-$1" 2>/dev/null || kill -KILL "$1" 2>/dev/null
     wait "$1" 2>/dev/null
 }
@@ -172,6 +179,7 @@ stop() {
 clean_up() {
     local pid
     trap - EXIT HUP INT TERM
+    for socket in ${screens[@]+"${screens[@]}"}; do screen kill-server 2>/dev/null; done
     for pid in ${servers[@]+"${servers[@]}"}; do stop "$pid"; done
     rm -rf "$work"
 }
@@ -186,6 +194,14 @@ port_in() {
     problem "it reports its port"
     cp "$1" "$err"
     return 1
+}
+
+# comes_up NAME LOG PORT…: the server that was started last accepts connections.
+comes_up() {
+    check "$1: the server starts"
+    until_true has_ended_or accepts "${@:3}"
+    ! has_ended "$server" || problem "it goes on"
+    cp "$2" "$err"
 }
 
 # serve NAME [TLS-OPTIONS] COMMAND: every connection gets the command, on a port in $port.
@@ -302,7 +318,7 @@ unset PAGER LESS LESSOPEN NO_COLOR
 exec env --default-signal bash --norc --noprofile
 END
     screen -u -f /dev/null new-session -d -x "$1" -y "$2" "$work/shell.run"
-    servers+=("$(screen display-message -p '#{pid}')")
+    screens+=("$socket")
 }
 
 screen() { tmux -L "$socket" "$@"; }

@@ -63,8 +63,8 @@ def serve(listeners, log):
                 host = "%s:%d" % connection.getsockname()
                 log.write("%s\t%.6f\t%.6f\t%s\n" % ((host,) + key.data + (wanted,)))
                 connection.sendall(("page %s of %s\r\n" % (wanted, host)).encode())
-            except OSError:
-                # A client that was killed.
+            except (OSError, UnicodeDecodeError):
+                # A client that was killed, or looks for another server.
                 pass
             connection.close()
         # A client that has its page may look for it.

@@ -20,11 +20,14 @@ results() {
 # are_all FILE…: the records are those of one process.
 are_all() {
     results "$@" >"$work/seen"
-    cmp -s "$work/seen" "$work/wanted" || problem "the records are those of one process"
+    cmp -s "$work/seen" "$work/wanted" \
+        || problem "the records are those of one process, but $(comm -23 "$work/seen" "$work/wanted" \
+            | head -n 3)"
 }
 
 # Every host is asked once in a second; of that, a busy machine may take up half.
 keeps_pace() {
+    ! has_ended "$paced" || problem "the server has ended: $(tail -n 3 "$work/paced.out")"
     "$here/paced-server.py" --check "$work/paced.log" 0.5 >"$work/pace" \
         || problem "the pace: $(cat "$work/pace")"
 }
@@ -54,6 +57,7 @@ run_recipe() {
 workers_checks() {
     local part arguments
     start "$work/paced.out" "$here/paced-server.py" 40 "$work/paced.log"
+    paced=$server
     check "workers: the server of many ports"
     until_true grep -qx ready "$work/paced.out" || return
     for part in $(seq "$pages"); do
