@@ -52,6 +52,7 @@ hides() {
 # each_target PROXY OPTION…: all of them through one proxy.
 each_target() {
     local number words
+    ! is_left_out "$@" || return 0
     for number in "${!targets[@]}"; do
         read -ra words <<<"${targets[number]}"
         check "proxies: ${words[*]:0:2} through $1"
@@ -120,6 +121,7 @@ proxy_addresses() {
     local way
     for way in "socks5h://$proxy:$microsocks" "socks5://$proxy:$dante" "http://$proxy:$tinyproxy" \
         "http://$proxy:$squid" "socks4://$proxy:$dante" "socks4a://$proxy:$ssh_socks"; do
+        ! is_left_out "$way" || continue
         check "proxies: an address through $way"
         via get -x "$way" "gopher://$far/0/page.txt" "http://$far/page.txt"
         status_is 0
@@ -240,6 +242,7 @@ proxy_records() {
     for url in gemini://far.test/ http://far.test/ https://far.test/; do
         for way in "socks5h://ada:$password@$proxy:$dante_user" \
             "http://ada:$password@$proxy:$tinyproxy_user"; do
+            ! is_left_out "$way" || continue
             via get -v -x "$way" "$url"
             err_says "${way/ada:$password@/}"
             hides
@@ -392,9 +395,11 @@ proxies_checks() {
 . "$here/proxy-network.sh"
 # shellcheck source-path=SCRIPTDIR source=proxy-failures.sh
 . "$here/proxy-failures.sh"
-if section microsocks danted tinyproxy squid sshd ssh ssh-keygen strace openssl socat nginx \
+if section microsocks tinyproxy squid sshd ssh ssh-keygen strace openssl socat nginx \
     fcgiwrap gophernicus efingerd git jq unshare nsenter ip "$JETFORCE" "$SMOLSERVE"; then
     if unshare -r -n -m -p --fork true 2>/dev/null; then
+        # Debian 13 has no package of it.
+        section danted || has_dante=
         proxies_checks
     else
         skip "proxies need a network namespace"

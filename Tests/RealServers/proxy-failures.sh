@@ -6,6 +6,7 @@
 # refused NAME STATUS WORDS PROXY URL…: each URL fails for that reason, and nothing leaks.
 refused() {
     local url
+    ! is_left_out "$@" || return 0
     for url in "${@:5}"; do
         check "proxies: $1: $url"
         via get -v -x "$4" "$url"

@@ -18,6 +18,8 @@ sshd=2222 socks_log=1990 silent=1999
 microsocks6=1085
 # Nothing listens there, but it is a proxy's port all the same.
 closed=1998
+# Dante alone may be missing.
+has_dante=yes
 # The second has all that a URL must encode.
 password=sesame-7 odd_password='sesame-7%:@/?# ü' odd_encoded='sesame-7%25%3A%40%2F%3F%23%20%C3%BC'
 
@@ -244,8 +246,10 @@ serve git "$(git --exec-path)/git-daemon" --listen=$far --export-all \
 serve microsocks microsocks -i $proxy -p $microsocks
 serve microsocks-user microsocks -i $proxy -p $microsocks_user -u ada -P '$odd_password'
 serve microsocks-6 microsocks -i $proxy6 -p $microsocks6
-serve dante danted -f "$root/dante-$dante.conf" -p "$root/dante.pid"
-serve dante-user danted -f "$root/dante-$dante_user.conf" -p "$root/dante-user.pid"
+if [ -n "$has_dante" ]; then
+    serve dante danted -f "$root/dante-$dante.conf" -p "$root/dante.pid"
+    serve dante-user danted -f "$root/dante-$dante_user.conf" -p "$root/dante-user.pid"
+fi
 serve tinyproxy tinyproxy -d -c "$root/tinyproxy-$tinyproxy.conf"
 serve tinyproxy-user tinyproxy -d -c "$root/tinyproxy-$tinyproxy_user.conf"
 serve tinyproxy-443 tinyproxy -d -c "$root/tinyproxy-$tinyproxy_443.conf"
@@ -267,9 +271,14 @@ END
 }
 
 proxy_ports() {
-    printf '%s\n' $microsocks $microsocks_user $dante $dante_user $ssh_socks $tinyproxy \
-        $tinyproxy_user $tinyproxy_443 $squid $squid_user $squid_tls $tls_proxy \
+    printf '%s\n' $microsocks $microsocks_user ${has_dante:+$dante $dante_user} $ssh_socks \
+        $tinyproxy $tinyproxy_user $tinyproxy_443 $squid $squid_user $squid_tls $tls_proxy \
         $stranger_proxy $elsewhere_proxy $sshd $socks_log $silent
+}
+
+# is_left_out WORD…: whether a word is about a proxy that is not installed.
+is_left_out() {
+    [ -z "$has_dante" ] && [[ " $* " == *":$dante "* || " $* " == *":$dante_user "* ]]
 }
 
 # far_accepts ADDRESS PORT: whether it accepts a connection from the far side itself.
