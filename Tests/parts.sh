@@ -37,7 +37,7 @@ interrupted() {
     trap - INT TERM
     echo
     for process in "${!part_of[@]}"; do kill -TERM -- "-$process" 2>/dev/null; done
-    wait "${!part_of[@]}"
+    [ "${#part_of[@]}" -eq 0 ] || wait "${!part_of[@]}"
     echo "interrupted; the output of each part is in $logs"
     exit 130
 }

@@ -17,9 +17,9 @@ servers=
 . "$here/../checks.sh"
 details() {
     local server
-    for server in $servers; do kill -0 "$server" || echo "the server $server has ended"; done
-    tail -n 3 "$work/output" "$work/part" | cut -c1-400
-} 2>&1
+    for server in $servers; do kill -0 "$server" 2>/dev/null || echo "server $server has ended"; done
+    tail -n 3 "$work/output" "$work/part" 2>/dev/null | cut -c1-400
+}
 
 start=$SECONDS
 for package in swift-fetch swift-embed swift-plugin; do

@@ -166,13 +166,15 @@ start() {
     servers+=("$server")
 }
 
-# stop PROCESS: ends a child and its group, unless it has ended and another process, such as one of a
-# part of the suite that runs beside this one, has its number by now.
+# stop PROCESS: ends a child and its group; of one that has ended, what is left of its group. Its number
+# may be another process's or thread's by now, such as in a part of the suite that runs beside this one.
 stop() {
     local parent
     parent=$(ps -o ppid= -p "$1")
-    [ "${parent:-$$}" -eq $$ ] || return 0
-    kill -KILL -- "-$1" 2>/dev/null || kill -KILL "$1" 2>/dev/null
+    case ${parent// /} in
+        '') kill -KILL -- "-$1" 2>/dev/null ;;
+        "$$") kill -KILL -- "-$1" 2>/dev/null || kill -KILL "$1" 2>/dev/null ;;
+    esac
     wait "$1" 2>/dev/null
 }
 

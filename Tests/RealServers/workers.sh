@@ -21,8 +21,8 @@ results() {
 are_all() {
     results "$@" >"$work/seen"
     cmp -s "$work/seen" "$work/wanted" \
-        || problem "the records are those of one process, but $(comm -23 "$work/seen" "$work/wanted" \
-            | head -n 3)"
+        || problem "the records are those of one process, but $(diff "$work/wanted" "$work/seen" \
+            | head -n 4)"
 }
 
 # Every host is asked once in a second; of that, a busy machine may take up half.
