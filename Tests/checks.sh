@@ -7,6 +7,13 @@ failed=0
 # What helps to understand a failure, if a script has more to say.
 details() { :; }
 
+# at_exit COMMAND: runs it when this shell ends, but not in its children: until it executes its program,
+# a child is a shell with the same traps, and a signal ends it by them.
+at_exit() {
+    # shellcheck disable=SC2064 # the command is known now
+    trap "if [ \$BASHPID -eq $$ ]; then $1; fi" EXIT
+}
+
 passes() { echo "ok - $*"; }
 fails() {
     echo "not ok - $*"

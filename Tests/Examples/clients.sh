@@ -13,11 +13,16 @@ smallweb=$(realpath "${1:?$usage}")
 loopback=$(realpath "${2:?$usage}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-clients.XXXXXX")
 export HOME=$work SMALLWEB_KNOWN_HOSTS=$work/known_hosts TMPDIR=$work/tmp
-trap 'kill $servers 2>/dev/null; rm -rf "$work"' EXIT
 servers=
 mkdir "$TMPDIR"
 # shellcheck source-path=SCRIPTDIR source=../checks.sh
 . "$(dirname "$0")/../checks.sh"
+# shellcheck disable=SC2086,SC2317 # none or more; it is called at the end
+clean_up() {
+    kill $servers 2>/dev/null
+    rm -rf "$work"
+}
+at_exit clean_up
 details() { tail -n 10 "$work/output" "$work/errors" | cut -c1-300; }
 
 # program DIRECTORY: an executable called smallweb from standard input.

@@ -11,10 +11,15 @@ loopback=$(realpath "${1:?usage: run.sh SMALLWEB-LOOPBACK}")
 scratch=$root/.build/examples
 work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-examples.XXXXXX")
 export SMALLWEB_KNOWN_HOSTS=$work/known_hosts
-trap 'kill $servers 2>/dev/null; rm -rf "$work"' EXIT
 servers=
 # shellcheck source-path=SCRIPTDIR source=../checks.sh
 . "$here/../checks.sh"
+# shellcheck disable=SC2086,SC2317 # none or more; it is called at the end
+clean_up() {
+    kill $servers 2>/dev/null
+    rm -rf "$work"
+}
+at_exit clean_up
 details() {
     local server
     for server in $servers; do kill -0 "$server" 2>/dev/null || echo "server $server has ended"; done
@@ -91,6 +96,7 @@ must "what is done is left out" \
 
 # Cancelled at moments that differ, a run goes on from its ledger and loses nothing.
 for most in 1 40 200; do
+    : >"$work/part"
     "$scratch/debug/records" "$work/cancelled" <"$work/list" >"$work/part" &
     run=$!
     while kill -0 "$run" 2>/dev/null && [ "$(wc -l <"$work/part")" -lt "$most" ]; do :; done

@@ -15,7 +15,12 @@ mkfifo "$work/stdin"
 "$loopback" <"$work/stdin" >"$work/ports" &
 server=$!
 exec 3>"$work/stdin"
-trap 'exec 3>&-; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT
+clean_up() {
+    exec 3>&-
+    wait "$server" 2>/dev/null
+    rm -rf "$work"
+}
+at_exit clean_up
 is_settled() { grep -q '^ready' "$work/ports" || ! kill -0 "$server"; }
 eventually is_settled
 kill -0 "$server"

@@ -39,7 +39,7 @@ cd "$work" || exit 2
 
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 . "$here/harness.sh"
-trap clean_up EXIT
+at_exit clean_up
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM

@@ -13,7 +13,12 @@ smallweb=$(realpath "${1:?usage: run.sh SMALLWEB}")
 python=$root/.build/jetforce/bin/python
 [ -x "$python" ] && "$python" -c 'import feedparser' 2>/dev/null || python=${PYTHON:-python3}
 work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-recipes.XXXXXX")
-trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
+# shellcheck disable=SC2086,SC2317 # none or more; it is called at the end
+clean_up() {
+    kill $server 2>/dev/null
+    rm -rf "$work"
+}
+at_exit clean_up
 mkdir -p "$work/bin" "$work/pages/log" "$work/home"
 ln -s "$smallweb" "$work/bin/smallweb"
 export PATH="$work/bin:$root/docs/examples/recipes:$PATH" HOME=$work/home
