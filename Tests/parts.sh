@@ -49,7 +49,7 @@ count() { lines "$@" | wc -l; }
 
 # sum_up PART STATUS DURATION: shows what it has said, and counts it.
 sum_up() {
-    local part=$1 log=$logs/$1.log good bad left named line
+    local part=$1 log=$logs/$1.log good bad left named line used
     ended=$((ended + 1))
     printf '\n== %s, part %s of %s ==\n' "$part" "$ended" "$parts"
     cat "$log"
@@ -63,13 +63,14 @@ sum_up() {
         /^✘ Test / && !/^✘ Test run with / { print part $0 }' "$log" | cut -c1-400 | head -n 60)
     if [ "$bad" -eq 0 ] && [ "$2" -ne 0 ]; then
         bad=1
-        named="$part: it ended with status $2: $(grep -av '^make' "$log" | tail -n 1)"
+        named="$part: it ended with status $2: $(grep -avE '^(make|processor time:)' "$log" | tail -n 1)"
     elif [ $((good + bad + left)) -eq 0 ]; then
         bad=1 named="$part: it checked nothing and gave no reason"
     fi
     failures+=${named:+$named$'\n'}
     passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left))
-    printf -v line '%-16s %7s %7s %8s %7s s\n' "$part" "$good" "$bad" "$left" "$3"
+    used=$(awk '/^processor time: / { print $3 + $5 }' "$log")
+    printf -v line '%-16s %7s %7s %8s %7s s %9s s\n' "$part" "$good" "$bad" "$left" "$3" "$used"
     table+=$line
 }
 
@@ -87,13 +88,13 @@ for part in "$@"; do
     echo "== $part begins =="
     # What a shell starts in the background ignores Ctrl-C, what nohup starts the end of its terminal;
     # and so would all that is tested.
-    setsid env --default-signal "${make[@]}" --no-print-directory "$part" \
-        >"$logs/$part.log" 2>&1 </dev/null &
+    setsid env --default-signal bash -c 'TIMEFORMAT="processor time: %0U + %0S s"; time "$@"' - \
+        "${make[@]}" --no-print-directory "$part" >"$logs/$part.log" 2>&1 </dev/null &
     part_of[$!]=$part began[$!]=$SECONDS
 done
 while [ "${#part_of[@]}" -gt 0 ]; do end_one; done
 
-printf '\n%-16s %7s %7s %8s %9s\n%s' part passed failed skipped time "$table"
+printf '\n%-16s %7s %7s %8s %9s %11s\n%s' part passed failed skipped time processor "$table"
 grep . <<<"$reasons"
 if [ "$failed" -gt 0 ]; then
     printf '\nFailed; all of the output is in %s, and %s were free at the least:\n%s' "$logs" \
