@@ -25,6 +25,10 @@ int __clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
 // those of clone(). Returns the process, or -1.
 pid_t copy_process(int flags, void (*run)(void *), void *argument);
 
+// Gives up smallweb's handlers of signals, by calls of the kernel alone: sigaction() of glibc 2.41
+// takes a lock for SIGABRT. Where another thread had it, as posix_spawn() does, a copy would hang.
+void forget_handlers(void);
+
 // Waits for the end of a child. Returns its status, or -1.
 int wait_for_process(pid_t process);
 

@@ -229,7 +229,7 @@ static _Noreturn void supervise(void *argument) {
     struct start start = *(const struct start *)argument;
     int is_first = start.flags & CLONE_NEWPID;
     // Those of smallweb are about its own descriptors. All are blocked.
-    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    forget_handlers();
     // A starter has left it.
     if (start.is_copy) setpgid(0, 0); else leave_terminal();
     prctl(PR_SET_NAME, "smallweb-plugin");

@@ -179,7 +179,7 @@ static void run(void *argument) {
     static struct swprogram program;
     static char folder[PATH_MAX], temporary[PATH_MAX];
     static const char *const none[] = {NULL};
-    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    forget_handlers();
     leave_terminal();
     prctl(PR_SET_NAME, "smallweb-plugin");
     prctl(PR_SET_PDEATHSIG, SIGKILL);

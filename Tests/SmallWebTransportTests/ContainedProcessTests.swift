@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import SmallWebCore
+import SmallWebTestSupport
 import Testing
 
 @testable import SmallWebTransport
@@ -64,6 +65,27 @@ struct ContainedProcessTests {
         #expect(trial.output == "\(place.folder)\n\(place.folder)/hello a b\ndata\n")
         #expect(trial.reason == .exited(0))
         trial.expectNothingLeft()
+    }
+
+    /// What holds a lock of the C library then must not stop a copy of this process.
+    @Test func startsWhileOtherThreadsStartProcesses() throws {
+        let place = try Trial.Place()
+        let isOver = Monitor(false)
+        for _ in 0..<2 {
+            Thread.detachNewThread {
+                while !isOver.update({ $0 }) {
+                    let process = Process()
+                    process.executableURL = URL(fileURLWithPath: "/bin/true")
+                    try? process.run()
+                    process.waitUntilExit()
+                }
+            }
+        }
+        defer { isOver.update { $0 = true } }
+        for _ in 0..<50 {
+            let trial = try Trial.run(["sh", "-c", "echo started"], place: place)
+            #expect(trial.output == "started\n")
+        }
     }
 
     @Test func saysWhichProgramCannotBeRun() throws {
