@@ -214,9 +214,9 @@ ip link set lo up
 ip address add $far/32 dev lo
 ip address add $far6/128 dev lo nodad
 serve near unshare -n -m "$root/near.run"
-near=\$!
 until [ -s "$root/near.pid" ]; do sleep 0.01; done
-ip link add far type veth peer name near netns \$near
+# Not by a number: /proc has others, where ip looks first.
+ip link add far type veth peer name near netns "/proc/\$(cat "$root/near.pid")/ns/net"
 ip address add $proxy/24 dev far
 ip address add $proxy6/64 dev far nodad
 ip link set far up
@@ -319,7 +319,7 @@ start_network() {
     for port in {70,79,80,443,1900,1965,1966,9418}:$far $(proxy_ports | sed "s/$/:$proxy/") \
         "$microsocks6:$proxy6"; do
         until_true far_accepts "${port#*:}" "${port%%:*}" && continue
-        tail -n 2 "$root"/*.log >"$err"
+        tail -n 2 "$root"/log "$root"/*.log >"$err"
         return 1
     done
 }
