@@ -17,6 +17,7 @@ struct Attributes: Sendable {
         /// Where its directory's name ends, with the slash; 0 for the root.
         let directory: [UInt8]
         let lines: [AttributeLine]
+        let byteCount: Int
     }
 
     /// From the root down.
@@ -25,12 +26,15 @@ struct Attributes: Sendable {
         "binary": [("diff", .unset), ("merge", .unset), ("text", .unset)]
     ]
 
+    /// Of the files that count, all of which every path is compared with.
+    var byteCount: Int { files.reduce(0) { $0 + $1.byteCount } }
+
     /// Takes the file of a directory, which is in the last one that was taken.
     ///
     /// - Parameter directory: Empty for the root, else with a slash at its end.
     mutating func push(_ directory: [UInt8], _ content: ArraySlice<UInt8>) {
         let lines = AttributeLine.parse(content, definesMacros: directory.isEmpty)
-        files.append(File(directory: directory, lines: lines))
+        files.append(File(directory: directory, lines: lines, byteCount: content.count))
         for line in lines {
             // The last definition counts, and ours no longer.
             if case .macro(let name) = line.subject { macros[name] = line.states }

@@ -23,15 +23,22 @@ struct Conversion: Hashable, Sendable {
     /// Whether it changes nothing.
     var isEmpty: Bool { !expandsIdent && lineEnds == nil && encoding == nil }
 
-    /// - Parameter id: Of the content.
-    /// - Returns: `nil` when the content cannot be encoded: then Git leaves it as it is.
-    func apply(to content: [UInt8], _ id: ObjectID) -> (content: [UInt8], isEncoded: Bool) {
+    /// - Parameters:
+    ///   - id: Of the content.
+    ///   - bytesMax: A result of more bytes is not complete.
+    /// - Returns: What the content becomes, and whether it could be encoded: where it cannot, Git
+    ///   leaves it as it is.
+    func apply(
+        to content: [UInt8], _ id: ObjectID, bytesMax: Int = .max
+    ) -> (content: [UInt8], isEncoded: Bool) {
         var content = content
-        if expandsIdent { content = Self.expanded(content, id) }
+        if expandsIdent { content = Self.expanded(content, id, bytesMax) }
         if let lineEnds, Self.needsCarriageReturns(content, always: lineEnds == .always) {
             content = Self.withCarriageReturns(content)
         }
-        guard let encoding, !content.isEmpty else { return (content, true) }
+        guard let encoding, !content.isEmpty, content.count <= bytesMax else {
+            return (content, true)
+        }
         guard let encoded = Iconv.convert(content, from: "UTF-8", to: encoding) else {
             return (content, false)
         }
@@ -68,7 +75,9 @@ struct Conversion: Hashable, Sendable {
 
     // MARK: $Id$
 
-    private static func expanded(_ content: [UInt8], _ id: ObjectID) -> [UInt8] {
+    private static func expanded(
+        _ content: [UInt8], _ id: ObjectID, _ bytesMax: Int
+    ) -> [UInt8] {
         let dollar = UInt8(ascii: "$")
         var expanded: [UInt8] = []
         var rest = content[...]
@@ -93,6 +102,7 @@ struct Conversion: Hashable, Sendable {
                 continue
             }
             expanded += "Id: \(id) $".utf8
+            guard expanded.count <= bytesMax else { return expanded }
         }
         return expanded + rest
     }

@@ -41,6 +41,7 @@ struct TreeComparison {
     private let format: ObjectFormat
     private let paths: [[UInt8]]
     private var levels: [Level]
+    private var directories = TreePath()
 
     private struct Side {
         private var cursor: TreeCursor
@@ -67,14 +68,12 @@ struct TreeComparison {
         case directory([UInt8], old: ObjectID?, new: ObjectID?)
     }
 
-    /// A tree that is deeper leads nowhere that a file could be.
-    private static let depthMax = 4096
-
     /// - Parameter paths: What alone is compared, with all that is below; empty for everything.
     init(
         _ old: [UInt8], _ new: [UInt8], _ format: ObjectFormat, paths: [[UInt8]]
     ) throws(FetchError) {
         (self.format, self.paths) = (format, paths)
+        try directories.enter(pathBytes: 0, treeBytes: old.count + new.count)
         levels = [Level(path: [], old: try Side(old, format), new: try Side(new, format))]
     }
 
@@ -82,9 +81,8 @@ struct TreeComparison {
     mutating func enter(
         _ path: [UInt8], _ old: [UInt8]?, _ new: [UInt8]?
     ) throws(FetchError) {
-        guard levels.count < Self.depthMax else {
-            throw FetchError(.tooLarge, .body, "directories more than \(Self.depthMax) deep")
-        }
+        try directories.enter(
+            pathBytes: path.count + 1, treeBytes: (old?.count ?? 0) + (new?.count ?? 0))
         levels.append(
             Level(
                 path: path + [ASCII.slash], old: try Side(old, format), new: try Side(new, format)))
@@ -97,6 +95,7 @@ struct TreeComparison {
             let (old, new) = (levels[last].old.entry, levels[last].new.entry)
             guard old != nil || new != nil else {
                 levels.removeLast()
+                directories.leave()
                 continue
             }
             let order = Self.order(old, new)
@@ -104,6 +103,7 @@ struct TreeComparison {
             if one != nil { try levels[last].old.advance() }
             if other != nil { try levels[last].new.advance() }
             guard let name = one?.name ?? other?.name else { continue }
+            try TreePath.check(pathBytes: directories.pathBytes + name.count)
             let path = levels[last].path + name
             if let step = step(path, one, other) { return step }
         }
@@ -204,8 +204,10 @@ struct DifferenceReader {
         _ comparison: inout TreeComparison, _ pack: PackSpool, _ emit: Emit
     ) async throws(FetchError) {
         var (changes, wants, known) = ([TreeChange](), [ObjectID](), Set<ObjectID>())
+        var pathBytes = 0
         while let change = try next(&comparison, pack) {
-            guard changes.count < Self.patchFilesMax else {
+            pathBytes += change.path.count
+            guard changes.count < Self.patchFilesMax, pathBytes <= Self.patchPathBytesMax else {
                 throw FetchError(
                     .tooLarge, .body, "more than \(Self.patchFilesMax) files differ",
                     hint: "name paths", expected: String(Self.patchFilesMax))
@@ -229,6 +231,9 @@ struct DifferenceReader {
         try await emit(.head(head))
         var text: [UInt8] = []
         for change in changes {
+            // A file may take a second: deadlines and signals have to be seen in between.
+            await Task.yield()
+            guard !Task.isCancelled else { throw .cancelled }
             let (old, new) = (
                 try patched(change.old, files), try patched(change.new, files)
             )
@@ -237,12 +242,13 @@ struct DifferenceReader {
             guard text.count >= Self.pieceBytes else { continue }
             try await emit(.body(text[...]))
             text = []
-            await Task.yield()
         }
         if !text.isEmpty { try await emit(.body(text[...])) }
     }
 
     private static let patchFilesMax = 1 << 16
+    /// Of all of them: a kilobyte for each.
+    private static let patchPathBytesMax = 64 << 20
 
     private func patched(
         _ side: TreeChange.Side?, _ files: PackSpool?

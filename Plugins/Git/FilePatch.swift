@@ -18,6 +18,9 @@ struct FilePatch {
 
     /// Larger files are shown as binary ones.
     static let textBytesMax = 16 << 20
+    /// So are those with more lines, both versions together: a line takes some hundred bytes of
+    /// memory.
+    static let linesMax = 1 << 20
 
     private let change: TreeChange
     private let old: Content
@@ -50,7 +53,9 @@ struct FilePatch {
         text.append(ASCII.lineFeed)
         let before = change.old == nil ? Array("/dev/null".utf8) : name("a/")
         let after = change.new == nil ? Array("/dev/null".utf8) : name("b/")
-        guard case .text(let oldText) = old, case .text(let newText) = new else {
+        guard case .text(let oldText) = old, case .text(let newText) = new,
+            Self.lineEnds(oldText) + Self.lineEnds(newText) <= Self.linesMax
+        else {
             text += "Binary files ".utf8
             return text + before + Array(" and ".utf8) + after + Array(" differ\n".utf8)
         }
@@ -86,6 +91,10 @@ struct FilePatch {
         }
         guard let new = change.new else { return "deleted file mode \(octal(old))\n" }
         return old.mode == new.mode ? "" : "old mode \(octal(old))\nnew mode \(octal(new))\n"
+    }
+
+    private static func lineEnds(_ text: [UInt8]) -> Int {
+        text.count { $0 == ASCII.lineFeed }
     }
 
     /// A last line without its end is one with a remark behind it, as diff(1) shows it.

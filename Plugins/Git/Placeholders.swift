@@ -11,19 +11,23 @@ struct Placeholders {
 
     init(_ commit: Commit, _ id: ObjectID) { (self.commit, self.id) = (commit, id) }
 
-    mutating func expand(_ content: [UInt8]) -> [UInt8] {
+    /// - Parameter bytesMax: Bounds the result, and separately what is read of the commit for it: a
+    ///   placeholder of two bytes may stand for all of a long message.
+    /// - Returns: `nil` beyond that.
+    mutating func expand(_ content: [UInt8], bytesMax: Int = .max) -> [UInt8]? {
         let mark = Array("$Format:".utf8)
-        var (expanded, rest) = ([UInt8](), content[...])
+        var (expanded, rest, bytesLeft) = ([UInt8](), content[...], bytesMax)
         while let start = Self.find(mark, in: rest) {
             let format = rest[(start + mark.count)...]
             guard let end = format.firstIndex(of: UInt8(ascii: "$")) else { break }
             expanded += rest[..<start]
-            var text: [UInt8] = []
-            expand(format[..<end], into: &text)
+            guard let text = expand(format[..<end], &bytesLeft) else { return nil }
             expanded += commit.inItsEncoding(text)
+            guard expanded.count <= bytesMax else { return nil }
             rest = rest[(end + 1)...]
         }
-        return expanded + rest
+        expanded += rest
+        return expanded.count <= bytesMax ? expanded : nil
     }
 
     private static func find(_ mark: [UInt8], in bytes: ArraySlice<UInt8>) -> Int? {
@@ -36,14 +40,20 @@ struct Placeholders {
         return nil
     }
 
-    private mutating func expand(_ format: ArraySlice<UInt8>, into expanded: inout [UInt8]) {
-        var rest = format
+    /// `nil` when more than `bytesLeft` would be read of the commit, or written.
+    private mutating func expand(
+        _ format: ArraySlice<UInt8>, _ bytesLeft: inout Int
+    ) -> [UInt8]? {
+        var (expanded, rest) = ([UInt8](), format)
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
                 expanded.append(byte)
                 continue
             }
             if let (value, length) = value(rest) {
+                // A subject is short, and yet found in all of a message.
+                bytesLeft -= max(value.count, readBytes(rest))
+                guard bytesLeft >= 0 else { return nil }
                 expanded += value
                 rest = rest.dropFirst(length)
             } else {
@@ -53,6 +63,18 @@ struct Placeholders {
                 if !name.isEmpty && !unknown.contains(text) { unknown.append(text) }
                 expanded.append(byte)
             }
+        }
+        return expanded
+    }
+
+    /// How much of the commit is read for a placeholder.
+    private func readBytes(_ rest: ArraySlice<UInt8>) -> Int {
+        switch rest.first {
+        case UInt8(ascii: "s"), UInt8(ascii: "f"), UInt8(ascii: "b"), UInt8(ascii: "B"):
+            commit.message.count
+        case UInt8(ascii: "a"): commit.author.count
+        case UInt8(ascii: "c"): commit.committer.count
+        default: 0
         }
     }
 

@@ -28,9 +28,14 @@ final class TarArchive {
     private static let entriesMax = 1 << 20
     private static let outputBytes = 65_536
     private static let linkBytesMax = 65_536
-    private static let attributesBytesMax = 16 << 20
-    /// Of a file whose content is changed, for which it must be in memory.
+    /// Of the `.gitattributes` of a directory and those above it: each line takes some hundred
+    /// bytes of memory.
+    private static let attributesBytesMax = 4 << 20
+    /// Of a file whose content is changed, for which it must be in memory, before and after that.
     private static let convertedBytesMax = 64 << 20
+    /// About as many bytes are looked at before other fetches, deadlines and signals have a turn.
+    private static let workMax = 1 << 20
+    private var work = 0
     /// Git does not convert what is larger.
     private static let bigFileBytes = 512 << 20
 
@@ -67,17 +72,27 @@ final class TarArchive {
     /// Whether nothing had to stay as it is.
     var isAsGitMakesIt: Bool { placeholders?.unknown.isEmpty ?? true }
 
+    private func pause(after work: Int) async throws(FetchError) {
+        self.work += work
+        guard self.work > Self.workMax else { return }
+        self.work = 0
+        await Task.yield()
+        guard !Task.isCancelled else { throw .cancelled }
+    }
+
     // MARK: Checking
 
     /// Looks at all trees before a byte of the archive is written.
     ///
-    /// - Throws: `protocol-error` for an object that is missing, or a name that Git would not make;
-    ///   `too-large` for too many entries.
-    func check(_ top: TreeEntry, at path: [[UInt8]]) throws(FetchError) {
+    /// - Throws: `protocol-error` for an object that is missing, or a name that Git would not make,
+    ///   or that a directory has twice; `too-large` for too many entries, or too long a path.
+    func check(_ top: TreeEntry, at path: [[UInt8]]) async throws(FetchError) {
         for name in path { try Self.check(name[...]) }
+        let aboveBytes = path.dropLast().reduce(0) { $0 + $1.count + 1 }
+        var directories = TreePath()
         var pending: [TreeCursor] = []
         var next: TreeEntry? = top
-        var count = 0
+        var count = 1
         while true {
             if next == nil {
                 guard !pending.isEmpty else { return }
@@ -85,15 +100,13 @@ final class TarArchive {
             }
             guard let entry = next.take() else {
                 pending.removeLast()
+                directories.leave()
                 continue
             }
             if !entry.name.isEmpty { try Self.check(entry.name) }
-            count += 1
-            guard count <= Self.entriesMax else {
-                throw FetchError(
-                    .tooLarge, .body, "more than \(Self.entriesMax) files and directories",
-                    expected: String(Self.entriesMax))
-            }
+            let directoryBytes = pending.isEmpty ? aboveBytes : directories.pathBytes
+            let pathBytes = directoryBytes + entry.name.count
+            try TreePath.check(pathBytes: pathBytes)
             guard entry.kind != .submodule else { continue }
             guard let number = pack.find(entry.id) else { throw Self.lacks(entry.id) }
             guard pack.type(number) == (entry.kind == .directory ? .tree : .blob) else {
@@ -101,7 +114,18 @@ final class TarArchive {
                     .protocolError, .body, "the object \(entry.id) is not what its tree says")
             }
             switch entry.kind {
-            case .directory: pending.append(try tree(entry.id))
+            case .directory:
+                let entries = try tree(entry.id)
+                try directories.enter(
+                    pathBytes: pathBytes > 0 ? pathBytes + 1 : 0, treeBytes: entries.byteCount)
+                count += try entries.countDistinct(atMost: Self.entriesMax - count + 1)
+                guard count <= Self.entriesMax else {
+                    throw FetchError(
+                        .tooLarge, .body, "more than \(Self.entriesMax) files and directories",
+                        expected: String(Self.entriesMax))
+                }
+                pending.append(entries)
+                try await pause(after: entries.byteCount)
             case .file, .executable:
                 guard files != nil, LFSPointer.sizes.contains(try pack.size(number)) else { break }
                 pointers.append(number)
@@ -161,6 +185,7 @@ final class TarArchive {
         while !levels.isEmpty {
             if let entry = try levels[levels.count - 1].entries.next() {
                 let name = levels[levels.count - 1].path + entry.name
+                try await pause(after: name.count * (1 + attributes.byteCount))
                 try await write(entry, named: name, &levels, emit)
             } else {
                 let level = levels.removeLast()
@@ -185,7 +210,16 @@ final class TarArchive {
     private func level(_ id: ObjectID, at path: [UInt8]) throws(FetchError) -> Level {
         let entries = try tree(id)
         let file = try entries.attributes()
-        if let file { attributes.push(path, try Self.attributes(file, pack)) }
+        if let file {
+            let content = try Self.attributes(file, pack)
+            guard attributes.byteCount + content.count <= Self.attributesBytesMax else {
+                throw FetchError(
+                    .tooLarge, .body,
+                    "more than \(Self.attributesBytesMax) bytes of .gitattributes",
+                    expected: String(Self.attributesBytesMax))
+            }
+            attributes.push(path, content)
+        }
         return Level(path: path, entries: entries, hasAttributes: file != nil)
     }
 
@@ -226,7 +260,10 @@ final class TarArchive {
         // As Git: what is left out brings its directory into the archive all the same.
         let directories = queued
         queued.removeAll()
-        for (path, id) in directories { put(path, .directory, id) }
+        for (path, id) in directories {
+            put(path, .directory, id)
+            try await flush(emit)
+        }
         let values = attributes.values(for: path)
         guard values["export-ignore"] != .set else { return }
         switch entry.kind {
@@ -302,16 +339,24 @@ final class TarArchive {
             output += tar.padding(size)
             return
         }
-        guard size <= Self.convertedBytesMax,
-            let object = try pack.object(entry.id, bytesMax: Self.convertedBytesMax)
-        else {
+        let most = Self.convertedBytesMax
+        guard size <= most, let object = try pack.object(entry.id, bytesMax: most) else {
             throw FetchError(
                 .tooLarge, .body,
                 "\"\(String(decoding: path, as: UTF8.self))\" is larger than "
-                    + "\(Self.convertedBytesMax) bytes, and its attributes ask to convert it",
-                expected: String(Self.convertedBytesMax), actual: String(size))
+                    + "\(most) bytes, and its attributes ask to convert it",
+                expected: String(most), actual: String(size))
         }
-        var (content, isEncoded) = conversion.apply(to: object.content, entry.id)
+        let (converted, isEncoded) = conversion.apply(
+            to: object.content, entry.id, bytesMax: most)
+        let content = isSubstituted ? placeholders?.expand(converted, bytesMax: most) : converted
+        guard let content, content.count <= most else {
+            throw FetchError(
+                .tooLarge, .body,
+                "\"\(String(decoding: path, as: UTF8.self))\" is larger than "
+                    + "\(most) bytes when it is converted as its attributes ask",
+                expected: String(most))
+        }
         if !isEncoded {
             try await emit(
                 .note(
@@ -320,7 +365,6 @@ final class TarArchive {
                         "\"\(String(decoding: path, as: UTF8.self))\" stays in UTF-8: it cannot be "
                             + "written in its working-tree-encoding")))
         }
-        if isSubstituted { content = placeholders?.expand(content) ?? content }
         put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
         output += content
         output += tar.padding(content.count)

@@ -50,7 +50,7 @@ struct TarReader {
                 try place.modules.flatMap { id throws(FetchError) in
                     try pack.object(id, bytesMax: 64 << 20)?.content[...]
                 } ?? []))
-        try archive.check(place.entry, at: path)
+        try await archive.check(place.entry, at: path)
         let trees = place.trees.isEmpty ? [place.entry.id] : place.trees
         var head = Head(.success, mediaType: MediaType("application/x-tar"))
         head.suggestedName = name(path)

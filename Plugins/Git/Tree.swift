@@ -73,6 +73,32 @@ struct TreeCursor {
         return nil
     }
 
+    /// How many bytes have not been given out.
+    var byteCount: Int { rest.count }
+
+    /// The number of entries that have not been given out, whose names must differ: of a link and
+    /// a directory with one name, programs that extract an archive could write through the link.
+    ///
+    /// - Parameter most: No more are looked at.
+    /// - Throws: `protocol-error` for a name that is there twice.
+    func countDistinct(atMost most: Int) throws(FetchError) -> Int {
+        var (cursor, names, isSorted) = (self, [ArraySlice<UInt8>](), true)
+        while names.count < most, let entry = try cursor.next() {
+            if let last = names.last, !last.lexicographicallyPrecedes(entry.name) {
+                isSorted = false
+            }
+            names.append(entry.name)
+        }
+        // Not always in a sound tree: Git sorts directories as if a slash followed.
+        guard !isSorted else { return names.count }
+        names.sort { $0.lexicographicallyPrecedes($1) }
+        for (name, next) in zip(names, names.dropFirst()) where name == next {
+            let text = String(decoding: name.prefix(255), as: UTF8.self)
+            throw Self.malformed("the name \"\(text)\" twice")
+        }
+        return names.count
+    }
+
     /// The file `.gitattributes`.
     func attributes() throws(FetchError) -> ObjectID? { try file(".gitattributes") }
 
@@ -114,6 +140,53 @@ struct TreeCursor {
 
     private static func malformed(_ why: String) -> FetchError {
         FetchError(.protocolError, .body, "malformed tree: \(why)")
+    }
+}
+
+/// Bounds the directories of one path. A walk through trees keeps the path and the tree of each,
+/// and a small pack can have very many, with very long names. Pure.
+struct TreePath {
+    /// Linux takes paths of 4096 bytes.
+    static let depthMax = 4096
+    static let pathBytesMax = 16 << 10
+    /// Of the trees of all directories in the path.
+    static let treeBytesMax = 128 << 20
+
+    private var levels: [(pathBytes: Int, treeBytes: Int)] = []
+
+    /// Of the last directory's path, with the slash at its end; 0 for the root.
+    var pathBytes: Int { levels.last?.pathBytes ?? 0 }
+
+    /// - Parameters:
+    ///   - pathBytes: Of the directory's path, with the slash at its end; 0 for the root.
+    ///   - treeBytes: Of its tree.
+    /// - Throws: `too-large`.
+    mutating func enter(pathBytes: Int, treeBytes: Int) throws(FetchError) {
+        guard levels.count < Self.depthMax else {
+            throw FetchError(
+                .tooLarge, .body, "directories more than \(Self.depthMax) deep",
+                expected: String(Self.depthMax))
+        }
+        try Self.check(pathBytes: pathBytes)
+        let treeBytes = (levels.last?.treeBytes ?? 0) + treeBytes
+        guard treeBytes <= Self.treeBytesMax else {
+            throw FetchError(
+                .tooLarge, .body,
+                "a directory and those above it have more than \(Self.treeBytesMax) bytes",
+                expected: String(Self.treeBytesMax))
+        }
+        levels.append((pathBytes, treeBytes))
+    }
+
+    mutating func leave() { levels.removeLast() }
+
+    /// - Throws: `too-large`.
+    static func check(pathBytes: Int) throws(FetchError) {
+        guard pathBytes <= pathBytesMax else {
+            throw FetchError(
+                .tooLarge, .body, "a path of more than \(pathBytesMax) bytes",
+                expected: String(pathBytesMax), actual: String(pathBytes))
+        }
     }
 }
 

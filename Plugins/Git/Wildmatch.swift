@@ -13,55 +13,65 @@ struct Wildmatch: Sendable {
     }
 
     func matches(_ text: some Sequence<UInt8>) -> Bool {
-        var attempt = Attempt(text: Array(text))
-        return matches(0, 0, &attempt)
-    }
-
-    private struct Attempt {
-        let text: [UInt8]
-        /// Places in pattern and text from where there is no match.
-        var failed: Set<Int> = []
-    }
-
-    private func matches(_ start: Int, _ from: Int, _ attempt: inout Attempt) -> Bool {
-        let text = attempt.text
-        var (at, from) = (start, from)
-        while at < pattern.count {
-            if pattern[at] == UInt8(ascii: "*") { return matchesStar(at, start, from, &attempt) }
-            guard from < text.count, let next = step(at, text[from]) else { return false }
-            at = next
-            from += 1
-        }
-        return from == text.count
-    }
-
-    private func matchesStar(
-        _ star: Int, _ start: Int, _ from: Int, _ attempt: inout Attempt
-    ) -> Bool {
-        let text = attempt.text
-        var at = star
-        while at < pattern.count && pattern[at] == UInt8(ascii: "*") { at += 1 }
-        var takesSlashes = !isPath
-        if isPath && at - star > 1 && (star == 0 || pattern[star - 1] == ASCII.slash) {
-            // Two stars between slashes are any number of directories, none too.
-            let rest = pattern[at...]
-            takesSlashes =
-                rest.isEmpty || rest.first == ASCII.slash || rest.starts(with: "\\/".utf8)
-            if takesSlashes && rest.first == ASCII.slash && matches(at + 1, from, &attempt) {
-                return true
+        let text = Array(text)
+        // The latest star within a name, and the latest that takes slashes. An earlier one that
+        // took more would only lead to where these come as well.
+        var (star, deepStar): (Star?, Star?)
+        var (at, from) = (0, 0)
+        while at < pattern.count || from < text.count {
+            if at < pattern.count, pattern[at] == UInt8(ascii: "*") {
+                let found = self.star(at, from)
+                if found.reach == .name { star = found } else { (star, deepStar) = (nil, found) }
+                at = found.next
+            } else if from < text.count, let next = step(at, text[from]) {
+                (at, from) = (next, from + 1)
+            } else if let next = star?.takeMore(of: text) {
+                (at, from) = next
+            } else if let next = deepStar?.takeMore(of: text) {
+                (at, from) = next
+                star = nil
+            } else {
+                return false
             }
         }
-        if at == pattern.count { return takesSlashes || !text[from...].contains(ASCII.slash) }
-        var from = from
-        while true {
-            let place = at * (text.count + 1) + from
-            // What was tried from there went on to all places behind it.
-            guard !attempt.failed.contains(place) else { return false }
-            if matches(at, from, &attempt) { return true }
-            attempt.failed.insert(place)
-            guard from < text.count, takesSlashes || text[from] != ASCII.slash else { return false }
-            from += 1
+        return true
+    }
+
+    private struct Star {
+        enum Reach { case name, directories, everything }
+
+        let reach: Reach
+        /// Where the pattern goes on.
+        let next: Int
+        /// Where in the text it ends so far.
+        var end: Int
+
+        /// Where pattern and text go on then; `nil` when it can take no more.
+        mutating func takeMore(of text: [UInt8]) -> (at: Int, from: Int)? {
+            repeat {
+                guard end < text.count, reach != .name || text[end] != ASCII.slash else {
+                    return nil
+                }
+                end += 1
+            } while reach == .directories && text[end - 1] != ASCII.slash
+            return (next, end)
         }
+    }
+
+    /// The star at `start`, or several of them, which have taken nothing yet.
+    private func star(_ start: Int, _ from: Int) -> Star {
+        let next = pattern[start...].firstIndex { $0 != UInt8(ascii: "*") } ?? pattern.count
+        guard isPath else { return Star(reach: .everything, next: next, end: from) }
+        let rest = pattern[next...]
+        guard next - start > 1 && (start == 0 || pattern[start - 1] == ASCII.slash) else {
+            return Star(reach: .name, next: next, end: from)
+        }
+        // Two stars between slashes are any number of directories, none too.
+        if rest.first == ASCII.slash {
+            return Star(reach: .directories, next: next + 1, end: from)
+        }
+        let isLast = rest.isEmpty || rest.starts(with: "\\/".utf8)
+        return Star(reach: isLast ? .everything : .name, next: next, end: from)
     }
 
     /// Where the pattern goes on after matching one byte; `nil` if it does not.

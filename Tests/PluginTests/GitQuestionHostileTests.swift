@@ -183,4 +183,129 @@ internal import Testing
         let full = await Self.play("?log&format=full", git)
         #expect(full.isTaken && full.body.count > 10 << 20)
     }
+
+    // MARK: Small packs of large things
+
+    /// A repository with two versions, of these trees.
+    private static func repository(
+        _ make: (inout FakeGit) -> (old: ObjectID, new: ObjectID)
+    ) -> FakeGit {
+        var git = FakeGit()
+        let trees = make(&git)
+        let first = git.addCommit(0, tree: trees.old, parents: [])
+        let second = git.addCommit(1, tree: trees.new, parents: [first])
+        git.refs = pkt("\(second) HEAD\n") + pkt("\(first) refs/tags/v1\n") + gitFlush
+        return git
+    }
+
+    /// Each directory adds its name to the paths of all that is in it.
+    @Test(arguments: ["?tar", "?diff=v1..", "?diff=v1..&patch=1"])
+    func aLongPathIsRefused(_ query: String) async {
+        for (depth, isTaken) in [(15, true), (17, false)] {
+            let git = Self.repository { git in
+                let trees = ["x", "y"].map { text in
+                    var tree = git.addTree([("100644 f", git.add(.blob, text))])
+                    for _ in 0..<depth {
+                        tree = git.addTree([("40000 \(String(repeating: "d", count: 1000))", tree)])
+                    }
+                    return tree
+                }
+                return (trees[0], trees[1])
+            }
+            let played = await Self.play(query, git)
+            #expect(played.isTaken == isTaken)
+            if !isTaken { #expect(played.error?.outcome == .tooLarge && played.body.isEmpty) }
+        }
+    }
+
+    @Test(arguments: [
+        ["120000 a", "40000 a"], ["120000 a", "100644 a.b", "40000 a"], ["100644 a", "100644 a"],
+    ])
+    func anArchiveHasEachNameOnce(_ names: [String]) async {
+        let git = Self.repository { git in
+            let file = git.add(.blob, "/tmp")
+            let folder = git.addTree([("100644 f", file)])
+            let inner = git.addTree(names.map { ($0, $0.hasPrefix("4") ? folder : file) })
+            let tree = git.addTree([("40000 d", inner)])
+            return (tree, tree)
+        }
+        for query in ["?tar", "//d?tar"] {
+            let played = await Self.play(query, git)
+            #expect(played.error?.outcome == .protocolError && played.body.isEmpty)
+        }
+    }
+
+    /// A message of a megabyte, which a file of two hundred bytes names sixty-five times.
+    @Test func whatAnArchivePutsIntoFilesIsBounded() async {
+        let git = Self.repository { git in
+            let file = git.add(.blob, "$Format:\(String(repeating: "%B", count: 65))$")
+            let attributes = git.add(.blob, "a export-subst\n")
+            let tree = git.addTree([("100644 .gitattributes", attributes), ("100644 a", file)])
+            return (tree, tree)
+        }
+        var long = git
+        let tree = git.objects.first { $0.value.type == .tree }?.key ?? ""
+        // The NUL ends it for Git, so that no time is needed to copy it.
+        let message = "\0" + String(repeating: "x", count: 1 << 20)
+        let who = "A <a@b> 1 +0000"
+        let commit = long.add(
+            .commit, "tree \(tree)\nauthor \(who)\ncommitter \(who)\n\n\(message)")
+        long.refs = pkt("\(commit) HEAD\n") + gitFlush
+        let played = await Self.play("?tar", long)
+        #expect(played.error?.outcome == .tooLarge && played.body.isEmpty)
+        let short = await Self.play("?tar", git)
+        #expect(short.isTaken)
+    }
+
+    /// As one file, and as two whose lines count together.
+    @Test(arguments: [[5], [3, 3]])
+    func attributesAreBounded(_ megabytes: [Int]) async {
+        let git = Self.repository { git in
+            var tree = git.addTree([("100644 f", git.add(.blob, "x"))])
+            for (count, letter) in zip(megabytes, "ab") {
+                let text = "#" + String(repeating: letter, count: count << 20)
+                let attributes = git.add(.blob, text)
+                tree = git.addTree([("100644 .gitattributes", attributes), ("40000 d", tree)])
+            }
+            return (tree, tree)
+        }
+        let played = await Self.play("?tar", git)
+        #expect(played.error?.outcome == .tooLarge)
+    }
+
+    /// Patches of files and matching with attributes take time: a deadline cancels in between.
+    @Test(arguments: ["?tar", "?diff=v1..&patch=1"])
+    func aCancelledFetchEndsBetweenFiles(_ query: String) async {
+        let git = Self.repository { git in
+            let attributes = git.add(.blob, "#" + String(repeating: "x", count: 200_000))
+            let trees = ["x", "y"].map { text in
+                git.addTree([
+                    ("100644 .gitattributes", attributes), ("100644 f", git.add(.blob, text)),
+                ])
+            }
+            return (trees[0], trees[1])
+        }
+        // A task of its own: the test's must go on.
+        let played = await Task {
+            await Self.play(query, git) { _, answer in
+                withUnsafeCurrentTask { $0?.cancel() }
+                return answer
+            }
+        }.value
+        #expect(played.error == .cancelled && played.completeness == nil)
+    }
+
+    /// Each line takes some hundred bytes of memory, and may be of one byte.
+    @Test func filesOfManyLinesAreNamedOnly() throws {
+        let sides = try ["0", "1"].map {
+            let id = try #require(ObjectID(hex: String(repeating: $0, count: 40)))
+            return TreeChange.Side(
+                TreeEntry(mode: 0o100644, kind: .file, name: Array("f".utf8)[...], id: id))
+        }
+        let change = TreeChange(path: Array("f".utf8), old: sides[0], new: sides[1])
+        let half = [UInt8](repeating: ASCII.lineFeed, count: FilePatch.linesMax / 2)
+        let patch = FilePatch(change, .text(half), .text(half + [ASCII.lineFeed]), .sha1)
+        let text = String(decoding: patch.text, as: UTF8.self)
+        #expect(text.hasSuffix("\nBinary files a/f and b/f differ\n"))
+    }
 }

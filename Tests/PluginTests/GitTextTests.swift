@@ -121,7 +121,7 @@ internal import Testing
         let text = "a $Format:%H|%an|%ct|%s|%f|%%|%x41|%h|%d$ b $Format:%H"
         let expanded = placeholders.expand(Array(text.utf8))
         #expect(
-            String(decoding: expanded, as: UTF8.self)
+            String(decoding: expanded ?? [], as: UTF8.self)
                 == "a \(Self.id)|Jos\u{E9}|1700000001|subject of two|subject|%|A|%h|%d b $Format:%H"
         )
         #expect(placeholders.unknown == ["%h", "%d"])
@@ -138,6 +138,26 @@ internal import Testing
         var placeholders = Placeholders(commit, commit.tree)
         let found = placeholders.expand(Array("\u{E9}$Format:\u{E9} %s$".utf8))
         #expect(found == [0xC3, 0xA9, 0xE9, 0x20, 0x4D, 0xFC])
+    }
+
+    /// A message of a megabyte, a thousand times, would take a gigabyte; so would looking for a
+    /// subject in it take a second.
+    @Test(arguments: ["%B", "%b", "%s"])
+    func whatPlaceholdersStandForIsBounded(_ placeholder: String) throws {
+        let message = "\n\n\n" + String(repeating: "x\n", count: 500)
+        let text = Self.commit + (placeholder == "%s" ? "" : message)
+        let commit = try Commit(parsing: Array(text.utf8)[...], .sha1)
+        var placeholders = Placeholders(commit, commit.tree)
+        let most = 20 * commit.message.count
+        func format(_ count: Int) -> [UInt8] {
+            Array("$Format:\(String(repeating: placeholder, count: count))$".utf8)
+        }
+        #expect(placeholders.expand(format(20), bytesMax: most) != nil)
+        #expect(placeholders.expand(format(21), bytesMax: most) == nil)
+        #expect(placeholders.expand(format(10) + format(11), bytesMax: most) == nil)
+        let around = [UInt8](repeating: 0x20, count: most)
+        #expect(placeholders.expand(around, bytesMax: most) == around)
+        #expect(placeholders.expand(around + format(0) + [0x20], bytesMax: most) == nil)
     }
 
     // MARK: Attributes
@@ -207,6 +227,29 @@ internal import Testing
         #expect(!Wildmatch(pairs, isPath: true).matches(path))
     }
 
+    /// The time and memory that every star took for every byte of the name behind it.
+    @Test(.timeLimit(.minutes(1)))
+    func aHostilePatternOfALongNameTakesNoMemory() {
+        let stars = Array([[UInt8]](repeating: Array("*a".utf8), count: 500).joined()) + [0x2A]
+        let text = [UInt8](repeating: 0x61, count: 100_000)
+        for isPath in [true, false] {
+            #expect(!Wildmatch(stars + [0x62], isPath: isPath).matches(text))
+            #expect(Wildmatch(stars + [0x62], isPath: isPath).matches(text + [0x62]))
+        }
+    }
+
+    /// An earlier star takes more where the latest one cannot.
+    @Test(arguments: [
+        ("**/*a", "b/a/ca", true), ("**/*a/b", "xa/ya/b", true), ("**/a*/b", "a/a/ab/b", true),
+        ("**/a*/b", "a/c/b", false), ("**/**/b", "b", true), ("a/**/*/b", "a/b", false),
+        ("a/**/*/b", "a/x/y/b", true), ("**/a/*", "a/a/b", true), ("**/a/*", "a/b/c", false),
+        ("**a", "b/a", false), ("a/**b/c", "a/xb/c", true), ("a/**b/c", "a/x/b/c", false),
+        ("**\\/b", "a/c/b", true), ("**\\/b", "b", false), ("*a*/**", "bab/c/d", true),
+    ])
+    func theLatestStarsTakeMore(_ pattern: String, _ path: String, _ isMatch: Bool) {
+        #expect(Wildmatch(pattern.utf8, isPath: true).matches(path.utf8) == isMatch)
+    }
+
     // MARK: Conversions
 
     @Test(arguments: [
@@ -228,6 +271,19 @@ internal import Testing
             wanted == "\\xE9"
             ? [0xE9] : Array(wanted.drop { $0 == "!" }.replacing("#", with: Self.id).utf8)
         #expect(found == expected)
+    }
+
+    /// Four bytes become forty-seven, and those four times as many.
+    @Test func moreThanTheLimitIsNotExpanded() throws {
+        var attributes = Attributes()
+        attributes.push([], Array("* ident working-tree-encoding=UTF-32LE\n".utf8)[...])
+        let id = try #require(ObjectID(hex: Self.id))
+        let conversion = Conversion(attributes.values(for: [0x61]))
+        let content = Array(String(repeating: "$Id$", count: 1000).utf8)
+        let whole = conversion.apply(to: content, id)
+        #expect(whole.content.count == 4 * 47_000 && whole.isEncoded)
+        let cut = conversion.apply(to: content, id, bytesMax: 6000)
+        #expect(6001...6100 ~= cut.content.count)
     }
 
     // MARK: Submodules

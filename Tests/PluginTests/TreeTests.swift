@@ -45,6 +45,42 @@ internal import Testing
     ])
     func otherHexIsNoID(_ hex: String) { #expect(ObjectID(hex: hex) == nil) }
 
+    // MARK: Paths
+
+    @Test func aPathIsBounded() throws {
+        var path = TreePath()
+        for depth in 0..<TreePath.depthMax {
+            try path.enter(pathBytes: 2 * depth, treeBytes: 30)
+        }
+        #expect(throws: FetchError.self) { try path.enter(pathBytes: 9000, treeBytes: 0) }
+        path.leave()
+        #expect(path.pathBytes == 2 * (TreePath.depthMax - 2))
+        let most = TreePath.pathBytesMax
+        #expect(throws: FetchError.self) { try path.enter(pathBytes: most + 1, treeBytes: 0) }
+        let left = TreePath.treeBytesMax - 30 * (TreePath.depthMax - 1)
+        #expect(throws: FetchError.self) { try path.enter(pathBytes: most, treeBytes: left + 1) }
+        try path.enter(pathBytes: most, treeBytes: left)
+    }
+
+    @Test func aNameIsThereOnce() throws {
+        func count(_ names: [String], most: Int = 10) throws -> Int {
+            let tree = names.flatMap { Self.entry($0, Self.sha1) }
+            return try TreeCursor(tree[...], .sha1).countDistinct(atMost: most)
+        }
+        #expect(try count([]) == 0)
+        #expect(try count(["100644 a", "100644 a.b", "40000 ab", "40000 b"]) == 4)
+        #expect(try count(["100644 a", "100644 b", "100644 c"], most: 2) == 2)
+        for names in [
+            ["100644 a", "100644 a"], ["120000 a", "40000 a"],
+            ["120000 a", "100644 a.b", "40000 a"], ["40000 a", "100644 b", "100644 a"],
+        ] {
+            let error = #expect(throws: FetchError.self) { try count(names) }
+            #expect(error?.outcome == .protocolError)
+        }
+    }
+
+    // MARK: Trees
+
     @Test(arguments: ObjectFormat.allCases)
     func aTreeHasItsEntries(_ format: ObjectFormat) throws {
         let id = format == .sha1 ? Self.sha1 : Self.sha256
