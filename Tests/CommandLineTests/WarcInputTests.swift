@@ -153,6 +153,77 @@ import Testing
         #expect(try smallweb.run(["--replay", "two.warc", url, url]).text == "body2\nbody3\n")
     }
 
+    private func record(
+        _ type: String, _ id: Int, _ url: String, _ fields: [String], _ block: String
+    ) -> String {
+        let kind = type == "request" ? "request" : "response"
+        let scheme = url.prefix { $0 != ":" }
+        let lines =
+            [
+                "WARC/1.1", "WARC-Type: \(type)", "WARC-Record-ID: <urn:uuid:\(id)>",
+                "WARC-Date: 2026-01-01T00:00:00Z", "WARC-Target-URI: \(url)",
+                "Content-Type: application/\(scheme); msgtype=\(kind)",
+            ] + fields + ["Content-Length: \(block.utf8.count)", "", block, "", ""]
+        return lines.joined(separator: "\r\n")
+    }
+
+    /// The body of a revisit is found by URL and date; without it there is no page.
+    @Test func aRevisitWithoutItsReplyIsNotRecorded() throws {
+        let (url, first) = ("http://h.example/x", "http://h.example/first")
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n"
+        let revisit = record(
+            "revisit", 2, url,
+            [
+                "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
+                "WARC-Refers-To-Target-URI: \(first)",
+                "WARC-Refers-To-Date: 2026-01-01T00:00:00Z",
+            ], head)
+        let reply = record("response", 1, first, [], head + "hello\n")
+        try write((reply + revisit).utf8, to: "a.warc")
+        #expect(try smallweb.run(["--replay", "a.warc", url]).text == "hello\n")
+        try write(revisit.utf8, to: "b.warc")
+        let alone = try smallweb.run(["--replay", "b.warc", url])
+        #expect(alone.status == 103 && alone.output.isEmpty, "\(alone.errors)")
+        let hole = "gopher://h.example/"
+        let gopher = record("revisit", 1, hole, ["WARC-Refers-To: <urn:uuid:9>"], "")
+        try write(gopher.utf8, to: "c.warc")
+        #expect(try smallweb.run(["--replay", "c.warc", "--replay-loose", hole]).status == 103)
+    }
+
+    /// A segment is cut off, and so is a reply of HTTP that is shorter than its length.
+    @Test func aPartOfAReplyIsCutOff() throws {
+        let url = "gopher://h.example/9/x"
+        let part = record("response", 1, url, ["WARC-Segment-Number: 1"], "half")
+        try write(part.utf8, to: "a.warc")
+        let segment = try smallweb.run(["--replay", "a.warc", "--replay-loose", url])
+        #expect(segment.status == 18 && segment.text == "half", "\(segment.errors)")
+        let web = "http://h.example/x"
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+        try write(record("response", 1, web, [], head).utf8, to: "b.warc")
+        #expect(try smallweb.run(["--replay", "b.warc", web]).status == 18)
+        #expect(try smallweb.run(["--replay", "b.warc", "-I", "--replay-loose", web]).status == 0)
+    }
+
+    /// Their sums are too large for a number.
+    @Test func hugeCountsDoNotEndTheProgram() throws {
+        let web = "http://h.example/"
+        var text = ""
+        for (id, reply) in [
+            (1, "HTTP/1.1 301 X\r\nLocation: /2\r\nContent-Length: 0\r\n\r\n"),
+            (2, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi\n"),
+        ] {
+            text += record("response", id, web + "\(id)", [], reply)
+            text += record(
+                "metadata", id + 2, web + "\(id)", ["WARC-Refers-To: <urn:uuid:\(id)>"],
+                #"{"bytes":{"sent":9223372036854775807,"received":9223372036854775807}}"#
+            ).replacingOccurrences(
+                of: "http; msgtype=response\r\nWARC-Ref", with: "x-smallweb-exchange\r\nWARC-Ref")
+        }
+        try write(text.utf8, to: "a.warc")
+        let result = try smallweb.run(["-L", "--replay", "a.warc", web + "1"])
+        #expect(result.status == 0 && result.text == "hi\n", "\(result.errors)")
+    }
+
     /// A run that records while another one replays what is there so far.
     @Test func aGrowingArchiveIsReplayedAsFarAsItGoes() throws {
         let hole = try Hole()

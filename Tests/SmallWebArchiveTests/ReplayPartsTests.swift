@@ -110,6 +110,21 @@ import Testing
         #expect(foreign.turns.isEmpty && foreign.available(afterSending: 0, of: 9) == 9)
     }
 
+    /// Each of these sums passes `Int.max`.
+    @Test func hugeCountsCanBeAdded() {
+        let entry = "[\"received\",\(1 << 48),0]"
+        let list = [String](repeating: entry, count: 33_000).joined(separator: ",")
+        let turns = RecordedTurns(Array("{\"turns\":[\(list)]}".utf8))
+        #expect(turns.moment(ofReceived: .max) == 0 && turns.available(afterSending: 0, of: 9) == 9)
+        for number in ["9223372036854775807", "-1", "-9223372036854775807"] {
+            let json = "{\"bytes\":{\"sent\":\(number),\"received\":\(number)}}"
+            let traffic = RecordedFacts(Array(json.utf8)).traffic
+            #expect(traffic.sent == 0 && traffic.received == 0, "\(number)")
+        }
+        let facts = RecordedFacts(Array(#"{"bytes":{"sent":3,"received":4}}"#.utf8))
+        #expect(facts.traffic.sent == 3 && facts.traffic.received == 4)
+    }
+
     @Test func recordIdentifiersAreUUIDs() throws {
         var generator = FastGenerator()
         for _ in 0..<100 {

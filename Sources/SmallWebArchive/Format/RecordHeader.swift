@@ -151,11 +151,23 @@ package struct RecordHeader: Sendable, Hashable {
     package var type: String { self["warc-type"] ?? "" }
 
     /// Of WARC 1.0 it may stand in angle brackets.
-    package var target: String? {
-        guard let text = self["warc-target-uri"] else { return nil }
-        return text.hasPrefix("<") && text.hasSuffix(">")
-            ? String(text.dropFirst().dropLast()) : text
+    package var target: String? { Self.url(self["warc-target-uri"]) }
+
+    private static func url(_ text: String?) -> String? {
+        guard let text, text.hasPrefix("<") && text.hasSuffix(">") else { return text }
+        return String(text.dropFirst().dropLast())
     }
+
+    /// Whether its block is only a part of what there was (WARC 1.1, section 5.19).
+    package var isSegment: Bool { self["warc-segment-number"] != nil }
+
+    /// Whether it is a reply whose body another record has. One that says "not modified" has none.
+    package var isRepeatedReply: Bool {
+        type == "revisit" && !(self["warc-profile"] ?? "").hasSuffix("server-not-modified")
+    }
+
+    /// That of the reply that a `revisit` refers to.
+    package var earlierTarget: String? { Self.url(self["warc-refers-to-target-uri"]) }
 
     /// `<urn:uuid:…>`, as it stands.
     package var id: String? { self["warc-record-id"] }

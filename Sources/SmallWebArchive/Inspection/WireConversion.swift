@@ -143,17 +143,16 @@ package struct WireConversion {
         of recording: Recording, _ target: String, _ replayer: Replayer, on loop: EventLoop
     ) async throws(FetchError) -> [UInt8]? {
         guard !recording.hasHeads,
-            let handler = registry[URI.scheme(of: target) ?? ""]?.handler
+            let handler = registry[URI.scheme(of: target) ?? ""]?.handler,
+            let source = try? replayer.index.source(of: recording)
         else { return nil }
-        let source =
-            recording.earlier.flatMap { replayer.index.recording(of: $0) }
-            .map { replayer.index.recordings[$0] } ?? recording
         let blocks = try replayer.blocks(
             [recording.request, recording.turns, recording.facts], upTo: Self.textBytesMax)
         let reply = try replayer.blocks([source.response], upTo: Self.textBytesMax)[0]
         let fixture = WireText(
             target: target, request: blocks[0] ?? [], reply: reply ?? [],
-            turns: RecordedTurns(blocks[1]), facts: blocks[2], truncated: recording.truncated)
+            turns: RecordedTurns(blocks[1]), facts: blocks[2],
+            truncated: recording.truncated ?? source.truncated)
         let text = fixture.lines.joined()
         guard let wire = try? WireCase(name: target, parsing: text) else { return nil }
         let played = try await FixtureTest(plugin: handler).played(wire, on: loop)

@@ -79,8 +79,13 @@ struct ExchangeRecords {
             header.add("WARC-Truncated: ", truncated.rawValue)
         }
         header.add(contentType: exchange.mediaSubtype, message: "response")
-        guard earlier == nil else {
+        // What a later 304 is about.
+        let isPage =
+            exchange.subtype == nil && exchange.status == 200 && exchange.truncated == nil
+            && exchange.failure == nil
+        if let earlier {
             try writeRevisit(header, block, payload)
+            if isPage { known.add(exchange.target, [], earlier.id, earlier.date) }
             return id
         }
         header.addDigest("WARC-Block-Digest: ", whole)
@@ -88,9 +93,7 @@ struct ExchangeRecords {
         try sink.add(header, block)
         if exchange.truncated == nil, exchange.failure == nil {
             if hasContent { known.add(exchange.target, identity, id, exchange.date.text) }
-            if exchange.subtype == nil && exchange.status != 304 {
-                known.add(exchange.target, [], id, exchange.date.text)
-            }
+            if isPage { known.add(exchange.target, [], id, exchange.date.text) }
         }
         return id
     }

@@ -59,6 +59,8 @@ struct FoundArchive {
         guard let target = header.target else { return }
         switch header.type {
         case "response":
+            // As in one run: what was cut off is not referred to.
+            guard header["warc-truncated"] == nil, !header.isSegment else { return }
             let isPayload = header.contentType == MessageHead.mediaType
             guard let text = header[isPayload ? "warc-payload-digest" : "warc-block-digest"],
                 let digest = BlockDigest(text), digest.algorithm == .sha256,
@@ -66,7 +68,16 @@ struct FoundArchive {
                 date.utf8.count <= Self.dateBytesMax
             else { return }
             known.add(target, digest.bytes, id, date)
-            if isPayload { known.add(target, [], id, date) }
+            if isPayload, try Self.isPage(reader) { known.add(target, [], id, date) }
+        case "revisit" where header.isRepeatedReply:
+            guard header["warc-truncated"] == nil, !header.isSegment,
+                header.contentType == MessageHead.mediaType, try Self.isPage(reader)
+            else { return }
+            guard header.earlierTarget == target, let date = header["warc-refers-to-date"],
+                let id = header["warc-refers-to"].flatMap(RecordID.init),
+                date.utf8.count <= Self.dateBytesMax
+            else { return known.forgetPage(of: target) }
+            known.add(target, [], id, date)
         case "metadata" where header.contentType == Certificates.mediaType:
             let pem = try reader.block(upTo: Self.pemBytesMax)
             guard let leaf = Certificates.decode(pem).first, let place = Certificates.place(target)
@@ -76,6 +87,13 @@ struct FoundArchive {
             _ = known.add(certificate: digest.finish(), of: place)
         default: return
         }
+    }
+
+    /// Whether the block is a reply of HTTP with status 200.
+    private static func isPage(_ reader: ArchiveReader) throws(FetchError) -> Bool {
+        let line = try reader.block(upTo: 16).split(separator: ASCII.space)
+        return line.count > 1 && line[0].starts(with: "HTTP/".utf8)
+            && line[1].prefix(3).elementsEqual("200".utf8)
     }
 }
 

@@ -36,18 +36,22 @@ struct KnownRecords {
     private(set) var isFull = false
 
     /// - Parameter digest: Of the payload, where the messages have one, else of the block; empty
-    ///   for whatever the last reply was.
+    ///   for the last page of HTTP, which a reply of status 304 is about.
     func reply(_ target: String, _ digest: [UInt8]) -> Earlier? {
         replies[Key(target, digest)].map { Earlier(id: $0.id, target: target, date: $0.date) }
     }
 
     mutating func add(_ target: String, _ digest: [UInt8], _ id: RecordID, _ date: String) {
-        guard replies.count < Self.repliesMax else {
+        let key = Key(target, digest)
+        guard replies.count < Self.repliesMax || replies[key] != nil else {
             isFull = true
             return
         }
-        replies[Key(target, digest)] = (id, date)
+        replies[key] = (id, date)
     }
+
+    /// The last page is one that cannot be referred to.
+    mutating func forgetPage(of target: String) { replies[Key(target, [])] = nil }
 
     /// - Parameter sha256: Of the certificate.
     /// - Returns: Whether it is new for this host.

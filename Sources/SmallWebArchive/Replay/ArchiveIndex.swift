@@ -18,9 +18,11 @@ struct Recording: Sendable {
     var address: String?
     var isHTTP2 = false
     var truncated: Truncation?
-    /// The reply whose body it has, by the identifier of its record.
-    var earlier: RecordKey?
-    /// Whether the messages are those of HTTP, with a head of their own.
+    /// Whether the reply is a `revisit`, whose body is that of an earlier one.
+    var isRevisit = false
+    /// The recording with that body; `nil` where the archives do not have it.
+    var earlier: Int?
+    /// Whether the reply's block has a head of HTTP.
     var hasHeads = false
 
     init(target: RecordKey) { self.target = target }
@@ -60,6 +62,8 @@ struct ArchiveIndex: Sendable {
     private var byPlace: [RecordKey: [Int]] = [:]
     private var byID: [RecordKey: Int] = [:]
     private(set) var hasOldDigests = false
+    /// By what each revisit names its earlier reply, the best first.
+    private var references: [(index: Int, keys: [RecordKey])] = []
 
     /// Longer than any address of IPv6.
     private static let addressBytesMax = 64
@@ -67,21 +71,28 @@ struct ArchiveIndex: Sendable {
     /// - Throws: `read`; `protocol-error` with the offset of what is not a record.
     init(_ paths: [String]) throws(FetchError) {
         self.paths = paths
+        try Self.forEachHeader(of: paths) { note($0, $1) }
+        try resolveRevisits()
+        for (index, recording) in recordings.enumerated() {
+            guard let digest = recording.requestDigest else { continue }
+            byRequest[digest, default: []].append(index)
+            if digest.algorithm != .sha256 { hasOldDigests = true }
+        }
+    }
+
+    private static func forEachHeader(
+        of paths: [String], _ body: (RecordHeader, RecordPlace) -> Void
+    ) throws(FetchError) {
         for (file, path) in paths.enumerated() {
             let reader = try ArchiveReader(path)
             do throws(FetchError) {
                 while let header = try reader.next() {
-                    note(header, RecordPlace(file: file, offset: reader.offset))
+                    body(header, RecordPlace(file: file, offset: reader.offset))
                 }
             } catch {
                 // Another run is writing the record that is not whole.
                 guard reader.fault?.isTorn ?? false, reader.isBeingWritten else { throw error }
             }
-        }
-        for (index, recording) in recordings.enumerated() {
-            guard let digest = recording.requestDigest else { continue }
-            byRequest[digest, default: []].append(index)
-            if digest.algorithm != .sha256 { hasOldDigests = true }
         }
     }
 
@@ -103,11 +114,13 @@ struct ArchiveIndex: Sendable {
             recordings[index].truncated = header["warc-truncated"].map {
                 Truncation(rawValue: $0) ?? .unspecified
             }
+            // The rest is in records of their own, which are not read.
+            if header.isSegment { recordings[index].truncated = .unspecified }
             recordings[index].hasHeads = header.contentType == MessageHead.mediaType
-            if header.type == "revisit", header.contentType != nil,
-                !(header["warc-profile"] ?? "").hasSuffix("server-not-modified")
-            {
-                recordings[index].earlier = header["warc-refers-to"].map { RecordKey($0) }
+            if header.isRepeatedReply {
+                recordings[index].isRevisit = true
+                if header.blockBytes == 0 { recordings[index].hasHeads = false }
+                references.append((index, Self.references(header)))
             }
             noteConnection(header, index)
             remember(header, index)
@@ -190,9 +203,78 @@ struct ArchiveIndex: Sendable {
         }
     }
 
-    // MARK: Looking up
+    // MARK: Revisits
 
-    func recording(of id: RecordKey) -> Int? { byID[id] }
+    /// Ours name the record that has the body. Those of others name its URL and date, or have its
+    /// digest alone.
+    private static func references(_ header: RecordHeader) -> [RecordKey] {
+        var keys = header["warc-refers-to"].map { [RecordKey($0)] } ?? []
+        if let target = header.earlierTarget, let date = header["warc-refers-to-date"] {
+            keys.append(page(target, date))
+        }
+        if let digest = payload(header) { keys.append(digest) }
+        return keys
+    }
+
+    private static func page(_ target: String, _ date: String) -> RecordKey {
+        RecordKey("\(date) \((try? URI(parsing: target)).map(text) ?? target)")
+    }
+
+    private static func payload(_ header: RecordHeader) -> RecordKey? {
+        header["warc-payload-digest"].flatMap(BlockDigest.init).map {
+            RecordKey("\($0.algorithm) \($0.bytes.hex)")
+        }
+    }
+
+    /// Finds the replies that revisits repeat: by the identifiers of records if all of these are
+    /// there, else by a second pass over the headers.
+    private mutating func resolveRevisits() throws(FetchError) {
+        var found: [RecordKey: Int] = [:]
+        var wanted: Set<RecordKey> = []
+        for (index, keys) in references {
+            if let id = keys.first, let earlier = byID[id], earlier != index {
+                found[id] = earlier
+            } else {
+                wanted.formUnion(keys)
+            }
+        }
+        if !wanted.isEmpty {
+            let byID = byID
+            try Self.forEachHeader(of: paths) { header, _ in
+                guard header.type == "response", let target = header.target,
+                    let index = header.id.flatMap({ byID[RecordKey($0)] })
+                else { return }
+                let page = header["warc-date"].map { Self.page(target, $0) }
+                for case let key? in [page, Self.payload(header)] where wanted.contains(key) {
+                    found[key] = found[key] ?? index
+                }
+            }
+        }
+        for (index, keys) in references {
+            recordings[index].earlier = keys.lazy.compactMap { found[$0] }.first
+        }
+        references = []
+    }
+
+    /// Most revisits of revisits that are followed.
+    private static let revisitsMax = 16
+
+    /// The recording that has the body of another one's reply: itself, or that of a `revisit`.
+    ///
+    /// - Throws: `not-recorded` where the archives do not have it.
+    func source(of recording: Recording) throws(FetchError) -> Recording {
+        var source = recording
+        for _ in 0..<Self.revisitsMax where source.isRevisit {
+            guard let earlier = source.earlier else { break }
+            source = recordings[earlier]
+        }
+        guard !source.isRevisit, source.response != nil || !recording.isRevisit else {
+            throw .notRecorded("the reply that a revisit record refers to")
+        }
+        return source
+    }
+
+    // MARK: Looking up
 
     /// The recordings of a URL that have an end, in their order.
     ///

@@ -20,14 +20,22 @@ struct RecordedFacts {
         guard let json, let facts = try? JSONValue.parse(json[...]) else { return }
         port = facts["remote"]?["port"]?.integer.flatMap { UInt16(exactly: $0) }
         ending = facts["ending"]?.string.flatMap { ByteStream.Ending(word: $0) }
-        traffic.sent = facts["bytes"]?["sent"]?.integer ?? 0
-        traffic.received = facts["bytes"]?["received"]?.integer ?? 0
+        traffic.sent = Self.count(facts["bytes"]?["sent"])
+        traffic.received = Self.count(facts["bytes"]?["received"])
         head =
             facts["head"]?.string.map { Array($0.utf8) }
             ?? facts["head_base64"]?.string.flatMap(Base64.decode)
         tls = facts["tls"]
         certificate = Self.digest(tls?["cert"])
     }
+
+    /// Those of all exchanges of a fetch are added up.
+    private static func count(_ value: JSONValue?) -> Int {
+        value?.integer.flatMap { (0...bytesMax).contains($0) ? $0 : nil } ?? 0
+    }
+
+    /// More than any exchange has; 32,767 of them can be added.
+    static let bytesMax = 1 << 48
 
     private static func digest(_ value: JSONValue?) -> [UInt8]? {
         guard let text = value?.string, text.hasPrefix("sha256:") else { return nil }
@@ -94,6 +102,7 @@ struct RecordedTurns {
         let seconds: Double
     }
 
+    /// At most ``RecordedFacts/bytesMax`` bytes in all, so that they can be added.
     private(set) var turns: [Turn] = []
 
     /// - Parameter json: `nil` where nothing is known: what was received comes at once.
@@ -101,11 +110,13 @@ struct RecordedTurns {
         guard let json, let value = try? JSONValue.parse(json[...]),
             case .array(let list)? = value["turns"]
         else { return }
+        var total = 0
         for case .array(let entry) in list where entry.count == 3 {
             guard let word = entry[0].string, let bytes = entry[1].integer, bytes >= 0,
-                bytes <= 1 << 48, case .number(let text) = entry[2], let seconds = Double(text),
-                seconds >= 0, seconds < 1e9
+                bytes <= RecordedFacts.bytesMax - total, case .number(let text) = entry[2],
+                let seconds = Double(text), seconds >= 0, seconds < 1e9
             else { continue }
+            total += bytes
             turns.append(Turn(isSent: word == "sent", bytes: bytes, seconds: seconds))
         }
     }

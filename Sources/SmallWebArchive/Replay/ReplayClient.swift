@@ -23,11 +23,18 @@ struct ReplayClient: HTTPClient {
         var uri = request.uri
         if uri.port == nil && endpoint.port != defaultPort { uri.port = endpoint.port }
         let (number, sent) = try find(request, uri, defaultPort)
+        let recording = replayer.index.recordings[number]
+        let source: Recording
+        do throws(FetchError) {
+            source = try replayer.index.source(of: recording)
+        } catch {
+            replayer.notePlayed(number)
+            throw error
+        }
         let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
         let end = try await meeting.meet(number, uri: uri, defaultPort: defaultPort)
         let (facts, failure) = (end.facts, end.failure)
         replayer.notePlayed(number)
-        let recording = replayer.index.recordings[number]
         hop.add(facts.traffic)
         if let sent {
             let method = sent.prefix { $0 != ASCII.space }
@@ -43,8 +50,8 @@ struct ReplayClient: HTTPClient {
         guard recording.response != nil else {
             throw failure ?? .notRecorded("a reply to this request")
         }
-        let reply = try await play(recording, facts, onReply, onBody)
-        switch recording.truncated {
+        let reply = try await play(recording, source, facts, request, onReply, onBody)
+        switch recording.truncated ?? source.truncated {
         case .length: throw failure ?? .recordedLimit
         case .time:
             throw failure
@@ -63,42 +70,50 @@ struct ReplayClient: HTTPClient {
         _ request: HTTPRequest, _ uri: URI, _ defaultPort: UInt16
     ) throws(FetchError) -> (Int, [UInt8]?) {
         let candidates = replayer.index.recordings(of: uri, defaultPort: defaultPort)
-        guard let expected = replayer.next(candidates) else {
-            throw .notRecorded("this URL")
-        }
+        let turns = replayer.inTurn(candidates)
+        guard let expected = turns.first else { throw .notRecorded("this URL") }
         if replayer.options.isLoose || replayer.index.recordings[expected].isFailureAlone {
             return (expected, nil)
         }
-        var (fitting, heads) = ([Int](), [Int: [UInt8]]())
-        for number in candidates {
+        // Many recordings may have one request: it is read once.
+        var others: Set<BlockDigest> = []
+        for number in turns {
             let recording = replayer.index.recordings[number]
-            guard !recording.isFailureAlone else { continue }
+            guard !recording.isFailureAlone,
+                recording.requestDigest.map({ !others.contains($0) }) ?? true
+            else { continue }
             let block = try replayer.blocks(
                 [recording.request], upTo: Self.requestBytesMax)[0]
-            guard RecordedRequest(block).matches(request) else { continue }
-            fitting.append(number)
-            if let block { heads[number] = RecordedRequest(block).head }
-            if !replayer.isPlayed(number) { break }
+            let recorded = RecordedRequest(block)
+            if recorded.matches(request) { return (number, block.map { _ in recorded.head }) }
+            if let digest = recording.requestDigest { others.insert(digest) }
         }
-        guard let number = replayer.next(fitting) else {
-            throw .notRecorded("this request for the URL")
-        }
-        return (number, heads[number])
+        throw .notRecorded("this request for the URL")
     }
 
     // MARK: Playing
 
     private func play(
-        _ recording: Recording, _ facts: RecordedFacts,
+        _ recording: Recording, _ source: Recording, _ facts: RecordedFacts,
+        _ request: HTTPRequest,
         _ onReply: (HTTPReply) async throws(FetchError) -> Void,
         _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> (head: HTTPReply, isWhole: Bool) {
-        guard let place = recording.response else { preconditionFailure("there is a reply") }
-        let box = try replayer.reader(of: place.file)
-        defer { replayer.giveBack(box, of: place.file) }
-        box.reader.seek(to: place.offset)
+        guard let place = recording.response, let bodyPlace = source.response else {
+            preconditionFailure("there is a reply")
+        }
+        let box = try replayer.reader(of: bodyPlace.file)
+        defer { replayer.giveBack(box, of: bodyPlace.file) }
+        box.reader.seek(to: bodyPlace.offset)
         _ = try box.reader.next()
-        var (head, rest) = try head(box.reader, hasHead: recording.hasHeads)
+        var (head, rest) = try head(box.reader, hasHead: source.hasHeads)
+        if place != bodyPlace, recording.hasHeads {
+            let box = try replayer.reader(of: place.file)
+            defer { replayer.giveBack(box, of: place.file) }
+            box.reader.seek(to: place.offset)
+            _ = try box.reader.next()
+            (head, _) = try self.head(box.reader, hasHead: true)
+        }
         let isChunked = head["transfer-encoding"] != nil
         if let original = facts.head {
             head = HTTPReply(lines: original)
@@ -106,22 +121,10 @@ struct ReplayClient: HTTPClient {
             head = HTTPReply(lines: Array("HTTP/2".utf8) + head.fields.bytes.dropFirst(8))
         }
         try await onReply(head)
-        var source = box
-        var file = place.file
-        defer { if source !== box { replayer.giveBack(source, of: file) } }
-        if let earlier = recording.earlier.flatMap({ replayer.index.recording(of: $0) }),
-            let place = replayer.index.recordings[earlier].response
-        {
-            file = place.file
-            source = try replayer.reader(of: file)
-            source.reader.seek(to: place.offset)
-            _ = try source.reader.next()
-            (_, rest) = try self.head(source.reader, hasHead: recording.hasHeads)
-        }
         var chunks: ChunkedBody? = isChunked ? ChunkedBody() : nil
         var bodyBytes = 0
         while true {
-            if rest.isEmpty { rest = try source.reader.block() }
+            if rest.isEmpty { rest = try box.reader.block() }
             if rest.isEmpty { break }
             var piece: ArraySlice<UInt8>? = rest
             if chunks == nil {
@@ -138,7 +141,9 @@ struct ReplayClient: HTTPClient {
             try await give(piece, onBody)
         }
         let length = head["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 56) }
-        let isShort = !isChunked && bodyBytes > 0 && length.map { bodyBytes < $0 } ?? false
+        let hasNoBody =
+            request.options.method == "HEAD" || head.status == 204 || head.status == 304
+        let isShort = !isChunked && !hasNoBody && length.map { bodyBytes < $0 } ?? false
         return (head, (chunks?.isWhole ?? true) && !isShort)
     }
 

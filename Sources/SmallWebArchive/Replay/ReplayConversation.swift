@@ -252,10 +252,7 @@ final class ReplayConversation {
         let blocks = try replayer.blocks(
             [recording.request, recording.turns], upTo: Self.requestBytesMax)
         let end = number == met.number ? met : try RecordedEnd(number, replayer)
-        // The body of a repeated reply is that of the first one.
-        let source =
-            recording.earlier.flatMap { replayer.index.recording(of: $0) }
-            .map { replayer.index.recordings[$0] } ?? recording
+        let source = try replayer.index.source(of: recording)
         var reply: (box: Replayer.ReaderBox, file: Int, total: Int)?
         if let place = source.response {
             let box = try replayer.reader(of: place.file)
@@ -263,7 +260,8 @@ final class ReplayConversation {
             reply = (box, place.file, try box.reader.next()?.blockBytes ?? 0)
         }
         return Played(
-            blocks[0] ?? [], RecordedTurns(blocks[1]), end, recording.truncated, reply)
+            blocks[0] ?? [], RecordedTurns(blocks[1]), end,
+            recording.truncated ?? source.truncated, reply)
     }
 }
 

@@ -161,9 +161,18 @@ final class Replayer: Sendable {
         }
     }
 
-    func notePlayed(_ index: Int) { state.withLock { $0.isPlayed[index] = true } }
+    /// Those that were not played in their order, and behind them the others from the last one on.
+    func inTurn(_ candidates: [Int]) -> [Int] {
+        state.withLock { state in
+            var (unplayed, played) = ([Int](), [Int]())
+            for number in candidates {
+                if state.isPlayed[number] { played.append(number) } else { unplayed.append(number) }
+            }
+            return unplayed + played.reversed()
+        }
+    }
 
-    func isPlayed(_ index: Int) -> Bool { state.withLock { $0.isPlayed[index] } }
+    func notePlayed(_ index: Int) { state.withLock { $0.isPlayed[index] = true } }
 }
 
 extension FetchError {
