@@ -4,6 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
+@testable import SmallWebCLI
+
 /// A gemini server whose pages tests change while it runs.
 final class ChangingCapsule: Sendable {
     let server: LoopbackServer
@@ -210,5 +212,24 @@ final class ChangingCapsule: Sendable {
         let markdown = try smallweb.run(["get", "--render", "markdown", capsule.place + "/"])
         #expect(markdown.text.hasPrefix("run\n\n[A \\& B](<\(capsule.place)/a%3Cb%3E.gmi>)\n"))
         #expect(try smallweb.run(["get", "--render", "html", capsule.place + "/i"]).status == 23)
+    }
+}
+
+@Suite struct SubscriptionStateTests {
+    /// A page that always has the same links, beside one that has others each time.
+    @Test func aLinkThatIsStillThereIsNotForgotten() throws {
+        var state = SubscriptionState(.feed)
+        for round in 1...12 {
+            #expect(state.see("gemini://example.org/old", at: round) == 1)
+            for number in 0..<10_000 {
+                state.see("gemini://example.org/\(round)/\(number)", at: round)
+            }
+            // Their order is kept, too.
+            state = try SubscriptionState(.feed, state.bytes, at: "state")
+        }
+        #expect(state.see("gemini://example.org/1/0", at: 13) == 13)
+        #expect(state.see("gemini://example.org/12/0", at: 13) == 12)
+        let lines = String(decoding: state.bytes, as: UTF8.self).split(separator: "\n")
+        #expect(lines.count <= 100_001)
     }
 }

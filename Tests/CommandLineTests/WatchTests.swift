@@ -117,6 +117,37 @@ import Testing
         #expect(state.contains("host 127.0.0.1:1 next=") && state.contains(" failures=1"))
     }
 
+    /// A page that redirects there is not asked for by way of it, and is not held itself.
+    @Test func aHostThatFailsIsLeftAloneBehindARedirect() throws {
+        let capsule = try ChangingCapsule([
+            "/a": "30 gemini://127.0.0.1:1/\r\n", "/b": "20 text/plain\r\none\n",
+        ])
+        #expect(try watch("--state", "s", capsule.place + "/a").status == 7)
+        let second = try watch("--state", "s", capsule.place + "/a", capsule.place + "/b")
+        #expect(second.errors.contains("not asked before"), "\(second.errors)")
+        #expect(second.text.contains("new\t\(capsule.place)/b\n"))
+        let state = String(decoding: smallweb.home.content("s") ?? [], as: UTF8.self)
+        #expect(state.contains("host 127.0.0.1:1 next=") && state.contains(" failures=1"))
+    }
+
+    @Test(arguments: ["data", "put"])
+    func sendsNothing(_ member: String) throws {
+        let list = "{\"url\":\"gemini://127.0.0.1:1/\",\"\(member)\":\"words\"}\n"
+        let result = try smallweb.run(["watch", "-"], stdin: list)
+        #expect(result.status == 2, "\(result.errors)")
+        #expect(result.errors.contains("watch sends nothing: no \"data\" and no \"put\""))
+    }
+
+    /// Only of text are there lines to leave out.
+    @Test func aPictureThatChangesHasChanged() throws {
+        let capsule = try ChangingCapsule(["/": "20 image/png\r\none\n"])
+        let arguments = ["--ignore", "x", capsule.place + "/"]
+        #expect(try smallweb.run(["watch"] + arguments).text.hasPrefix("new"))
+        #expect(try smallweb.run(["watch"] + arguments).text.hasPrefix("unchanged"))
+        capsule.set("/", "20 image/png\r\ntwo\n")
+        #expect(try smallweb.run(["watch"] + arguments).text.hasPrefix("changed"))
+    }
+
     // MARK: exec
 
     @Test func runsACommandForEachPageWithNews() throws {
@@ -221,10 +252,14 @@ import Testing
                     : "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Type: text/plain\r\n"
                         + "Content-Length: 4\r\n\r\none\n")
         }
-        let url = "http://127.0.0.1:\(server.port)/"
-        #expect(try watch(url).status == 0)
-        let second = try Records(try smallweb.run(["watch", "--json", url]).output).all[0]
+        let url = "http://me:secret@127.0.0.1:\(server.port)/"
+        #expect(try watch("--state", "s", url).status == 0)
+        let second = try Records(
+            try smallweb.run(["watch", "--state", "s", "--json", url]).output
+        ).all[0]
         #expect(second["change"]?.string == "unchanged" && second["size"]?.int == 4)
         #expect(asked.update { $0.count } == 2)
+        let state = String(decoding: smallweb.home.content("s") ?? [], as: UTF8.self)
+        #expect(state.contains(" at=http://") && !state.contains("secret"), "\(state)")
     }
 }

@@ -209,7 +209,9 @@ struct Hops {
         }
         var completeness = Completeness.unverified
         var asked = request
-        if asked.validator?.uri != request.uri { asked.validator = nil }
+        if asked.validator?.uri.withoutPassword != request.uri.withoutPassword {
+            asked.validator = nil
+        }
         do throws(FetchError) {
             completeness = try await entry.handler.fetch(asked, dialer: dialer, emit: take)
         } catch {

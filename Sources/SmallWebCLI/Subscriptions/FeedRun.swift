@@ -87,7 +87,10 @@ final class FeedRun: SubscriptionRun {
         if found.isEmpty && reader.page.hasHeading {
             messages.error(
                 name, .permanentFailure,
-                "no link or heading has a date; --new makes an entry of every link", hint: nil)
+                settings.feeds.takesUndated
+                    ? "there is no link, and no heading with a date"
+                    : "no link or heading has a date; --new makes an entry of every link",
+                hint: nil)
         }
         let url = FeedText.url(log.uri.withoutFragment.withoutPassword.description)
         let id = FeedText.url(key)

@@ -7,7 +7,7 @@ internal import SmallWebLibraries
 /// The texts and lists of links that `watch` keeps beside its state to show what has changed: a
 /// file for each page, at most ``WatchedPage/keptMax`` long.
 struct PageCopies {
-    private static let filesMax = 1000
+    private static let pagesMax = 1000
 
     enum Kind: String { case text, links }
 
@@ -29,12 +29,14 @@ struct PageCopies {
             unlink(path)
             return
         }
+        guard access(path, F_OK) == 0 || count(kind) < Self.pagesMax else {
+            throw FetchError(
+                .write, .output,
+                "\(directory) has copies of \(Self.pagesMax) pages; no other is kept")
+        }
         let part = path + ".part"
         do throws(SystemError) {
             try makeDirectories(directory, mode: 0o700)
-            if access(path, F_OK) != 0, try directoryNames(directory).count >= Self.filesMax {
-                throw SystemError(number: EMFILE)
-            }
             unlink(part)
             let file = try Descriptor(
                 opening: part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
@@ -46,6 +48,11 @@ struct PageCopies {
             unlink(path)
             throw FetchError(.write, .output, "cannot keep a copy in \(directory)", error)
         }
+    }
+
+    private func count(_ kind: Kind) -> Int {
+        let names = (try? directoryNames(directory)) ?? []
+        return names.count { $0.hasSuffix(".\(kind.rawValue)") }
     }
 
     private func path(_ kind: Kind, _ url: String) throws(FetchError) -> String {

@@ -165,6 +165,8 @@ final class SubscriptionOutput: Output {
     private var trace: Trace?
     /// What came of it without a request.
     private var early: (Visit.Result, Outcome)?
+    /// Whether a redirect led to a host that is not asked now.
+    private var isHeld = false
     private var visit: Visit?
 
     init(_ order: Order, _ run: SubscriptionRun) {
@@ -194,16 +196,18 @@ final class SubscriptionOutput: Output {
 
     func begin(_ job: Job) throws(FetchError) -> Step {
         (log, reader, trace, early, visit) = (nil, nil, nil, nil, nil)
+        isHeld = false
+        // The state knows a page by its URL, and each round would send it again.
+        guard order.upload == nil, plan.settings.fetch.input == nil else {
+            throw usageError("\(run.kind.rawValue) sends nothing: no \"data\" and no \"put\"")
+        }
         var request = try plan.makeRequest()
         let page = key.flatMap { run.state[$0] }
         if page?.isGone ?? false {
             early = (.gone(isFirst: false), .ok)
-        } else if let opening = run.state.opening(of: plan.place, now: run.now) {
-            FetchReport(messages: run.messages, url: order.url, log: nil).say(
-                .temporaryFailure,
-                "not asked before \(UTCDate.second(opening)): its host wants to be left alone, "
-                    + "or has failed", hint: nil)
-            early = (.failed, .temporaryFailure)
+        } else if let hold = hold(plan.place) {
+            FetchReport(messages: run.messages, url: order.url, log: nil).failure(hold)
+            early = (.failed, hold.outcome)
         }
         if let (_, outcome) = early {
             return .end(
@@ -229,8 +233,22 @@ final class SubscriptionOutput: Output {
 
     private var registry: Registry?
 
+    /// Why a host is not asked now; `nil` when it may be.
+    private func hold(_ place: String?) -> FetchError? {
+        run.state.opening(of: place, now: run.now).map {
+            FetchError(
+                .temporaryFailure, .connect,
+                "not asked before \(UTCDate.second($0)): its host wants to be left alone, or has "
+                    + "failed")
+        }
+    }
+
     func take(_ event: Event) throws(FetchError) {
         trace?.take(event)
+        if case .redirect(let redirect) = event, let hold = hold(place(of: redirect.to)) {
+            isHeld = true
+            throw hold
+        }
         if case .head(let head) = event, head.replyClass == .success, !head.isUnchanged,
             let log, let registry
         {
@@ -284,13 +302,16 @@ final class SubscriptionOutput: Output {
         try await run.take(visit)
     }
 
+    private func place(of uri: URI) -> String? {
+        try? plan.fetcher.request(uri.description).endpoint.place
+    }
+
     // MARK: What is remembered
 
     /// Of the host that answered last.
     private func noteHost(_ result: Attempt) {
-        guard result.outcome != .interrupted,
-            let uri = log?.uri ?? plan.request?.uri,
-            let place = try? plan.fetcher.request(uri.description).endpoint.place
+        guard result.outcome != .interrupted, !isHeld,
+            let place = (log?.uri ?? plan.request?.uri).flatMap(place)
         else { return }
         if let wait = log?.head?.retryAfter?.inSeconds {
             run.state.pause(place, seconds: Int(wait.rounded(.up)), now: run.now)

@@ -42,6 +42,13 @@ struct SubscriptionState: Equatable {
         var failures = 0
     }
 
+    private struct Link: Equatable {
+        /// Unix seconds at which it was first seen.
+        let first: Int
+        /// When it was seen last, among all ``sightings``.
+        var last: Int
+    }
+
     static let version = 1
     /// Longest time that anything is put off: a clock that was set back must not put it off for
     /// years.
@@ -53,9 +60,9 @@ struct SubscriptionState: Equatable {
     private var pages: [String: Page] = [:]
     /// By `host:port`, those that want to be left alone or have failed.
     private(set) var hosts: [String: Host] = [:]
-    /// Unix seconds at which a link was first seen.
-    private(set) var links: [String: Int] = [:]
-    private var linkOrder: [String] = []
+    private var links: [String: Link] = [:]
+    /// How often links were seen.
+    private var sightings = 0
     /// Lines that make no sense and were left out.
     private(set) var damaged = 0
 
@@ -131,7 +138,7 @@ struct SubscriptionState: Equatable {
         for url in order {
             if let page = pages[url] { add("page", url, page.pairs.joined(separator: " ")) }
         }
-        for url in linkOrder { if let first = links[url] { add("link", url, "first=\(first)") } }
+        for (url, link) in linksByLastSight { add("link", url, "first=\(link.first)") }
         return text
     }
 
@@ -181,20 +188,23 @@ struct SubscriptionState: Equatable {
 
     // MARK: Links
 
-    /// More links than these are forgotten again, the oldest first.
+    /// Of more links, those that were on no page for the longest time are forgotten.
     private static let linksMax = 100_000
 
     /// - Returns: When a link was seen first, which may be now.
     @discardableResult
     mutating func see(_ url: String, at now: Int) -> Int {
-        if let first = links[url] { return first }
-        links[url] = now
-        linkOrder.append(url)
-        if linkOrder.count > Self.linksMax {
-            for old in linkOrder.prefix(Self.linksMax / 10) { links[old] = nil }
-            linkOrder.removeFirst(Self.linksMax / 10)
+        sightings += 1
+        let first = links[url]?.first ?? now
+        links[url] = Link(first: first, last: sightings)
+        if links.count > Self.linksMax {
+            for (old, _) in linksByLastSight.prefix(Self.linksMax / 10) { links[old] = nil }
         }
-        return now
+        return first
+    }
+
+    private var linksByLastSight: [(key: String, value: Link)] {
+        links.sorted { $0.value.last < $1.value.last }
     }
 }
 

@@ -149,7 +149,8 @@ final class WatchRun: SubscriptionRun {
                 (entry.time, entry.size, entry.sha256) = (now, page.size, page.sha256)
                 entry.compared = page.comparedDigest
                 entry.validator = visit.validator
-                entry.at = visit.validator == nil ? nil : visit.log?.uri.description
+                entry.at =
+                    visit.validator == nil ? nil : visit.log?.uri.withoutPassword.description
             }
         }
     }

@@ -100,7 +100,7 @@ final class WatchedPage: PageReader {
         if let charset, readsLines { read(charset.finish()[...]) }
         if readsLines, !pending.isEmpty { takeLine() }
         sha256 = body.finish().hex
-        guard !rules.isOfBody else { return }
+        guard !rules.isOfBody, isText || rules.comparesLinks else { return }
         if rules.comparesLinks {
             linkList = linkBytes <= Self.keptMax ? links.sorted() : nil
             for link in links.sorted() { compared.update(Array("\(link)\n".utf8)[...]) }
