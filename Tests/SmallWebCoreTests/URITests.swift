@@ -44,7 +44,8 @@ internal import Testing
 
     @Test(
         arguments: [
-            ("gemini://[::1]/", "::1", nil), ("gemini://[FE80::A:1]:7/", "fe80::a:1", 7),
+            ("gemini://[::1]/", "::1", nil), ("gemini://[0:0::0001]/", "::1", nil),
+            ("gemini://[FE80::A:1]:7/", "fe80::a:1", 7),
             ("gemini://[::ffff:1.2.3.4]/", "::ffff:1.2.3.4", nil),
             ("gemini://127.0.0.1:1965/", "127.0.0.1", 1965),
             ("gemini://a_b-c.d.:1/", "a_b-c.d.", 1),
@@ -88,6 +89,7 @@ internal import Testing
         "gemini://h:+1/", "gemini://h:1 /", "gemini://h:1:2/", "gemini://h:a/",
         "gemini://h:99999999999/",
         "gemini://[::1/", "gemini://::1/", "gemini://[::1]x/", "gemini://[::1]x:1/", "gemini://[]/",
+        "gemini://[1:2:3]/",
         "gemini://[h]/", "gemini://[1]/", "gemini://[fe80::1%25eth0]/", "gemini://[fe80::1%eth0]/",
         "gemini://[v1.x]/", "gemini://h%/", "gemini://h%2/", "gemini://h%2F/", "gemini://h%00/",
         "gemini://h%0A/", "gemini://h%40x/", "gemini://h%FF/", "gemini://h!/", "gemini://h$(id)/",

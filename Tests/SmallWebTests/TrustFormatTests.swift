@@ -123,7 +123,7 @@ import Testing
 
     @Test(arguments: [
         ("Example.ORG", "example.org:1965"), ("a:70", "a:70"), ("[::1]:7", "[::1]:7"),
-        ("[::1]", "[::1]:1965"), ("::1", "[::1]:1965"),
+        ("[::1]", "[::1]:1965"), ("::1", "[::1]:1965"), ("[0:0::1]:7", "[::1]:7"),
     ])
     func aPlaceIsWrittenOneWay(_ text: String, place: String) {
         #expect(KnownHosts.place(text, port: 1965) == place)

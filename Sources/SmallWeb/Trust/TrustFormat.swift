@@ -223,6 +223,7 @@ extension KnownHosts {
         let hasEmptyLabel =
             host.hasPrefix(".") || zip(host, host.dropFirst()).contains { $0 == (".", ".") }
         guard !host.isEmpty, isClean, !hasEmptyLabel else { return nil }
-        return (isBareLiteral ? "[\(host)]" : String(host)) + ":\(number)"
+        let literal = isBareLiteral ? host : host.hasPrefix("[") ? host.dropFirst().dropLast() : ""
+        return (shortestIPv6(String(literal)).map { "[\($0)]" } ?? String(host)) + ":\(number)"
     }
 }

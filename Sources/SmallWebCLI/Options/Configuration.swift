@@ -212,7 +212,7 @@ struct Configuration: Sendable {
     /// command line or in the environment stays.
     func applied(to settings: Settings, for url: String?) throws(FetchError) -> Settings {
         var settings = settings
-        let uri = url.flatMap { try? URI(parsing: $0) }
+        let uri = url.flatMap { try? URI(parsing: $0).withASCIIHost() }
         let base = settings
         let port = { () -> UInt16? in
             guard let uri, uri.port == nil else { return uri?.port }

@@ -16,7 +16,13 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         // Brackets without a colon in them are a shell's: [ab].example.org.
         isV6 = text.hasPrefix("[") && text[..<bracket].contains(":")
         let end = isV6 ? bracket : text.lastIndex(of: ":") ?? text.endIndex
-        host = String(text[..<end].dropFirst(isV6 ? 1 : 0))
+        let written = text[..<end].dropFirst(isV6 ? 1 : 0).lowercased()
+        // By its labels, so that *.bücher.example is one as well.
+        var labels: [String] = []
+        for label in written.split(separator: ".", omittingEmptySubsequences: false) {
+            labels.append(try InternationalHostName.toASCII(String(label)))
+        }
+        host = labels.joined(separator: ".")
         let rest = text[end...].dropFirst(isV6 ? 1 : 0)
         if isV6 {
             guard Self.address(host) != nil else {
@@ -42,8 +48,11 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         port = UInt16(number)
     }
 
-    /// - Parameter port: Asked only where it matters.
+    /// - Parameters:
+    ///   - host: With A-labels.
+    ///   - port: Asked only where it matters.
     func covers(_ host: String, port: () -> UInt16?) -> Bool {
+        let host = host.utf8.last == ASCII.dot ? String(host.dropLast()) : host
         let isHost =
             isV6 ? Self.address(self.host) == Self.address(host) : fnmatch(self.host, host, 0) == 0
         return isHost && (self.port == nil || self.port == port())

@@ -188,13 +188,10 @@ extension URI.Authority {
     }
 
     private static func ipv6(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
-        let isAddress =
-            bytes.count(where: { $0 == ASCII.colon }) >= 2
-            && bytes.allSatisfy {
-                ASCII.hexValue($0) != nil || $0 == ASCII.colon || $0 == ASCII.dot
-            }
-        guard isAddress else { throw .badURL("not an IPv6 address between the brackets") }
-        return String(decoding: bytes, as: UTF8.self).lowercased()
+        guard let address = shortestIPv6(String(decoding: bytes, as: UTF8.self)) else {
+            throw .badURL("not an IPv6 address between the brackets")
+        }
+        return address
     }
 
     /// A registered name: letters, digits, `-`, `_`, `.`, and whatever is not ASCII.
