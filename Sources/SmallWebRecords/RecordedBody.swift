@@ -63,7 +63,14 @@ package final class RecordedBody: EventOutput {
             self.kept = nil
             omission = "inline-limit"
         } else {
-            try kept.append(bytes)
+            do throws(FetchError) {
+                try kept.append(bytes)
+            } catch {
+                // It lacks bytes that are hashed and counted.
+                self.kept = nil
+                omission = "not-written"
+                throw error
+            }
         }
     }
 
@@ -134,7 +141,7 @@ package final class RecordedBody: EventOutput {
                 source = charset
                 writer.member(text: bytes[...], allowsNUL: options.body == .text)
             case .base64(let bytes): writer.member("base64") { $0.value(base64: bytes) }
-            case .path(let path): writer.member("path", path.withoutSystemEscapes)
+            case .path(let path): writer.member(named: "path", bytes: path.systemBytes)
             case .chunks(let count): writer.member("chunks", count)
             case .omitted(let reason): writer.member("omitted", reason)
             }

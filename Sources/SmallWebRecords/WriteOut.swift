@@ -36,6 +36,39 @@ package struct WriteOut: Sendable {
         ]
     }
 
+    /// What members that are objects have in them, by their path. What is not here has nothing
+    /// below it, but for the ``free`` ones.
+    package static let inner: [String: [String]] = [
+        "body": body, "partial.body": body, "bytes": ["sent", "received"],
+        "error": [
+            "code", "message", "phase", "retryable", "errno", "hint", "expected", "actual", "line",
+        ],
+        "partial": ["status", "meta", "meta_base64", "mime", "size", "body"],
+        "program": ["connections"], "remote": ["ip", "port", "proxy"],
+        "time": [
+            "start", "queue", "namelookup", "connect", "proxy", "appconnect", "pretransfer",
+            "starttransfer", "redirect", "total",
+        ],
+        "tls": [
+            "version", "cipher", "alpn", "sni", "resumed", "close_notify", "verify", "cert",
+            "chain_length", "client_cert",
+        ],
+        "tls.cert": [
+            "sha256", "spki_sha256", "subject", "issuer", "serial", "not_before", "not_after",
+            "dns_names", "ip_names", "self_signed", "key",
+        ],
+        "trust": ["policy", "verdict", "first_seen", "previous"],
+    ]
+    private static let body = [
+        "text", "base64", "path", "path_base64", "chunks", "omitted", "sha256", "complete",
+        "transcoded",
+    ]
+
+    /// Members whose inner names servers, plugins and users choose.
+    package static var free: Set<String> {
+        Set(["headers", "tag"] + Registry.builtIn.schemes.flatMap(\.factNames))
+    }
+
     /// - Throws: `usage` for a name that does not exist.
     package init(_ format: String) throws(FetchError) {
         var text = ""
@@ -69,14 +102,36 @@ package struct WriteOut: Sendable {
         case "stderr": return .standardError
         case "json": return .value([], name: name)
         default:
-            let path = (curlNames[name] ?? name).split(separator: ".").map(String.init)
+            var path = (curlNames[name] ?? name).split(separator: ".").map(String.init)
             guard let first = path.first, curlNames[name] != nil || names.contains(first) else {
                 throw usageError(
                     "unknown name in the format: %{\(name)}",
                     hint: Nearest.name(to: name, among: names).map { "did you mean %{\($0)}?" }
                         ?? "the fields of smallweb-json(5) are names")
             }
+            if path.count > 1 && first == "headers" {
+                // As records have them; a dot may be a part of the name.
+                path = [first, path.dropFirst().joined(separator: ".").lowercased()]
+            } else if !free.contains(first) {
+                try check(path, name)
+            }
             return .value(path, name: name)
+        }
+    }
+
+    /// - Throws: `usage` for an inner name that no record has.
+    private static func check(_ path: [String], _ name: String) throws(FetchError) {
+        for depth in path.indices.dropFirst() {
+            let outer = path[..<depth].joined(separator: ".")
+            let known = inner[outer] ?? []
+            guard !known.contains(path[depth]) else { continue }
+            let nearest = Nearest.name(to: path[depth], among: known)
+            throw usageError(
+                "unknown name in the format: %{\(name)}",
+                hint: nearest.map { "did you mean %{\(outer).\($0)}?" }
+                    ?? (known.isEmpty
+                        ? "\(outer) has no names below it"
+                        : "the names below \(outer) are \(known.joined(separator: ", "))"))
         }
     }
 
@@ -96,7 +151,7 @@ package struct WriteOut: Sendable {
             case .standardError: toError = true
             case .value(let path, let name):
                 let isReason = path == Self.reason && error != nil
-                let text = isReason ? error ?? "" : Self.text(value, path, name, record)
+                let text = isReason ? error ?? "" : try Self.text(value, path, name, record)
                 pieces.append((TerminalText.escapeLine(text), toError))
             }
         }
@@ -105,18 +160,30 @@ package struct WriteOut: Sendable {
 
     private static func text(
         _ record: JSONValue, _ path: [String], _ name: String, _ line: [UInt8]
-    ) -> String {
+    ) throws(FetchError) -> String {
         if path.isEmpty { return String(decoding: line.dropLast(), as: UTF8.self) }
         switch path.reduce(record, { $0?[$1] }) {
         case .string(let text), .number(let text): return text
         case .bool(let flag): return flag ? "true" : "false"
         case .array(let values) where name == "num_redirects": return "\(values.count)"
-        case .array, .object:
-            guard case .object(let members) = record, path.count == 1 else { return "" }
-            return String(
-                decoding: members.first { $0.name == path[0] }?.text ?? [], as: UTF8.self)
+        // Most fields of a header come once.
+        case .array(let values) where path.count == 2 && path[0] == "headers" && values.count == 1:
+            return values[0].string ?? ""
+        case .array, .object: return String(decoding: try json(record, path[...]), as: UTF8.self)
         // As curl has it where there was no reply.
         case .null, nil: return path == ["status"] && name != "status" ? "000" : ""
         }
+    }
+
+    /// The value's own text.
+    private static func json(
+        _ value: JSONValue, _ path: ArraySlice<String>
+    ) throws(FetchError) -> [UInt8] {
+        guard let name = path.first, case .object(let members) = value,
+            let text = members.first(where: { $0.name == name })?.text
+        else { return [] }
+        let rest = path.dropFirst()
+        // Members of the outermost object alone have their text.
+        return rest.isEmpty ? text : try json(JSONValue.parse(text[...]), rest)
     }
 }

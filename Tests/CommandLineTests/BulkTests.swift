@@ -195,6 +195,44 @@ import Testing
         #expect(ordered.dropLast().map { $0["n"]?.int } == Array(urls.indices))
     }
 
+    @Test(arguments: [["-D", "-"], ["-D", "head"], ["-O", "--overwrite", "-D", "head"]])
+    func headersComeInTheOrderOfTheURLs(_ words: [String]) throws {
+        let capsule = try Capsule()
+        let urls = ["/slow", "/about", "/latin1"].map { capsule.place + $0 }
+        let serial = try smallweb.run(["-k"] + words + urls)
+        let headers = smallweb.home.content("head")
+        #expect(headers.map { !$0.isEmpty } ?? (words == ["-D", "-"]))
+        let parallel = try smallweb.run(["-k", "-j", "4"] + words + urls)
+        #expect(parallel.output == serial.output && smallweb.home.content("head") == headers)
+    }
+
+    /// As where the temporary directory is full: the size of files is bounded, in half KiB.
+    @Test(arguments: [8, 200])
+    func aBodyWithoutRoomIsTheOnlyOneThatFails(_ limit: Int) throws {
+        let hole = try Hole()
+        let urls = ["/0/about.txt", "/9/big/3000000", "/0/about.txt", "/0/1k"].map {
+            hole.place + $0
+        }
+        // Standard output is no file, and has no bound.
+        let shell =
+            "( trap '' XFSZ; ulimit -f \(limit); \"$@\"; echo \"status $?\" >&2 ) | cat"
+        let result = try smallweb.run(["get", "-s", "-j", "2"] + urls, shell: shell)
+        #expect(result.errors.hasSuffix("status 23\n"), "\(result.errors)")
+        let whole = try [urls[0], urls[3]].map { try smallweb.run([$0]).output }
+        let (first, rest) = (whole[0], whole[0] + whole[1])
+        #expect(result.output.starts(with: first) && result.output.suffix(rest.count) == rest[...])
+        let part = result.output.dropFirst(first.count).dropLast(rest.count)
+        #expect(!part.isEmpty && DemoSites.isBlock(part, at: 0))
+
+        let words = ["get", "-s", "-j", "2", "--json", "--ordered"]
+        let listed = try smallweb.run(words + urls, shell: shell)
+        let records = try Records(listed.output).terminal
+        try #require(records.count == 4, "\(listed.errors)")
+        #expect(records.map { $0["ok"]?.bool } == [true, false, true, true])
+        #expect(records[1]["error"]?["errno"]?.string == "EFBIG", "\(records[1])")
+        #expect(records[1]["partial"]?["body"]?["omitted"]?.string == "not-written")
+    }
+
     @Test func filesNeedNotWaitForEachOther() throws {
         // The first page is ready when the last one is.
         let done = Monitor(0)

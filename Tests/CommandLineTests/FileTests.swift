@@ -226,6 +226,33 @@ import Testing
         #expect(word.contains("about.txt, which exists: nothing is fetched"))
     }
 
+    /// Of these three the URL tells no name.
+    @Test func whereOnlyTheReplyTellsTheNameItIsAskedFor() throws {
+        let (hole, capsule, smallweb) = (try Hole(), try Capsule(), Smallweb())
+        let web = try LoopbackServer(handler: DemoSites.web)
+        let page = "http://127.0.0.1:\(web.port)/"
+        let words = ["-k", "-O", "--skip-existing", hole.place + "/", capsule.place + "/", page]
+        for _ in 0..<2 {
+            #expect(try smallweb.run(words).status == 0)
+            #expect(smallweb.home.names == ["index", "index.gmi", "index.html"])
+        }
+        let plan = ["explain", "-O", "--skip-existing", "--output-dir", "out", page]
+        let text = try smallweb.run(plan).text
+        #expect(text.contains("a file that the reply names in out\n"), "\(text)")
+    }
+
+    /// What has the name may be another page's.
+    @Test func whereOnlyTheReplyTellsTheNameNothingIsContinued() throws {
+        let smallweb = Smallweb()
+        let web = try LoopbackServer(handler: DemoSites.web)
+        for name in ["index", "index.html"] { try put("of another", name, smallweb) }
+        #expect(try smallweb.run(["-c", "-O", "http://127.0.0.1:\(web.port)/"]).status == 0)
+        #expect(smallweb.home.names == ["index", "index.html", "index.html.1"])
+        for name in ["index", "index.html"] {
+            #expect(smallweb.home.content(name) == Array("of another".utf8))
+        }
+    }
+
     /// Who chose the name of a link did not choose where it leads.
     @Test func aNameOfTheURLReplacesALinkAndNotItsTarget() throws {
         let (hole, smallweb) = (try Hole(), Smallweb())

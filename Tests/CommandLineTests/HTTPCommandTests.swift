@@ -51,6 +51,15 @@ import Testing
         #expect(header.hasSuffix("\r\n\r\n"))
     }
 
+    /// As `-i` shows them.
+    @Test func theHeaderOfTheLastAttemptIsDumped() throws {
+        let retry = ["--retry", "1", "--retry-delay", "0"]
+        let result = try smallweb.run(retry + ["-D", "head", site.place + "/truncated"])
+        #expect(result.status == 18)
+        let header = String(decoding: smallweb.home.content("head") ?? [], as: UTF8.self)
+        #expect(header.components(separatedBy: "HTTP/1.1 200").count == 2, "\(header)")
+    }
+
     @Test func noHeaderLeavesThingsAsTheyWere() throws {
         let refusing = try RefusingPort()
         let url = "http://127.0.0.1:\(refusing.port)/"

@@ -29,6 +29,21 @@ struct NameBytesTests {
         #expect(smallweb.home.names.filter { $0.hasPrefix("x") }.count == 1)
     }
 
+    @Test func aRecordHasTheBytesOfTheName() throws {
+        let (hole, smallweb) = (try Hole(), Smallweb())
+        let result = try Self.run(
+            smallweb, "\"$1\" get --json -o \"x$e\" -o y \"$2\" \"$2\"",
+            "\(hole.place)/0/about.txt")
+        let records = try Records(result.output).terminal
+        let bodies = records.map { $0["body"] }
+        #expect(bodies.count == 2 && records.allSatisfy { Schema.shared.problems($0).isEmpty })
+        #expect(bodies.first??["path"]?.string?.hasSuffix("/x\u{FFFD}") == true)
+        let path = bodies.first??["path_base64"]?.string.flatMap { Data(base64Encoded: $0) }
+        #expect(path.map { Array($0.suffix(3)) } == Array("/x".utf8) + Self.latin)
+        #expect(bodies.last??["path"]?.string?.hasSuffix("/y") == true)
+        #expect(bodies.last??["path_base64"] == nil)
+    }
+
     @Test func filesAreReadUnderTheirName() throws {
         let (hole, smallweb) = (try Hole(), Smallweb())
         let url = "\(hole.place)/0/about.txt"

@@ -60,8 +60,41 @@ import Testing
         #expect(accepted.text.hasSuffix("<>"))
     }
 
+    @Test func innerMembersAreThereWhateverTheyAre() throws {
+        let (capsule, web) = (try Capsule(), try LoopbackServer(handler: DemoSites.web))
+        let words = ["-sk", "--body", "none", "-w"]
+        let names = ["tls.cert", "tls.cert.dns_names", "tls.cert.sha256", "partial.body"]
+        let format = names.map { "%{\($0)}" }.joined(separator: "|")
+        let said = try smallweb.run(words + [format, capsule.place + "/about"]).text
+            .split(separator: "|", omittingEmptySubsequences: false)
+        try #require(said.count == 4 && said[3].isEmpty, "\(said)")
+        let certificate = try JSON.parse(said[0])
+        #expect(certificate["dns_names"] == (try JSON.parse(said[1])))
+        #expect(certificate["sha256"]?.string == String(said[2]))
+        let fields = "%{headers.X-Between}|%{headers.set-cookie}|%{headers.no}|%{http.method}"
+        let header = try smallweb.run(words + [fields, "http://127.0.0.1:\(web.port)/headers"])
+        #expect(header.text == #"yes|["a=1","b=2","a=3"]||GET"#)
+    }
+
+    @Test func innerNamesAreThoseOfTheSchema() {
+        let places = [
+            "body": "body", "bytes": "response.bytes", "error": "error.error",
+            "partial": "error.partial", "partial.body": "body", "program": "response.program",
+            "remote": "response.remote", "time": "time", "tls": "tls", "tls.cert": "cert",
+            "trust": "trust",
+        ]
+        #expect(Set(places.keys) == Set(WriteOut.inner.keys))
+        for (name, place) in places {
+            let members = SchemaTests.members.filter { $0.path == "\(place).\($0.name)" }
+            #expect(Set(members.map(\.name)) == Set(WriteOut.inner[name] ?? []), "\(name)")
+        }
+    }
+
     @Test(arguments: [
         ("%{http_cod}", "unknown name in the format: %{http_cod}"), ("%{url", "has no }"),
+        ("%{time.totl}", "unknown name in the format: %{time.totl}"),
+        ("%{tls.cert.nosuch}", "unknown name in the format: %{tls.cert.nosuch}"),
+        ("%{json.status}", "unknown name in the format: %{json.status}"),
     ])
     func aBadFormatIsAMistake(_ format: String, _ message: String) throws {
         let result = try smallweb.run(["-w", format, "gopher://127.0.0.1:1/"])

@@ -95,6 +95,39 @@ internal import Testing
         }
     }
 
+    /// As on a full disk, in the middle of a write: what was added before is still there, once.
+    @Test func keepsWhatItHasWhenThereIsNoMoreRoom() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGXFSZ, SIG_IGN)
+            let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+            var usual = rlimit()
+            getrlimit(resource, &usual)
+            var limit = rlimit(rlim_cur: 12_000, rlim_max: usual.rlim_max)
+            setrlimit(resource, &limit)
+            let spool = Spool(memoryMax: 4_000)
+            let bytes = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 / 100) }
+            var kept = 0
+            do throws(FetchError) {
+                while kept < bytes.count {
+                    try spool.append(bytes[kept..<(kept + 1_000)])
+                    kept += 1_000
+                }
+                Issue.record("no error")
+            } catch {
+                #expect(error.outcome == .write && error.errnoName == "EFBIG")
+            }
+            #expect(spool.count == kept)
+            var lent: [UInt8] = []
+            try spool.read { lent += $0 }
+            #expect(lent == Array(bytes[..<kept]))
+            setrlimit(resource, &usual)
+            try spool.append(bytes[kept..<(kept + 1_000)])
+            kept += 1_000
+            #expect(try spool.read(7_000..<kept) == bytes[7_000..<kept])
+            #expect(try await spool.takeAll() == Array(bytes[..<kept]))
+        }
+    }
+
     /// Its file in another process's hands, as it were: nothing of the spool is passed off as all.
     @Test(arguments: [true, false])
     func saysThatItCannotReadEverything(_ isCut: Bool) async {

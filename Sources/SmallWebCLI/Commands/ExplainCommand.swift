@@ -144,7 +144,12 @@ private struct ExplainCommand: Sendable {
             return isInRecord && !settings.fetch.wantsHeadAlone ? "the record" : "nowhere"
         case .file, .remoteName:
             let output = settings.output
-            let path = BodySink.path(destination, uri, output, head: head) ?? ""
+            guard let path = BodySink.path(destination, uri, output, head: head) else {
+                guard case .remoteName(let directory) = destination else { return "" }
+                let places = BodySink.places(directory, uri, output)
+                return "a file that the reply names"
+                    + (places.isEmpty ? "" : " in " + places.joined(separator: "/"))
+            }
             guard access(path, F_OK) == 0 else { return path }
             let takesOtherName =
                 output.existing == .kept || output.existing == .asNamed && destination.takesFreeName

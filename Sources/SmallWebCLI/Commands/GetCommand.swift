@@ -200,7 +200,9 @@ extension GetCommand {
                 let name = output.files[index]
                 if name != "-" { files.append(("--output", output.place(of: name))) }
             } else if output.usesRemoteName, hasOthers, let uri = try? URI(parsing: url),
-                let path = BodySink.path(.remoteName(directory: output.directory), uri, output)
+                // Where only a reply tells the name: one that says nothing of it.
+                let path = BodySink.path(
+                    .remoteName(directory: output.directory), uri, output, head: Head(.success))
             {
                 files.append(("--remote-name", path))
             }

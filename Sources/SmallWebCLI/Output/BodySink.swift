@@ -17,6 +17,17 @@ final class BodySink {
         /// Whether a file that is there stays.
         var takesFreeName: Bool { if case .remoteName = self { true } else { false } }
 
+        /// Whether what comes is the rest of a file. With `-C -`, what is named by the URL has
+        /// become a ``file(_:)`` (``RequestPlan/configure(_:)``): what only the reply names begins
+        /// from the start.
+        func continues(_ resume: FetchSettings.Resume) -> Bool {
+            switch resume {
+            case .fromStart: false
+            case .from: true
+            case .fromFile: !takesFreeName
+            }
+        }
+
         var isFile: Bool {
             switch self {
             case .standardOutput, .rawStandardOutput, .nowhere: false
@@ -49,7 +60,8 @@ final class BodySink {
         self.settings = settings
     }
 
-    /// The file that a destination means, as far as that is known before the reply; `nil` for none.
+    /// The file that a destination means; `nil` for none, and without a head where only the reply
+    /// tells its name.
     static func path(
         _ destination: Destination, _ uri: URI, _ output: OutputSettings, head: Head? = nil
     ) -> String? {
@@ -57,10 +69,15 @@ final class BodySink {
         case .standardOutput, .rawStandardOutput, .nowhere: return nil
         case .file(let path): return path
         case .remoteName(let directory):
-            let parts =
-                (directory.map { [$0] } ?? []) + (output.keepsTree ? FileName.tree(for: uri) : [])
-            return (parts + [FileName.name(for: uri, head: head)]).joined(separator: "/")
+            let name =
+                head.map { FileName.name(for: uri, head: $0) } ?? FileName.name(for: uri)
+            return name.map { (places(directory, uri, output) + [$0]).joined(separator: "/") }
         }
+    }
+
+    /// The directories of a file that is named after its URL, or the reply.
+    static func places(_ directory: String?, _ uri: URI, _ output: OutputSettings) -> [String] {
+        (directory.map { [$0] } ?? []) + (output.keepsTree ? FileName.tree(for: uri) : [])
     }
 
     func begin(_ head: Head) throws(FetchError) {
@@ -110,7 +127,7 @@ final class BodySink {
     }
 
     private func clash(_ usual: FileOutput.Clash) -> FileOutput.Clash {
-        settings.fetch.resume == .fromStart ? usual : .append
+        destination.continues(settings.fetch.resume) ? .append : usual
     }
 
     /// Leaves nothing of a file behind that was not made permanent, unless another fetch can go on

@@ -8,12 +8,19 @@ enum FileName {
 
     /// The last part of the path, or what the protocol suggests; `index` when that is empty.
     static func name(for uri: URI, head: Head?) -> String {
-        let segment = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
-        let wanted =
-            head?.suggestedName
-            ?? String(decoding: PercentEncoding.decode(segment), as: UTF8.self)
-        let safe = sanitise(wanted)
+        let safe = head?.suggestedName.map(sanitise) ?? lastPart(of: uri)
         return safe.isEmpty ? index(head?.mediaType) : safe
+    }
+
+    /// The name that the URL tells before there is a reply; `nil` where only the reply tells it.
+    static func name(for uri: URI) -> String? {
+        let safe = lastPart(of: uri)
+        return safe.isEmpty ? nil : safe
+    }
+
+    private static func lastPart(of uri: URI) -> String {
+        let segment = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        return sanitise(String(decoding: PercentEncoding.decode(segment), as: UTF8.self))
     }
 
     /// `host/path` without the last part, as harmless names.

@@ -131,14 +131,27 @@ final class HeaderFile: EventOutput {
     }
 
     func take(_ event: Event) throws(FetchError) {
-        guard case .head(let head) = event else { return }
+        if case .head(let head) = event { try write(head.header) }
+    }
+
+    func write(_ header: [UInt8]) throws(FetchError) {
         isOfUse = true
-        try stream?.writeForeign(head.header)
-        try file?.write(head.header[...])
+        try stream?.writeForeign(header)
+        try file?.write(header[...])
     }
 
     /// Leaves things as they were when no reply had a header.
     func commit() throws(FetchError) {
         if isOfUse { try file?.commit() } else { file?.discard() }
+    }
+}
+
+/// The header of one attempt, for the file of `--dump-header`, until its turn comes.
+final class HeldHeader: EventOutput {
+    /// `nil` without a reply.
+    private(set) var bytes: [UInt8]?
+
+    func take(_ event: Event) {
+        if case .head(let head) = event { bytes = (bytes ?? []) + head.header }
     }
 }

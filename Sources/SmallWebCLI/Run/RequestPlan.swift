@@ -130,7 +130,7 @@ struct RequestPlan {
         case .fromFile:
             // The name must be known before the request is sent.
             if case .remoteName(let directory) = destination {
-                let name = FileName.name(for: request.uri, head: nil)
+                guard let name = FileName.name(for: request.uri) else { break }
                 destination = .file(directory.map { "\($0)/\(name)" } ?? name)
             }
             guard case .file(let path) = destination else {

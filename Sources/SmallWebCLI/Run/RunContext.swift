@@ -16,6 +16,9 @@ final class RunContext: @unchecked Sendable {
     let ledger: Ledger?
     /// Whether what belongs on standard output waits for its turn.
     let holdsOutput: Bool
+    /// Whether a header waits for its turn, with the body: another URL's may come before it, or
+    /// another attempt.
+    let holdsHeaders: Bool
     /// For URLs of which nothing in particular is said.
     let common: URLSettings
     let fetcher: Fetcher
@@ -47,8 +50,10 @@ final class RunContext: @unchecked Sendable {
             !savesAll || output.showsHeader || output.files.contains("-")
             || output.writeOut != nil
             || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
-        // Whether standard output must have the order of the input.
-        policy.keepsOrder = records.areWanted ? records.keepsInputOrder : writesBodies
+        holdsHeaders = headers != nil && (policy.jobs > 1 || policy.retry.retries > 0)
+        // Whether standard output, or the file of headers, must have the order of the input.
+        policy.keepsOrder =
+            records.areWanted ? records.keepsInputOrder : writesBodies || holdsHeaders
         let showsBodies = Environment.isTerminal(1) && (records.areWanted || writesBodies)
         meter =
             progress == .bar && policy.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
@@ -61,7 +66,7 @@ final class RunContext: @unchecked Sendable {
         policy.heldMax = holdsOutput ? max(4 * policy.jobs, 64) : 1
         // What an attempt writes to standard output or into one file for all, it writes here.
         let writesMeanwhile =
-            headers != nil
+            headers != nil && !holdsHeaders
             || !holdsOutput && records.areWanted
                 && (records.options.includesEvents || records.options.streamsBodies)
         if !isBulk || writesMeanwhile { policy.loops = 1 }

@@ -21,6 +21,8 @@ final class URLOutput: Output {
     private(set) var recorder: Recorder?
     /// Of the last attempt.
     private(set) var log: FetchLog?
+    /// Of the last attempt, where it is held back.
+    private var header: HeldHeader?
     /// The exchange that is under way, or was the last.
     private var exchange: Exchange?
     /// The file that holds the body.
@@ -49,8 +51,9 @@ final class URLOutput: Output {
 
     func begin(_ job: Job) throws(FetchError) -> Step {
         // This attempt begins from the start.
-        if let leftover, settings.fetch.resume == .fromStart { unlink(leftover) }
+        if let leftover, !plan.destination.continues(settings.fetch.resume) { unlink(leftover) }
         (log, recorder, path, leftover, exchange) = (nil, nil, nil, nil, nil)
+        header = context.holdsHeaders ? HeldHeader() : nil
         openTarget()
         openRecord(job)
         for note in plan.notes {
@@ -121,7 +124,11 @@ final class URLOutput: Output {
             watchers.append(drawn)
             meter = drawn
         }
-        if let headers = context.headers { watchers.append(headers) }
+        if let header {
+            watchers.append(header)
+        } else if let headers = context.headers {
+            watchers.append(headers)
+        }
         exchange = Exchange(
             request: request, hidesInput: hidesInput, sink: sink, meter: meter,
             delivery: Delivery(
@@ -255,6 +262,7 @@ final class URLOutput: Output {
         if !writesRecords && outcome == .interrupted && !endsAlone { context.isClosed = true }
         // What standard output did not get is not done.
         guard !context.isClosed else { return }
+        if let header = header?.bytes { try context.headers?.write(header) }
         if case .held(let spool) = target {
             if let page = settings.output.page {
                 page.text = spool

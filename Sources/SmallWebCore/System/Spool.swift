@@ -7,21 +7,23 @@ package final class Spool {
     private let memoryMax: Int
     private var memory: [UInt8] = []
     private var file: Int32?
-    package private(set) var count = 0
+    /// How many bytes of the file count: what `memory` has comes after them.
+    private var spilled = 0
+    package var count: Int { spilled + memory.count }
 
     package init(memoryMax: Int) { self.memoryMax = memoryMax }
 
     deinit { if let file { close(file) } }
 
+    /// Adds all of `bytes`, or nothing.
+    ///
     /// - Throws: `write` when the temporary directory is full or missing.
     package func append(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        count += bytes.count
         if memory.count + bytes.count <= memoryMax {
             memory += bytes
         } else {
             try spill()
-            memory += bytes
-            try spill()
+            try write(bytes)
         }
     }
 
@@ -43,8 +45,8 @@ package final class Spool {
         defer {
             if let file { close(file) }
             file = nil
+            spilled = 0
             memory = []
-            count = 0
         }
         var offset = 0
         while let piece = try filePiece(at: &offset) { try await body(piece) }
@@ -53,10 +55,10 @@ package final class Spool {
 
     /// The next of what is in the file; `nil` at its end.
     private func filePiece(at offset: inout Int) throws(FetchError) -> ArraySlice<UInt8>? {
-        guard let file, offset < count - memory.count else { return nil }
-        let start = offset
+        guard let file, offset < spilled else { return nil }
+        let (start, rest) = (offset, spilled - offset)
         let piece = try attempt("cannot read") { () throws(SystemError) in
-            var bytes = [UInt8](repeating: 0, count: 65_536)
+            var bytes = [UInt8](repeating: 0, count: min(rest, 65_536))
             let count = try systemCall { pread(file, &bytes, bytes.count, start) }
             // Its reader would take it for the whole.
             guard count > 0 else { throw SystemError(number: EIO) }
@@ -69,10 +71,7 @@ package final class Spool {
     /// Gives everything back at once. The spool is empty afterwards.
     package func takeAll() async throws(FetchError) -> [UInt8] {
         guard file != nil else {
-            defer {
-                memory = []
-                count = 0
-            }
+            defer { memory = [] }
             return memory
         }
         var all: [UInt8] = []
@@ -87,7 +86,6 @@ package final class Spool {
     /// - Throws: `write` when the temporary file cannot be read, or written to.
     package func read(_ range: Range<Int>) throws(FetchError) -> ArraySlice<UInt8> {
         precondition(range.upperBound <= count)
-        let spilled = count - memory.count
         if range.lowerBound >= spilled {
             return memory[(range.lowerBound - spilled)..<(range.upperBound - spilled)]
         }
@@ -112,14 +110,29 @@ package final class Spool {
     }
 
     private func spill() throws(FetchError) {
+        try write(memory[...])
+        memory.removeAll(keepingCapacity: true)
+    }
+
+    /// Adds all of `bytes` to the file, or nothing.
+    private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         if file == nil {
             file = try attempt("cannot create", in: TemporaryFile.directory, TemporaryFile.open)
         }
         guard let file else { return }
-        try attempt("cannot write to") { () throws(SystemError) in
-            try writeAll(memory[...], to: file)
+        do throws(FetchError) {
+            try attempt("cannot write to") { () throws(SystemError) in
+                try writeAll(bytes, to: file)
+            }
+        } catch {
+            // A part of it may be there. Only room is lost where it stays: what counts is
+            // `spilled`.
+            _ = ftruncate(file, off_t(spilled))
+            // The next write goes where this one should have gone; a file can always do that.
+            _ = lseek(file, off_t(spilled), SEEK_SET)
+            throw error
         }
-        memory.removeAll(keepingCapacity: true)
+        spilled += bytes.count
     }
 
     private func attempt<Value>(
