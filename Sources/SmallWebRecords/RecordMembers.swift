@@ -72,7 +72,10 @@ extension JSONWriter {
         member("kind", link.kind.rawValue)
         member("line", link.line)
         member("same_host", link.uri.map { $0.host == base.host })
-        members(of: link.facts)
+        var facts = link.facts
+        // A directory of Git has another `kind`, that of an entry.
+        for name in ["url", "raw", "text", "scheme", "kind", "line"] { facts[name] = nil }
+        members(of: facts)
     }
 
     package mutating func members(of warnings: [Note]) {

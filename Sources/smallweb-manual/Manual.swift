@@ -335,6 +335,8 @@ enum Manual {
     static func escaped(_ text: String) -> String {
         let escapes: [Character: String] = [
             "\\": "\\e", "…": "...", "'": "\\(aq", "`": "\\(ga", "~": "\\(ti", "^": "\\(ha",
+            // Macros take quotes for their own.
+            "\"": "\\(dq",
         ]
         return text.map { escapes[$0] ?? String($0) }.joined()
     }

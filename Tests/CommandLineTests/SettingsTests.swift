@@ -31,6 +31,38 @@ struct SettingsTests {
 
     // MARK: What a scheme cannot do
 
+    /// What other schemes have is no error where a config file says it for all.
+    @Test func aConfigFileMaySayWhatOtherSchemesHave() throws {
+        let hole = try Hole()
+        #expect(try smallweb.run(["identity", "new", "alice"]).status == 0)
+        #expect(try smallweb.run(["identity", "new", "bob"]).status == 0)
+        try write("identity = alice\n")
+        let url = hole.place + "/0/about.txt"
+        let result = try smallweb.run(["get", "-K", config, "-v", url])
+        #expect(result.status == 0, "\(result.errors)")
+        let note = "identity is ignored for gopher, which has no identities"
+        #expect(result.errors.contains("\(config):1: \(note)"), "\(result.errors)")
+        #expect(try smallweb.run(["get", "--identity", "alice", url]).status == 2)
+        let list = "{\"url\":\"\(url)\",\"identity\":\"bob\"}\n"
+        #expect(try smallweb.run(["get", "-K", config, "-"], stdin: list).status == 2)
+    }
+
+    @Test func aHostMeansTheSameHoweverItIsWritten() throws {
+        try write(
+            "[host b\u{FC}cher.example]\ntrust = locked\n[host Example.ORG]\ntrust = ca\n")
+        for (url, policy) in [
+            ("gemini://b\u{FC}cher.example/", "locked"),
+            ("gemini://xn--bcher-kva.example/", "locked"), ("gemini://example.org./", "ca"),
+        ] {
+            let result = try smallweb.run(["explain", "--json", "-K", config, url])
+            #expect(result.text.contains("\"policy\":\"\(policy)\""), "\(result.text)")
+        }
+        try write("[host xn--bcher-kva.example]\ntrust = locked\n")
+        let result = try smallweb.run(
+            ["explain", "--json", "-K", config, "gemini://b\u{FC}cher.example/"])
+        #expect(result.text.contains("\"policy\":\"locked\""), "\(result.text)")
+    }
+
     @Test func aPolicyThatWantsAKeyIsRefusedWithoutTLS() throws {
         let (hole, web) = (try Hole(), try LoopbackServer(handler: DemoSites.web))
         let urls = [hole.place + "/0/about.txt", "http://127.0.0.1:\(web.port)/about"]

@@ -71,6 +71,7 @@ final class Order {
             change { settings in
                 settings.fetch.input = data
                 settings.fetch.isInputSecret = data.isSecret
+                settings.invocation.given.append("data")
             }
         case .headers(let fields):
             for field in fields { try Self.check(field, as: "header") }
@@ -127,6 +128,7 @@ final class Order {
             change { settings in
                 settings.connection.identityName = identity
                 settings.connection.certificateFile = nil
+                settings.invocation.given.append("identity")
             }
         case .trust(let text):
             let policy = try OptionValue.trust(text, name)

@@ -27,21 +27,31 @@ final class URLSettings: Sendable {
     private init(_ settings: URLSettings, without names: [String]) {
         var fetch = settings.fetch
         if names.contains(where: Self.resumes.contains) { fetch.resume = .fromStart }
+        if names.contains("data") { (fetch.input, fetch.isInputSecret) = (nil, false) }
         self.fetch = fetch
+        var connection = settings.connection
+        if names.contains(where: Self.identities.contains) {
+            (connection.identityName, connection.certificateFile) = (nil, nil)
+            connection.keyFile = nil
+        }
+        self.connection = connection
         given = settings.given
         origins = settings.origins.filter { !names.contains($0.key) }
-        connection = settings.connection
         output = settings.output
         records = settings.records
     }
 
     private static let resumes = ["continue", "continue-at"]
+    private static let identities = ["identity", "cert", "key"]
 
     /// The settings that hold for a request, and a note for each one of the config file that is
     /// ignored. On the command line and in a line of a list such a setting is an error: see
     /// ``RequestPlan/makeRequest(sendsInput:)``.
     func limited(to request: Request) -> (URLSettings, [Note]) {
-        let ignored = unfit(for: request).filter { !given.contains($0.name) }
+        if origins.isEmpty { return (self, []) }
+        let ignored = (unfit(for: request) + unused(for: request)).filter {
+            origins[$0.name] != nil && !given.contains($0.name)
+        }
         guard !ignored.isEmpty else { return (self, []) }
         let notes = ignored.map { name, reason in
             var note = Note(
@@ -50,6 +60,15 @@ final class URLSettings: Sendable {
             return note
         }
         return (URLSettings(self, without: ignored.map(\.name)), notes)
+    }
+
+    /// The options of which the request's scheme makes no use, each with the scheme and why.
+    private func unused(for request: Request) -> [(name: String, reason: String)] {
+        let scheme = request.scheme
+        return
+            (scheme.identityScheme != nil
+            ? [] : Self.identities.map { ($0, "\(scheme.name), which has no identities") })
+            + (scheme.input != nil ? [] : [("data", "\(scheme.name), which takes no data")])
     }
 
     /// The options that promise what the request's scheme cannot do: each with the scheme and why.
