@@ -54,8 +54,9 @@ def examples():
         for line in open(page, encoding="utf-8"):
             if line.startswith(".Dl smallweb ") or line.startswith(".Dl ... "):
                 text = line[4:].rstrip("\n")
-                for escape, plain in [("\\(aq", "'"), ("\\(ga", "`"), ("\\(ti", "~"),
-                                      ("\\(ha", "^"), ("\\&", ""), ("\\e", "\\")]:
+                for escape, plain in [("\\(aq", "'"), ("\\(dq", '"'), ("\\(ga", "`"),
+                                      ("\\(ti", "~"), ("\\(ha", "^"), ("\\&", ""),
+                                      ("\\e", "\\")]:
                     text = text.replace(escape, plain)
                 lines.setdefault(text, os.path.basename(page))
     for name in ("README.md", "docs/scale.md"):
