@@ -167,7 +167,7 @@ generated:
 # target of its own, and parts.sh sums up.
 CHECK_PARTS := unit shells terminals charts
 SERVER_PARTS := git proxies protocols programs terminals
-# The longest first: four run at a time, since they wait for half of it.
+# The longest first: three run at a time, since they wait for half of it.
 TEST_PARTS := unit-processes containment $(SERVER_PARTS) shells examples packaging unit clients \
 	unit-proxies same-pictures docc site charts
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs targets of the Makefile, JOBS=4 at a time, each whatever has become of the others, and sums up
+# Runs targets of the Makefile, JOBS=3 at a time, each whatever has become of the others, and sums up
 # what they have checked: a line of theirs begins with "ok - ", "not ok - " or "skipped - ", or is
 # one of `swift test` about a test. What ran nothing and gave no reason has failed. What a part says
 # is shown when it has ended.
@@ -9,7 +9,7 @@ set -uo pipefail
 export LC_ALL=C.UTF-8
 read -ra make <<<"${1:?usage: parts.sh 'MAKE…' PART…}"
 shift
-jobs=${JOBS:-4} logs=.build/tests SECONDS=0
+jobs=${JOBS:-3} logs=.build/tests SECONDS=0
 mkdir -p "$logs"
 rm -f "$logs"/*.log
 

@@ -44,6 +44,8 @@ final class ScriptedServer: Carrier {
     /// Datagrams have no end: what comes after the last one is silence.
     private let close: WireCase.Close
     private(set) var sent: [UInt8] = []
+    /// Of the first datagram.
+    private var firstBytes = 0
     private var given = 0
 
     /// Of a stream one piece at a time is a byte up to here, and more beyond.
@@ -189,6 +191,7 @@ final class ScriptedServer: Carrier {
 
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         if isRepeated(bytes) { return .bytes(bytes.count) }
+        if sent.isEmpty { firstBytes = bytes.count }
         sent += bytes
         if isStrict && !wire.request.starts(with: sent) {
             throw FetchError(
@@ -199,10 +202,12 @@ final class ScriptedServer: Carrier {
         return .bytes(bytes.count)
     }
 
-    /// Whether a datagram is the last one again, which a fixture need not expect: how often it is
-    /// sent is a matter of time.
+    /// Whether a datagram is the last one again, or the first, which a fixture need not expect: how
+    /// often it is sent is a matter of time.
     private func isRepeated(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        keepsDatagrams && !bytes.isEmpty && sent.suffix(bytes.count).elementsEqual(bytes)
+        keepsDatagrams && !bytes.isEmpty
+            && (sent.suffix(bytes.count).elementsEqual(bytes)
+                || sent.prefix(firstBytes).elementsEqual(bytes))
             && !wire.request.starts(with: sent + bytes)
     }
 
