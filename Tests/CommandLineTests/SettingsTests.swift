@@ -49,10 +49,12 @@ struct SettingsTests {
 
     @Test func aHostMeansTheSameHoweverItIsWritten() throws {
         try write(
-            "[host b\u{FC}cher.example]\ntrust = locked\n[host Example.ORG]\ntrust = ca\n")
+            "[host b\u{FC}cher.example]\ntrust = locked\n[host Example.ORG]\ntrust = ca\n"
+                + "[host example.net.]\ntrust = ca\n")
         for (url, policy) in [
             ("gemini://b\u{FC}cher.example/", "locked"),
             ("gemini://xn--bcher-kva.example/", "locked"), ("gemini://example.org./", "ca"),
+            ("gemini://example.net/", "ca"), ("gemini://example.net./", "ca"),
         ] {
             let result = try smallweb.run(["explain", "--json", "-K", config, url])
             #expect(result.text.contains("\"policy\":\"\(policy)\""), "\(result.text)")

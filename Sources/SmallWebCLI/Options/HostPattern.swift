@@ -16,7 +16,7 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         // Brackets without a colon in them are a shell's: [ab].example.org.
         isV6 = text.hasPrefix("[") && text[..<bracket].contains(":")
         let end = isV6 ? bracket : text.lastIndex(of: ":") ?? text.endIndex
-        let written = text[..<end].dropFirst(isV6 ? 1 : 0).lowercased()
+        let written = Self.withoutLastDot(text[..<end].dropFirst(isV6 ? 1 : 0).lowercased())
         // By its labels, so that *.bücher.example is one as well.
         var labels: [String] = []
         for label in written.split(separator: ".", omittingEmptySubsequences: false) {
@@ -52,7 +52,7 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     ///   - host: With A-labels.
     ///   - port: Asked only where it matters.
     func covers(_ host: String, port: () -> UInt16?) -> Bool {
-        let host = host.utf8.last == ASCII.dot ? String(host.dropLast()) : host
+        let host = Self.withoutLastDot(host)
         let isHost =
             isV6 ? Self.address(self.host) == Self.address(host) : fnmatch(self.host, host, 0) == 0
         return isHost && (self.port == nil || self.port == port())
@@ -60,6 +60,11 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
 
     var description: String {
         (isV6 ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
+    }
+
+    /// A name is the same with the dot of the root at its end.
+    private static func withoutLastDot(_ host: String) -> String {
+        host.utf8.last == ASCII.dot ? String(host.dropLast()) : host
     }
 
     private static func address(_ text: String) -> [UInt8]? {
