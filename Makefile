@@ -175,16 +175,20 @@ TEST_PARTS := unit-processes containment $(SERVER_PARTS) shells examples packagi
 # for most of the time, beside the first parts.
 DONE := $(addprefix -o ,test-deps deps tests debug-binaries)
 
+# The servers are installed while the tests are built.
+PREPARE_TESTS = $(MAKE) --no-print-directory deps \
+	&& $(MAKE) --no-print-directory -o deps -j 2 test-deps tests
+
 check:
 	@echo "make check installs what is missing, builds the tests and the release binary (10 minutes" \
 		"on two cores, when nothing is built), and tests them for 5 minutes."
-	@$(MAKE) --no-print-directory test-deps tests
+	@$(PREPARE_TESTS)
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(CHECK_PARTS)
 
 test:
 	@echo "make test installs what is missing, builds the tests and the release binary (10 minutes" \
 		"on two cores, when nothing is built), and tests them for 20 minutes."
-	@$(MAKE) --no-print-directory test-deps tests
+	@$(PREPARE_TESTS)
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(MORE) $(TEST_PARTS)
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
@@ -202,16 +206,16 @@ RUN_TESTS = NO_COLOR=1 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 \
 	$(VARIANT_PATH)/debug/smallwebPackageTests.xctest --testing-library swift-testing
 
 # The debug binaries, too.
-tests: test-deps
+tests: deps
 	$(SWIFT) build --build-tests $(VARIANT)
 
-unit: tests
+unit: test-deps tests
 	$(RUN_TESTS) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
 
-unit-proxies: tests
+unit-proxies: test-deps tests
 	$(RUN_TESTS) --filter '$(PROXY_TESTS)'
 
-unit-processes: tests
+unit-processes: test-deps tests
 	$(RUN_TESTS) --filter '$(PROCESS_TESTS)'
 
 # docs/examples: the packages, built as such, and the clients in other languages.

@@ -32,10 +32,12 @@ LINES_MIN = 90.0
 
 BUILDS = {
     'fast': ['-c', 'release', '-Xswiftc', '-sanitize=fuzzer'],
-    'safe': ['-c', 'debug', '-Xswiftc', '-sanitize=fuzzer,address',
-             '-Xswiftc', '-profile-generate', '-Xswiftc', '-profile-coverage-mapping'],
+    'safe': ['-c', 'debug', '-Xswiftc', '-sanitize=fuzzer,address'],
+    'covered': ['-c', 'debug', '-Xswiftc', '-sanitize=fuzzer',
+                '-Xswiftc', '-profile-generate', '-Xswiftc', '-profile-coverage-mapping'],
 }
-FOLDERS = {'fast': 'release', 'safe': 'debug'}
+FOLDERS = {'fast': 'release', 'safe': 'debug', 'covered': 'debug'}
+FUZZERS = ['fast', 'safe']
 
 
 class Work:
@@ -186,7 +188,7 @@ def all_targets(work, build):
 
 def fuzz(work, options):
     """With the same inputs each time, as far as the seconds go: a test is not to fail by chance."""
-    results = [Result(target, build) for build in options.build or BUILDS
+    results = [Result(target, build) for build in options.build or FUZZERS
                for target in options.targets]
     share = options.seconds * options.jobs / len(results)
     in_parallel(options.jobs, results,
@@ -246,7 +248,7 @@ def merge(work, options):
 
 
 def coverage(work, options):
-    program = work.program('safe')
+    program = work.program('covered')
     profiles = work.folder('profiles')
     shutil.rmtree(profiles, ignore_errors=True)
     shutil.rmtree(work.folder('tree'), ignore_errors=True)
@@ -310,14 +312,14 @@ def main():
     parser.add_argument('--seconds', type=float, default=120)
     parser.add_argument('--hours', type=float, default=8)
     parser.add_argument('--jobs', type=int, default=2)
-    parser.add_argument('--build', action='append', choices=list(BUILDS),
+    parser.add_argument('--build', action='append', choices=FUZZERS,
                         help='fuzz: with this build alone')
     parser.add_argument('--work', default=os.path.join(ROOT, '.build/fuzz'))
     parser.add_argument('--no-build', action='store_true', help='what is built already')
     parser.add_argument('--keep-corpus', action='store_true', help='night: do not merge')
     options = parser.parse_intermixed_args()
     work = Work(options.work)
-    builds = {'fuzz': options.build or list(BUILDS), 'coverage': ['fast', 'safe']}.get(options.mode, ['fast'])
+    builds = {'fuzz': options.build or FUZZERS, 'coverage': ['covered']}.get(options.mode, ['fast'])
     for build in builds if not options.no_build else []:
         work.build(build)
     options.targets = options.targets or all_targets(work, builds[0])
