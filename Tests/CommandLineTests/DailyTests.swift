@@ -167,6 +167,12 @@ import Testing
         #expect(screen.shown.contains("\u{1B}[31msmallweb: ") == isThere, "\(screen.shown)")
     }
 
+    @Test func referencesOfWhatIsNotAURLAreRefused() throws {
+        let result = try Smallweb().run(["refs", "nosuch"])
+        #expect(result.status == 3)
+        #expect(result.errors == "smallweb: nosuch: no scheme in \"nosuch\"\n")
+    }
+
     @Test func referencesAreColumnsOnATerminal() throws {
         let server = try LoopbackServer(handler: DemoSites.git)
         let url = "git://127.0.0.1:\(server.port)/demo.git"

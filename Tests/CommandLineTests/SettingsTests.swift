@@ -29,6 +29,24 @@ struct SettingsTests {
         if name == "jobs" { #expect(try smallweb.run(["get", "-j", "0", url]).status == 2) }
     }
 
+    @Test func moreThanTheMostIsAMistake() throws {
+        let result = try smallweb.run(["get", "--jobs", "1000001", "gopher://127.0.0.1:1/"])
+        #expect(result.status == 2)
+        let expected = "--jobs wants a whole number up to 1000000, not \"1000001\""
+        #expect(result.errors == "smallweb: \(expected)\n")
+    }
+
+    @Test(arguments: [
+        ["--proxy", "socks5h://127.0.0.1:1", "--unix-socket", "socket"],
+        ["--identity", "alice", "--cert", "alice.pem"],
+    ])
+    func twoWaysAtOnceAreAMistake(_ options: [String]) throws {
+        let result = try smallweb.run(["get"] + options + ["gemini://127.0.0.1:1/"])
+        #expect(result.status == 2)
+        let expected = "\(options[0]) and \(options[2]) exclude each other"
+        #expect(result.errors == "smallweb: \(expected)\n")
+    }
+
     // MARK: What a scheme cannot do
 
     /// What other schemes have is no error where a config file says it for all.

@@ -251,9 +251,14 @@ package struct Command: Sendable, Adjustable {
             settings.invocation.given.append("body")
         }
         // A repository is there under the URL that people copy from their browser.
-        let web = URI.scheme(of: url)
-        let own = try settings.registry().schemes.first { $0.hasReferences && $0.webScheme == web }
-        let repository = own.map { $0.name + url.dropFirst(web?.count ?? 0) } ?? url
+        var repository = url
+        if let web = URI.scheme(of: url),
+            let own = try settings.registry().schemes.first(where: {
+                $0.hasReferences && $0.webScheme == web
+            })
+        {
+            repository = own.name + url.dropFirst(web.count)
+        }
         return try GetCommand(settings, [repository]).run()
     }.with(\.mainOptions, Self.mainOptionsOfRefs).with(\.canUse) { scheme in
         scheme.hasReferences

@@ -80,10 +80,11 @@ struct GetCommand: Sendable {
 
     private func check() throws(FetchError) {
         try Self.check(operands)
-        let ways = ["proxy", "proxy-command", "unix-socket"].filter(
-            settings.invocation.given.contains)
-        guard ways.count <= 1 else {
-            throw usageError("--\(ways[0]) and --\(ways[1]) exclude each other")
+        for options in [["proxy", "proxy-command", "unix-socket"], ["identity", "cert"]] {
+            let ways = options.filter(settings.invocation.given.contains)
+            guard ways.count <= 1 else {
+                throw usageError("--\(ways[0]) and --\(ways[1]) exclude each other")
+            }
         }
         guard settings.output.files.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")

@@ -3,10 +3,10 @@ internal import SmallWeb
 
 /// Values of options, from text. Each throws `usage` with the option's name.
 enum OptionValue {
-    /// 0 or more.
+    /// 0 to 1,000,000.
     static func count(_ text: String, _ option: String) throws(FetchError) -> Int {
         guard let value = ASCII.decimal(text.utf8, max: 1_000_000) else {
-            throw usageError("\(option) wants a whole number, not \"\(text)\"")
+            throw usageError("\(option) wants a whole number up to 1000000, not \"\(text)\"")
         }
         return value
     }

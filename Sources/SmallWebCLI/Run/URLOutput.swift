@@ -234,8 +234,11 @@ final class URLOutput: Output {
         if recorder == nil { openRecord(job) }
         var message: String?
         (outcome, message) = report(result)
-        if let leftover {
-            context.messages.hint("\(leftover) has the part that came: -C - continues it")
+        if let leftover, let uri = plan.request?.uri {
+            // Without a name of its own, the URL does not lead to the file.
+            let isNamed = BodySink.path(plan.destination, uri, settings.output) != nil
+            let options = isNamed ? "-C -" : "-o NAME -C -"
+            context.messages.hint("\(leftover) has the part that came: \(options) continues it")
         }
         guard let recorder else { return outcome }
         let (line, problem) = try await recorder.finish(result, outcome, path: path)
