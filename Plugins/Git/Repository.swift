@@ -148,7 +148,7 @@ final class Repository {
         let digits = format.byteCount * 2
         if name.count >= 7 && name.count < digits && name.allSatisfy(\.isHexDigit) {
             return FetchError(
-                .permanentFailure, .body, message,
+                .permanentFailure, .body, message + ", nor the whole id of an object",
                 hint: "a server finds an object by all \(digits) digits of its id")
         }
         guard let question = Nearest.question(name, among: others.names) else {

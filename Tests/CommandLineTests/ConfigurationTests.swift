@@ -124,6 +124,13 @@ import Testing
         #expect(result.errors.contains("/smallweb/config is for lines"), "\(result.errors)")
     }
 
+    @Test func aFileWithMistakesIsNotAnEmptyOne() throws {
+        let smallweb = try smallweb("timeout = 20\n[hst a.example]\n")
+        let errors = try smallweb.run(["config"]).errors
+        #expect(errors.contains(":1: unknown option \"timeout\""), "\(errors)")
+        #expect(!errors.contains("no settings yet"), "\(errors)")
+    }
+
     @Test func configSaysWhereAValueComesFrom() throws {
         let smallweb = try smallweb("[host a.example]\nraw\n")
         #expect(try smallweb.run(["config"]).text == "[host a.example] raw = true\n")

@@ -295,24 +295,6 @@ import Testing
         #expect(smallweb.home.names == ["file.part"])
     }
 
-    /// The URL of a site has no name of its own: what the reply was called has to be given.
-    @Test(arguments: [
-        ("", "index.part has the part that came: -o NAME -C - continues it", "index.part"),
-        ("file", "file.part has the part that came: -C - continues it", "file.part"),
-    ])
-    func thePartThatCameCanBeContinued(_ path: String, _ hint: String, _ name: String) throws {
-        let server = try LoopbackServer { peer in
-            guard WebRequest(from: peer) != nil else { return }
-            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabcd")
-        }
-        let (smallweb, screen) = (Smallweb(), try Screen(isTerminal: true))
-        let url = "http://127.0.0.1:\(server.port)/" + path
-        let status = try smallweb.run(["-O", url], on: screen, output: true) { _ in }
-        #expect(status == Outcome.truncated.exitStatus)
-        #expect(screen.shown.contains(hint), "\(screen.shown)")
-        #expect(smallweb.home.names == [name])
-    }
-
     /// What a script writes before and after stays.
     @Test func aNameOfStandardOutputIsStandardOutput() throws {
         let (hole, smallweb) = (try Hole(), Smallweb())

@@ -125,7 +125,7 @@ struct ReaderTests {
         for title in ["\(place)/dir/y\nThe page y.", "\(place)/one\n# One", "\(place)/two\n# Two"] {
             #expect(shown.contains(title), "\(title) in \(shown)")
         }
-        #expect(shown.contains("smallweb: space in the URL\n"), "\(shown)")
+        #expect(shown.contains("smallweb: space in the URL: write it as %20\n"), "\(shown)")
         #expect(shown.contains("smallweb: g wants a URL: ? lists the keys\n"))
         #expect(shown.contains("spartan://127.0.0.1:1/: cannot connect"), "\(shown)")
     }

@@ -203,10 +203,8 @@ import Testing
 
     /// One host has one pace, however its address is written.
     @Test func thePaceIsThatOfThePlace() throws {
-        let asked = Monitor([Date]())
         let server = try LoopbackServer { peer in
             _ = peer.readLine()
-            asked.update { $0.append(Date()) }
             peer.write("a page")
         }
         let names = ["localhost", "LOCALHOST.", "localhost."]
@@ -214,12 +212,13 @@ import Testing
         let resolve = ["localhost", "localhost."].flatMap {
             ["--resolve", "\($0):\(server.port):127.0.0.1"]
         }
-        let result = try smallweb.run(
-            ["get", "-Z", "--per-host-delay", "0.2"] + resolve + urls)
-        #expect(result.status == 0)
-        let times = asked.update { $0 }.sorted()
-        #expect(times.count == 3 && zip(times.dropFirst(), times).allSatisfy { $0 - $1 > 0.15 })
+        let clock = ContinuousClock()
+        // The whole: when a busy server noticed each of them says little.
+        let duration = try clock.measure {
+            let result = try smallweb.run(
+                ["get", "-Z", "--per-host-delay", "1"] + resolve + urls)
+            #expect(result.status == 0)
+        }
+        #expect(duration >= .seconds(2))
     }
 }
-
-private func - (left: Date, right: Date) -> Double { left.timeIntervalSince(right) }

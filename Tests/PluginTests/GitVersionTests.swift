@@ -120,7 +120,8 @@ internal import Testing
             ),
         ] {
             let played = try await Self.play("//a?ref=\(version)", wanted)
-            #expect(played.error?.message == "no branch or tag \"\(version)\"")
+            let end = version == "0123abc" ? ", nor the whole id of an object" : ""
+            #expect(played.error?.message == "no branch or tag \"\(version)\"" + end)
             #expect(played.error?.hint == hint)
             #expect((played.error?.remedy == .listReferences) == (hint == nil))
         }

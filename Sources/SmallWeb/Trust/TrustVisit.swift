@@ -184,16 +184,17 @@ struct TrustVisit {
     }
 
     private func refusal(_ pin: KnownHosts.Pin) -> FetchError {
-        let date = { (time: Int?) in time.map(UTCDate.day) ?? "an unknown day" }
         var error = FetchError(
             .trustChanged, .tls, "the key of \(endpoint) changed",
             remedy: .replaceKey(endpoint, key: key),
             expected: (pin.kind == .key ? "spki-" : "certificate-") + pin.digest,
             actual: (pin.kind == .key ? "spki-" + key : "certificate-sha256:")
                 + (pin.kind == .key ? "" : certificate.sha256.hex))
-        error.detail =
-            "known since \(date(pin.first)), last seen \(date(pin.last)), good until "
-            + date(pin.expires)
+        // A pin that a person or another client has written may lack any of them.
+        let days = [
+            ("known since", pin.first), ("last seen", pin.last), ("good until", pin.expires),
+        ].compactMap { words, time in time.map { "\(words) \(UTCDate.day($0))" } }
+        error.detail = days.isEmpty ? nil : days.joined(separator: ", ")
         return error
     }
 }

@@ -24,11 +24,14 @@ extension Command {
         {
             throw usageError(
                 "unknown option \"\(name)\"",
-                hint: Nearest.question(name, among: Option.all.map(\.long))
-                    ?? "'smallweb config --show-origin' lists the settings, with their files")
+                hint: URI.scheme(of: name) != nil
+                    ? "'smallweb explain \(name)' says which settings hold for it"
+                    : Nearest.question(name, among: Option.all.map(\.long))
+                        ?? "'smallweb config --show-origin' lists the settings, with their files")
         }
         for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
-        if configuration.entries.isEmpty, !settings.records.areWanted,
+        if configuration.entries.isEmpty, configuration.problems.isEmpty,
+            !settings.records.areWanted,
             let path = UserFiles.path("XDG_CONFIG_HOME", ".config", "config")
         {
             try settings.note("no settings yet: \(path) is for lines such as 'jobs = 4'")

@@ -89,6 +89,12 @@ struct GetCommand: Sendable {
         guard settings.output.files.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")
         }
+        let named = settings.output.files.count
+        if named > 0, !settings.output.usesRemoteName, !settings.records.areWanted,
+            Self.hasList(operands) || named < operands.count
+        {
+            try settings.note("further URLs go to standard output: each --output is for one")
+        }
         let takesInput = settings.fetch.input == .file("-")
         let readers = operands.count { $0 == "-" } + (takesInput ? 1 : 0)
         guard readers <= 1 else { throw usageError("standard input can be read only once") }

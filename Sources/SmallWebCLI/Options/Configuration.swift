@@ -272,7 +272,8 @@ struct Configuration: Sendable {
     private static func unknown(_ kind: String, _ name: String, _ names: [String]) -> FetchError {
         usageError(
             "unknown \(kind) \"\(name)\"",
-            hint: Nearest.question(name, among: names))
+            hint: (kind == "option" ? ForeignOptions.pointer(name) : nil)
+                ?? Nearest.question(name, among: names))
     }
 
     private static func trimmed(_ text: some StringProtocol) -> String {

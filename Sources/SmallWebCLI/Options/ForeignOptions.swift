@@ -19,7 +19,10 @@ enum ForeignOptions {
                 + "--tree -' fetches what a page links to"
         ),
         ("range", "-C OFFSET asks for the rest of a body"),
-        ("t tries", "--retry N tries again"),
+        ("t tries retries", "--retry N tries again"),
+        ("width columns", "COLUMNS=60 in the environment sets the width of a rendered page"),
+        ("branches", "--heads lists the branches"),
+        ("socks5 socks5-hostname", "-x socks5h://HOST:PORT goes through a SOCKS proxy"),
         ("wait", "--per-host-delay TIME waits between requests"),
         ("spider", "'smallweb head URL' asks for no body"),
         ("output-document", "-o FILE writes the body to FILE"),

@@ -80,6 +80,13 @@ final class BodySink {
         (directory.map { [$0] } ?? []) + (output.keepsTree ? FileName.tree(for: uri) : [])
     }
 
+    /// With `--skip-existing`, whether there is nothing to write: what another URL of this run has
+    /// made was not there before.
+    static func isEnough(_ path: String, _ uri: URI, _ output: OutputSettings) -> Bool {
+        output.existing == .enough && FileOutput.isTaken(path)
+            && !output.made.has(path, ofOtherThan: uri)
+    }
+
     func begin(_ head: Head) throws(FetchError) {
         switch destination {
         case .standardOutput, .rawStandardOutput, .nowhere: break
@@ -96,7 +103,7 @@ final class BodySink {
                 ? try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".") : directory
             let name = FileName.name(for: uri, head: head)
             let path = place.map { "\($0)/\(name)" } ?? name
-            if settings.output.existing == .enough && FileOutput.isTaken(path) {
+            if Self.isEnough(path, uri, settings.output) {
                 self.path = FileOutput.absolute(path)
                 notes = [.alreadyThere(path)]
                 return
@@ -116,6 +123,9 @@ final class BodySink {
     /// Makes a file permanent, unless it was cut off: that never gets its final name.
     func commit(_ ending: Ending) throws(FetchError) {
         guard let file, ending.outcome != .truncated else { return }
+        if destination.takesFreeName && settings.output.existing == .enough {
+            settings.output.made.add(file.wanted, of: uri)
+        }
         try file.commit()
         path = FileOutput.absolute(file.path)
         if file.path != file.wanted {

@@ -11,6 +11,8 @@ struct OutputSettings: Sendable {
     var createsDirectories = false
     /// With -O: `host/path` below the directory.
     var keepsTree = false
+    /// Shared by all URLs of a run.
+    let made = MadeFiles()
     /// What becomes of a file that is there already.
     enum Existing: Sendable {
         /// `-o` replaces it, `-O` takes another name.

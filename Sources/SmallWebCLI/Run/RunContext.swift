@@ -22,6 +22,8 @@ final class RunContext: @unchecked Sendable {
     /// For URLs of which nothing in particular is said.
     let common: URLSettings
     let fetcher: Fetcher
+    /// Whether there may be more than one URL.
+    let isBulk: Bool
     let progress: MessageSettings.Progress
     /// Where several URLs at a time share one line.
     let meter: RunMeter?
@@ -30,7 +32,6 @@ final class RunContext: @unchecked Sendable {
     /// Whether standard output has got all that it shall get.
     var isClosed = false
 
-    /// - Parameter isBulk: Whether there may be more than one URL.
     init(
         _ settings: Settings, _ fetcher: Fetcher, headers: HeaderFile? = nil,
         ledger: Ledger? = nil, isBulk: Bool = false
@@ -39,6 +40,7 @@ final class RunContext: @unchecked Sendable {
         self.fetcher = fetcher
         self.headers = headers
         self.ledger = ledger
+        self.isBulk = isBulk
         messages = Messages(settings.messages)
         common = URLSettings(settings)
         progress = messages.progress(writesRecords: settings.records.areWanted)

@@ -66,9 +66,8 @@ final class URLOutput: Output {
 
     /// With `--skip-existing`, why there is nothing to fetch.
     private func skipped(_ request: Request) -> Ending? {
-        guard settings.output.existing == .enough,
-            let path = BodySink.path(plan.destination, request.uri, settings.output),
-            FileOutput.isTaken(path)
+        guard let path = BodySink.path(plan.destination, request.uri, settings.output),
+            BodySink.isEnough(path, request.uri, settings.output)
         else { return nil }
         self.path = FileOutput.absolute(path)
         let note = Note.alreadyThere(path)
@@ -237,7 +236,8 @@ final class URLOutput: Output {
         if let leftover, let uri = plan.request?.uri {
             // Without a name of its own, the URL does not lead to the file.
             let isNamed = BodySink.path(plan.destination, uri, settings.output) != nil
-            let options = isNamed ? "-C -" : "-o NAME -C -"
+            let options =
+                !isNamed ? "-o NAME -C -" : context.isBulk ? "-C - --skip-existing" : "-C -"
             context.messages.hint("\(leftover) has the part that came: \(options) continues it")
         }
         guard let recorder else { return outcome }

@@ -122,7 +122,7 @@ extension URI.Reference {
                 throw .badURL("control character in the URL", hint: "percent-encode it")
             }
             if byte == ASCII.space {
-                throw .badURL("space in the URL", hint: "write a space as %20")
+                throw .badURL("space in the URL: write it as %20")
             }
             if byte == UInt8(ascii: "\\") {
                 throw .badURL("backslash in the URL", hint: "write / or, if it is meant, %5C")
