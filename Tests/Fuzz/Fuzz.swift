@@ -6,6 +6,7 @@ internal import Glibc
 @testable internal import HTTPPlugin
 @testable internal import SmallWeb
 @testable internal import SmallWebCore
+internal import SmallWebTestSupport
 @testable internal import SpartanPlugin
 
 /// libFuzzer's own `main`, under another name.

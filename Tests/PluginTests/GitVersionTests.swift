@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Foundation
 @testable internal import GitPlugin
 internal import SmallWebCore
 internal import SmallWebTestSupport
@@ -153,13 +152,13 @@ internal import Testing
 /// `git upload-pack` on a repository of the moment, one process for each new request: what a server
 /// that keeps no state says is what any other says.
 final class UploadPack: Sendable {
-    private let folder: URL
+    private let repository: GitRepository
     private let known = Locked<[[UInt8]: [UInt8]]>([:])
 
     private static let repositories = Result {
         try ObjectFormat.allCases.map { format in
             let git = try UploadPack(format)
-            try git.run(["fast-import", "--quiet"], input: Array(history.utf8))
+            try git.repository.run(["fast-import", "--quiet"], input: Array(history.utf8))
             return (format, git)
         }
     }
@@ -168,45 +167,10 @@ final class UploadPack: Sendable {
         try #require(try repositories.get().first { $0.0 == format }?.1)
     }
 
-    init(_ format: ObjectFormat) throws {
-        folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("smallweb-git-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try run(["init", "-q", "--bare", "-b", "main", "--object-format=\(format)", "."])
-    }
-
-    deinit { try? FileManager.default.removeItem(at: folder) }
-
-    @discardableResult
-    private func run(
-        _ arguments: [String], input: [UInt8] = [], protocolVersion: Int = 2,
-        mustSucceed: Bool = true
-    ) throws -> [UInt8] {
-        let file = folder.appendingPathComponent("input-\(UUID().uuidString)")
-        try Data(input).write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["git"] + arguments
-        process.currentDirectoryURL = folder
-        process.environment = [
-            "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
-            "HOME": folder.path, "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_PROTOCOL": "version=\(protocolVersion)",
-        ]
-        process.standardInput = try FileHandle(forReadingFrom: file)
-        process.standardError = FileHandle.nullDevice
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        if mustSucceed { try #require(process.terminationStatus == 0, "git \(arguments)") }
-        return Array(bytes)
-    }
+    init(_ format: ObjectFormat) throws { repository = try GitRepository(format) }
 
     func lsRemote(_ options: [String], _ patterns: String...) throws -> [UInt8] {
-        try run(["ls-remote", "-q"] + options + ["."] + patterns)
+        try repository.run(["ls-remote", "-q"] + options + ["."] + patterns)
     }
 
     func answer(_ request: [UInt8], version: Int, filters: Bool) -> GitAnswer {
@@ -221,7 +185,7 @@ final class UploadPack: Sendable {
             ["-c", "uploadpack.allowFilter=\(filters)", "upload-pack"]
             + (hasState ? [] : ["--stateless-rpc"]) + (isGreeting ? ["--advertise-refs"] : [])
             + ["."]
-        var bytes = try? run(
+        var bytes = try? repository.run(
             arguments, input: isGreeting ? [] : request, protocolVersion: version,
             mustSucceed: false)
         if hasState { bytes = bytes.map { Array(Self.withoutGreeting($0[...])) } }

@@ -72,24 +72,28 @@ internal import Testing
     }
 }
 
-/// A repository of the moment.
-private final class GitRepository {
+/// A repository in a temporary directory, which is removed with it.
+final class GitRepository: Sendable {
     private let folder: URL
 
     init(_ format: ObjectFormat) throws {
         folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("smallweb-git-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try run(["init", "-q", "--bare", "--object-format=\(format)"])
+        try run(["init", "-q", "--bare", "-b", "main", "--object-format=\(format)"])
     }
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// - Throws: When Git fails.
+    /// - Throws: When Git fails, unless it may.
     @discardableResult
-    func run(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
-        let file = folder.appendingPathComponent("input")
+    func run(
+        _ arguments: [String], input: [UInt8] = [], protocolVersion: Int = 2,
+        mustSucceed: Bool = true
+    ) throws -> [UInt8] {
+        let file = folder.appendingPathComponent("input-\(UUID().uuidString)")
         try Data(input).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = ["git"] + arguments
@@ -97,14 +101,16 @@ private final class GitRepository {
         process.environment = [
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
             "HOME": folder.path, "GIT_CONFIG_NOSYSTEM": "1", "GIT_DIR": folder.path,
+            "GIT_PROTOCOL": "version=\(protocolVersion)",
         ]
         process.standardInput = try FileHandle(forReadingFrom: file)
+        if !mustSucceed { process.standardError = FileHandle.nullDevice }
         let output = Pipe()
         process.standardOutput = output
         try process.run()
         let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "git \(arguments)")
+        if mustSucceed { try #require(process.terminationStatus == 0, "git \(arguments)") }
         return Array(bytes)
     }
 

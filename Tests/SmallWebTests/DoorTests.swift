@@ -109,17 +109,8 @@ struct DoorTests {
     @Test func cancellingTheConsumerEndsTheSequence() async throws {
         let web = try bench.web()
         let request = try web.request(server.url("/silent"))
-        let task = Task { () -> FetchError? in
-            do throws(FetchError) {
-                for try await _ in web.events(request) {}
-                return nil
-            } catch {
-                return error
-            }
-        }
-        await eventually { server.clientSockets > 0 }
-        task.cancel()
-        #expect(await task.value?.outcome == .interrupted)
+        let end = await cancelling(web.events(request)) { server.clientSockets > 0 }
+        #expect(end == .interrupted)
         #expect(server.waitForConnections(1).count == 1)
     }
 

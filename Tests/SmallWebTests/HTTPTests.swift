@@ -57,6 +57,25 @@ func eventually(_ condition: () -> Bool) async {
     while !condition() && !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
 }
 
+/// Reads a sequence until the condition holds, then cancels its reader.
+///
+/// - Returns: The outcome of the error that ended it; nil when it ended without one.
+func cancelling<Elements: AsyncSequence & Sendable>(
+    _ elements: Elements, once condition: () -> Bool
+) async -> Outcome? where Elements.Failure == FetchError {
+    let task = Task { () -> Outcome? in
+        do throws(FetchError) {
+            for try await _ in elements {}
+            return nil
+        } catch {
+            return error.outcome
+        }
+    }
+    await eventually(condition)
+    task.cancel()
+    return await task.value
+}
+
 extension Played {
     var text: String { String(decoding: body, as: UTF8.self) }
 }

@@ -97,17 +97,8 @@ struct RunQueueTests {
         let queue = RunQueue()
         for number in 0..<1000 { try queue.push(request(server, "\(number)")) }
         let results = web.run(queue, parallel: 4, options: .init(perHost: 4))
-        let task = Task { () -> FetchError? in
-            do throws(FetchError) {
-                for try await _ in results {}
-                return nil
-            } catch {
-                return error
-            }
-        }
-        await eventually { server.clientSockets == 4 }
-        task.cancel()
-        #expect(await task.value?.outcome == .interrupted)
+        let end = await cancelling(results) { server.clientSockets == 4 }
+        #expect(end == .interrupted)
         #expect(server.clientSockets == 0)
         #expect(server.connections.count == 4)
     }

@@ -183,18 +183,8 @@ struct RunTests {
         let server = try LoopbackServer { peer in peer.hang() }
         let urls = (0..<4).map { server.url("/\($0)", scheme: "finger") }
         let results = web.run(urls, parallel: 4, options: .init(perHost: 4))
-        let task = Task { () -> FetchError? in
-            do throws(FetchError) {
-                for try await _ in results {}
-                return nil
-            } catch {
-                return error
-            }
-        }
-        // A blocked thread would be one that the run needs.
-        await eventually { server.clientSockets == 4 }
-        task.cancel()
-        #expect(await task.value?.outcome == .interrupted)
+        let end = await cancelling(results) { server.clientSockets == 4 }
+        #expect(end == .interrupted)
         #expect(server.clientSockets == 0)
     }
 }

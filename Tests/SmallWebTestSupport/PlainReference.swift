@@ -2,7 +2,7 @@
 
 /// The dot rules of RFC 1436 §3.9 on a whole reply, as simple as can be: what `GopherText` must
 /// come to from any pieces.
-func plainGopherText(_ reply: [UInt8]) -> (body: [UInt8], isTerminated: Bool) {
+package func plainGopherText(_ reply: [UInt8]) -> (body: [UInt8], isTerminated: Bool) {
     var lines: [[UInt8]] = [[]]
     for byte in reply {
         lines[lines.count - 1].append(byte)
