@@ -54,7 +54,7 @@ block_checks() {
     answering_script
     serve blocks "$work/blocks.run" || return
     plain=$port
-    head -c 50000 "$big" >"$root/upload"
+    random_bytes 50000 >"$root/upload"
 
     for scheme in gopher finger nex; do
         check "blocks: $scheme"

@@ -99,7 +99,7 @@ archive_checks() {
     mkdir -p "$root"
     printf '# page\n' >"$root/index.gmi"
     cp "$work/files/text.txt" "$root/"
-    head -c 3000000 "$big" >"$root/three.bin"
+    random_bytes 3000000 >"$root/three.bin"
     script plain.run <<'END'
 IFS= read -r line
 printf 'for %s\r\n' "$line"

@@ -16,7 +16,7 @@ tftp_answers() { "$smallweb" get -s -m 1 --plugin "$examples/tftp" "$url/small" 
 tftp_checks() {
     section in.tftpd || return 0
     mkdir -m 777 "$work/tftp"
-    head -c 3000000 "$big" >"$work/tftp/large"
+    random_bytes 3000000 >"$work/tftp/large"
     printf 'hello\n' >"$work/tftp/small"
     port=$(free_udp_port)
     start "$work/tftp.log" in.tftpd -L -c --address "127.0.0.1:$port" -s "$work/tftp"
@@ -77,7 +77,7 @@ ftp_checks() {
     # The other parts have keys of 127.0.0.1, too.
     local -x SMALLWEB_KNOWN_HOSTS=$work/ftp.known_hosts
     mkdir "$work/ftp"
-    head -c 3000000 "$big" >"$work/ftp/large"
+    random_bytes 3000000 >"$work/ftp/large"
     printf 'hello\n' >"$work/ftp/a b.txt"
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/ftp.key" \
         -out "$work/ftp.crt" -days 30 -subj /CN=localhost \

@@ -12,7 +12,7 @@ make_lfs() {
         git lfs install --local
         git lfs track '*.bin'
         mkdir d
-        head -c 3000000 "$big" >large.bin
+        random_bytes 3000000 >large.bin
         cp large.bin d/same.bin
         printf 'run\n' >d/run.bin && chmod 755 d/run.bin
         : >d/empty.bin

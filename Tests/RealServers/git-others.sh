@@ -121,7 +121,7 @@ git_others() {
     cp -r "$repositories/plain.git" "$repositories/plain-unborn.git"
     # dulwich takes half a minute for 64 MiB.
     bare large.git
-    { commit main large && printf 'M 644 inline random\ndata 8388608\n' && head -c 8388608 "$big"; } \
+    { commit main large && printf 'M 644 inline random\ndata 8388608\n' && random_bytes 8388608; } \
         | git -C "$repositories/large.git" -c core.bigFileThreshold=1m fast-import --quiet
     git -C "$repositories/plain-unborn.git" symbolic-ref HEAD refs/heads/nowhere
     if [ "$dulwich" != none ]; then

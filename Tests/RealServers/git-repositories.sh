@@ -87,7 +87,7 @@ END
 big_stream() {
     commit main big
     printf 'M 644 inline random\ndata 67108864\n'
-    head -c 67108864 "$big"
+    random_bytes 67108864
     printf '\nM 644 inline zeros\ndata 67108864\n'
     head -c 67108864 /dev/zero
     printf '\nM 644 inline small\ndata <<END\nsmall\nEND\n'

@@ -718,6 +718,7 @@ END
     done
 }
 
+# git_checks PART: `git`, or `git-more` for history, large files and servers other than git's own.
 git_checks() {
     local root=$work/git repositories=$work/git/repositories place
     local dulwich=none dulwich_web=none klaus=none jgit=none
@@ -778,22 +779,25 @@ v1.0 zebra
 --heads feature/*
 nope
 END
-    speak_their_versions
-    git_refs
-    git_contents
-    git_files
-    git_runs
-    git_errors
-    git_http_errors
-    git_economy
-    git_cut_off
-    git_memory
-    start_others || return
-    git_others
-    git_history
-    git_other_history
-    git_subscriptions
-    git_large_files
+    if [ "$1" = git ]; then
+        speak_their_versions
+        git_refs
+        git_contents
+        git_files
+        git_runs
+        git_errors
+        git_http_errors
+        git_economy
+        git_cut_off
+        git_memory
+    else
+        start_others || return
+        git_others
+        git_history
+        git_other_history
+        git_subscriptions
+        git_large_files
+    fi
     finish_check
     unset SSL_CERT_FILE GIT_SSL_CAINFO
     for server in "${daemons[@]}" "$fcgiwrap" "$nginx"; do stop "$server"; done
@@ -808,4 +812,4 @@ END
 . "$here/git-lfs.sh"
 # shellcheck source-path=SCRIPTDIR source=git-others.sh
 . "$here/git-others.sh"
-if section git nginx fcgiwrap openssl socat time tar; then git_checks; fi
+if section git nginx fcgiwrap openssl socat time tar; then git_checks "$part"; fi

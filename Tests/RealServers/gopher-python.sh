@@ -40,8 +40,6 @@ pituophis_checks() {
 gopher_python_checks() {
     local root=$work/pituophis log=$work/gopher-python.log place file
     cp -rl "$work/files" "$root"
-    # It reads a file as a whole.
-    rm "$root/big.bin"
     printf '3one\t/\t\t0\r\nand more\r\n' >"$root/lines.txt"
     printf '3one\t/\t\t0\r\n3two\t/\t\t0\r\n' >"$root/table.txt"
     printf '3 apples' >"$root/three.txt"

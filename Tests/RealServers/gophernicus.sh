@@ -5,6 +5,7 @@
 gophernicus_checks() {
     local root=$work/gophernicus place
     cp -rl "$work/files" "$root"
+    make_big "$root/big.bin"
     mkdir "$root/cgi-bin"
     script gophernicus/cgi-bin/search <<'END'
 printf 'iyou asked for %s\t\tnull.host\t1\r\n.\r\n' "$QUERY_STRING"

@@ -13,6 +13,7 @@ start_jetforce() {
 jetforce_checks() {
     local root=$work/jetforce place old new
     cp -rl "$work/files" "$root"
+    make_big "$root/big.bin"
     printf '# Hello\n=> /text.txt a text\n' >"$root/index.gmi"
     mkdir "$root/cgi-bin" "$root/plain" "$root/grün"
     echo page | tee "$root/plain/page.txt" >"$root/grün/page.txt"

@@ -10,6 +10,7 @@ fingerprint() {
 molly_brown_checks() {
     local root=$work/molly place=gemini://localhost:1999 outer=$smallweb who locked
     cp -rl "$work/files" "$root"
+    make_big "$root/big.bin"
     mkdir "$root/secret" "$root/secretary" "$root/eddy"
     echo hidden >"$root/secret/page.gmi"
     echo desk >"$root/secretary/page.gmi"

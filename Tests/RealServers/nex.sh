@@ -6,7 +6,7 @@ nex_checks() {
     local root=$work/nex place
     mkdir -p "$root/a b"
     printf 'hello\n' >"$root/page.txt"
-    ln "$big" "$root/big.bin"
+    make_big "$root/big.bin"
     printf 'spaced\n' >"$root/a b/c d.txt"
     free_port
     check "smolserve starts"

@@ -107,9 +107,10 @@ start_nginx() {
     local root=$work/nginx
     mkdir -p "$root/upload" "$root/conf"
     cp -rl "$work/files" "$root/web"
+    make_big "$root/web/big.bin"
     : >"$root/web/empty.txt"
     seq 20000 >"$root/web/numbers.txt"
-    head -c 3000000 "$big" >"$root/web/3MB.bin"
+    random_bytes 3000000 >"$root/web/3MB.bin"
     printf 'umlaut\n' >"$root/web/ünï.txt"
     printf 'percent\n' >"$root/web/100%.txt"
     printf 'question\n' >"$root/web/what?.txt"
@@ -618,15 +619,15 @@ nginx_resume() {
     local place=$work/resumed path pid
     mkdir "$place"
     for path in "$web" "$secure"; do
-        head -c 100000001 "$big" >"$place/file"
-        resumed "${path%%:*}: a part of 256 MiB under its name" 0 "$path/big.bin"
+        head -c $((big_mib * 390000 + 1)) "$big" >"$place/file"
+        resumed "${path%%:*}: a part of $big_mib MiB under its name" 0 "$path/big.bin"
         err_is_empty
         holds_only "$place" './file '
         is_big "$place/file"
 
-        head -c 200000001 "$big" >"$place/file.part"
+        head -c $((big_mib * 780000 + 1)) "$big" >"$place/file.part"
         rm "$place/file"
-        resumed "${path%%:*}: a part of 256 MiB in FILE.part" 0 "$path/big.bin"
+        resumed "${path%%:*}: a part of $big_mib MiB in FILE.part" 0 "$path/big.bin"
         err_is_empty
         holds_only "$place" './file '
         is_big "$place/file"

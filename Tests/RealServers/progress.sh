@@ -32,6 +32,7 @@ progress_checks() {
     local socket=smallweb-progress-$$ files=$work/progress silent site
     local bar='^ 50% \[=+> +\] 512\.0 KiB of 1\.0 MiB, [0-9.]+ (B|KiB|MiB)/s, [-0-9:]+ left$'
     mkdir "$files"
+    make_big
     script silent.run <<'END_OF_SCRIPT'
 exec cat >/dev/null
 END_OF_SCRIPT

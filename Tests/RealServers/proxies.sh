@@ -152,7 +152,7 @@ proxy_addresses() {
     cat "$root/wanted.1" "$root/web/page.txt" >"$work/wanted"
     out_is "$work/wanted"
 
-    check "proxies: 256 MiB"
+    check "proxies: $big_mib MiB"
     via get -x "http://$proxy:$tinyproxy" -o "$work/far.big" http://far.test/big.bin
     status_is 0
     is_big "$work/far.big"

@@ -30,7 +30,7 @@ far_files() {
     printf '# Far\n=> /page.gmi\n' >"$root/gemini/index.gmi"
     printf 'Grüße von drüben\n' | tee "$root/gemini/page.gmi" "$root/gopher/page.txt" \
         "$root/nex/page.txt" >"$root/web/page.txt"
-    ln "$big" "$root/web/big.bin"
+    make_big "$root/web/big.bin"
     git init -q --bare "$root/repositories/far.git"
     printf 'commit refs/heads/main\ncommitter a <a@far.test> 1700000000 +0000\ndata 2\nx\n%s' \
         $'M 644 inline README\ndata 7\nbeyond\n' \

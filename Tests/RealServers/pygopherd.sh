@@ -5,6 +5,7 @@
 pygopherd_checks() {
     local root=$work/pygopherd place
     cp -rl "$work/files" "$root"
+    make_big "$root/big.bin"
     printf 'text/plain txt\napplication/octet-stream bin\n' >"$work/mime.types"
     free_port
     cat >"$work/pygopherd.conf" <<END

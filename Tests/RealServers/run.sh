@@ -45,9 +45,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 mkdir "$work/files"
-big=$work/files/big.bin
-head -c 268435456 /dev/urandom >"$big"
-big_sha256=$(sha256 "$big")
+# A large body, which `make_big` makes: BIG_MIB=256 for one that is larger than all buffers together.
+big=$work/big.bin big_mib=${BIG_MIB:-32}
 printf 'Grüße aus dem Garten\nzweite Zeile\n' >"$work/files/text.txt"
 printf 'one\n.two\n..three\n...four\n.\nlast\n' >"$work/files/dots.txt"
 printf 'no line end' >"$work/files/unended.txt"

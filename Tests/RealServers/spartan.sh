@@ -7,7 +7,7 @@ smolserve_spartan_checks() {
     mkdir -p "$root/a b"
     printf '# Page\n=> a%%20b/ Names\n=: /search Words\n' >"$root/index.gmi"
     printf 'hello\n' >"$root/page.txt"
-    ln "$big" "$root/big.bin"
+    make_big "$root/big.bin"
     ln "$work/files/grün ☃.txt" "$root/grün ☃.txt"
     printf 'spaced\n' >"$root/a b/c d.txt"
     free_port
@@ -94,7 +94,7 @@ jayhawk_checks() {
     requests_are '127.0.0.1 /echo 6120620d0a00ff2b26633dc3a4'
 
     check "spartan, jayhawk: data of a file, byte for byte"
-    head -c 3000000 "$big" >"$work/data.bin"
+    random_bytes 3000000 >"$work/data.bin"
     sw get -d "@$work/data.bin" "$place/echo"
     status_is 0
     out_is "$work/data.bin"

@@ -30,6 +30,7 @@ interrupted() {
 
 streams_checks() {
     local plain tls pid codes
+    make_big
     script scripted.run <<END
 IFS= read -r line
 line=\${line%\$'\r'}

@@ -145,7 +145,7 @@ if section jq python3; then
     workers_checks
     if section parallel; then parallel_checks; fi
     if ! [ -x "$SPARK" ] || ! "$SPARK" -c 'import pyspark' 2>/dev/null; then
-        missing "pyspark, in .build/spark: CI=true .ci/deps test installs 500 MB"
+        missing "pyspark, in .build/spark: CI=true .ci/deps all installs 500 MB"
     elif section java; then
         spark_checks
     fi
