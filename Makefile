@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # make            build the release binary          make demo     see it work, on loopback
-# make check      what a change is tested with       make test     everything that is tested
-# make install    PREFIX= DESTDIR=
+# make test       what a change is tested with: debug build, no root, nothing installed for it
+# make test-release  the release binary beside servers that others wrote
+# make test-all   everything that is tested         make install    PREFIX= DESTDIR=
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="start git" runs these alone
 # make start-order  the order of functions and variables in the binary, from a few starts
@@ -28,8 +29,8 @@ DESTDIR ?=
 SECONDS ?=
 # What bench measures: files of Tests/Benchmark/cases; all of them by default.
 CASES ?=
-# Parts that test runs besides its own.
-MORE ?=
+# Targets whose parts test-all leaves out, since they have run: "test test-release".
+LESS ?=
 # Why counts are changed: writes them.
 WHY ?=
 # Which fuzzers fuzz runs, safe or fast; both by default.
@@ -63,11 +64,11 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs \
 	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
-.PHONY: all build deps test-deps static-libs install install-files install-docs uninstall deb \
-	deb-files dist dist-check dist-roots generated \
-	check test unit unit-proxies unit-processes unit-address debug-binaries examples clients \
-	tests servers protocols terminals git proxies programs containment shells packaging \
-	same-pictures site charts \
+.PHONY: all build deps test-deps all-deps static-libs install install-files install-docs uninstall \
+	deb deb-files dist dist-check dist-roots generated \
+	test test-release test-all unit unit-proxies unit-processes unit-address manual \
+	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
+	programs more-programs containment one-containment shells packages documents \
 	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl git-oracle soak \
 	loopback pictures web docc sanitize format lint clean
 
@@ -81,8 +82,14 @@ build: deps static-libs
 deps:
 	@SWIFT='$(SWIFT)' .ci/deps build
 
+# What `make test` needs: as commands, whoever installed them.
 test-deps:
-	@SWIFT='$(SWIFT)' .ci/deps test
+	@for command in openssl python3 git; do \
+		command -v $$command >/dev/null || { SWIFT='$(SWIFT)' .ci/deps test; break; }; done
+
+# What the tests of the release binary need besides.
+all-deps:
+	@SWIFT='$(SWIFT)' .ci/deps all
 
 static-libs:
 	@mkdir -p $(STATIC_LIBS)
@@ -154,7 +161,7 @@ dist: build
 dist-check: dist
 	.ci/dist-check .build/dist
 
-dist-roots: test-deps dist
+dist-roots: all-deps dist
 	$(SWIFT) build --product smallweb-loopback
 	Tests/Packaging/roots.sh .build/dist .build/debug/smallweb-loopback .build/roots
 
@@ -163,33 +170,43 @@ generated:
 	$(SWIFT) build --product smallweb-manual
 	.build/debug/smallweb-manual docs .
 
-# The debug build runs the suite; the release binary is what the real servers meet. Each part is a
-# target of its own, and parts.sh sums up.
-CHECK_PARTS := unit shells terminals charts
-SERVER_PARTS := git proxies protocols programs terminals
-# The longest first: three run at a time, since they wait for half of it.
-TEST_PARTS := unit-processes containment $(SERVER_PARTS) shells examples packaging unit clients \
-	unit-proxies same-pictures docc site charts
+# Each part is a target of its own, and parts.sh sums up. docs/CONTRIBUTING.md says what each costs.
+# The longest come first: three run at a time, since they wait for half of it.
+TEST_PARTS := unit-processes manual unit unit-proxies
+RELEASE_PARTS := git terminals protocols one-containment programs
+OTHER_PARTS := containment proxies examples fuzz more-git more-protocols shells faults documents \
+	more-programs packages
+# containment is one-containment in the other modes as well.
+ALL_PARTS := $(OTHER_PARTS) $(filter-out one-containment,$(RELEASE_PARTS)) $(TEST_PARTS)
+PARTS_OF_test := $(TEST_PARTS)
+PARTS_OF_test-release := $(RELEASE_PARTS)
+REST := $(filter-out $(foreach target,$(LESS),$(PARTS_OF_$(target))),$(ALL_PARTS))
 
-# What parts need not look at again. The release binary is not among it: it is built, by one processor
-# for most of the time, beside the first parts.
-DONE := $(addprefix -o ,test-deps deps tests debug-binaries)
-
-# The servers are installed while the tests are built.
-PREPARE_TESTS = $(MAKE) --no-print-directory deps \
-	&& $(MAKE) --no-print-directory -o deps -j 2 test-deps tests
-
-check:
-	@echo "make check installs what is missing, builds the tests and the release binary (10 minutes" \
-		"on two cores, when nothing is built), and tests them for 5 minutes."
-	@$(PREPARE_TESTS)
-	@Tests/parts.sh '$(MAKE) $(DONE)' $(CHECK_PARTS)
+# What parts need not look at again.
+DONE := $(addprefix -o ,deps test-deps all-deps build loopback tests debug-binaries)
 
 test:
-	@echo "make test installs what is missing, builds the tests and the release binary (10 minutes" \
-		"on two cores, when nothing is built), and tests them for 20 minutes."
-	@$(PREPARE_TESTS)
-	@Tests/parts.sh '$(MAKE) $(DONE)' $(MORE) $(TEST_PARTS)
+	@echo "make test builds smallweb and its tests for debugging (three minutes on two cores, when" \
+		"nothing is built) and runs them for three. It needs no root, unless what the build" \
+		"needs is missing, and skips what needs a program that is not there."
+	@$(MAKE) --no-print-directory tests
+	@Tests/parts.sh '$(MAKE) $(DONE)' $(TEST_PARTS)
+
+test-release:
+	@echo "make test-release installs some sixty packages, if they are missing, builds the release" \
+		"binary (four minutes on two cores, when nothing is built) and tests it for five beside" \
+		"servers that others wrote."
+	@$(MAKE) --no-print-directory all-deps build
+	@Tests/parts.sh '$(MAKE) $(DONE)' $(RELEASE_PARTS)
+
+# Instructions are counted when nothing else runs.
+test-all:
+	@echo "make test-all installs some sixty packages, if they are missing, builds everything (ten" \
+		"minutes on two cores, when nothing is built) and tests it for fifteen, with fuzzers and" \
+		"failing system calls."
+	@$(MAKE) --no-print-directory all-deps tests build loopback
+	@Tests/parts.sh '$(MAKE) $(DONE)' $(REST)
+	@$(MAKE) --no-print-directory $(DONE) counts
 
 # Tests that wait for processes block the few threads that all tests share: they get a run of their
 # own, so that none of the others waits for them beyond its time limit. And a process that has just
@@ -206,23 +223,25 @@ RUN_TESTS = NO_COLOR=1 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 \
 	$(VARIANT_PATH)/debug/smallwebPackageTests.xctest --testing-library swift-testing
 
 # The debug binaries, too.
-tests: deps
+tests: deps test-deps
 	$(SWIFT) build --build-tests $(VARIANT)
 
-unit: test-deps tests
+unit: tests
 	$(RUN_TESTS) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
 
-unit-proxies: test-deps tests
+unit-proxies: tests
 	$(RUN_TESTS) --filter '$(PROXY_TESTS)'
 
-unit-processes: test-deps tests
+unit-processes: tests
 	$(RUN_TESTS) --filter '$(PROCESS_TESTS)'
 
-# docs/examples: the packages, built as such, and the clients in other languages.
-examples: test-deps debug-binaries
-	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
+# Every example of the manual and of README.md, in a network of its own.
+manual: debug-binaries
+	Tests/Shells/examples.sh .build/debug/smallweb
 
-clients: test-deps debug-binaries
+# docs/examples: the packages, built as such, and the clients in other languages; docs/recipes.md.
+examples: all-deps debug-binaries
+	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
 	Tests/Examples/clients.sh .build/debug/smallweb .build/debug/smallweb-loopback
 	Tests/Recipes/run.sh .build/debug/smallweb
 
@@ -231,49 +250,67 @@ debug-binaries: deps
 	$(SWIFT) build --product smallweb
 
 # The release binary against servers that others wrote.
-servers: $(SERVER_PARTS)
+servers: git more-git proxies protocols more-protocols programs more-programs terminals
 
-protocols: test-deps build
-	Tests/RealServers/run.sh $(BIN) gophernicus pygopherd gopher-python efingerd nex spartan jetforce \
-		molly-brown keys nginx
+protocols: all-deps build
+	Tests/RealServers/run.sh $(BIN) gophernicus spartan molly-brown
+
+more-protocols: all-deps build
+	BIG_MIB=256 Tests/RealServers/run.sh $(BIN) pygopherd gopher-python efingerd nex jetforce keys nginx
 
 # What is about terminals, pipes, files and TLS.
-terminals: test-deps build
+terminals: all-deps build
 	Tests/RealServers/run.sh $(BIN) tls streams files terminal reading progress trust
 
-git: test-deps build
+git: all-deps build
 	Tests/RealServers/run.sh $(BIN) git
+
+# What a repository's history has, servers other than git's own, and repositories made at random.
+more-git: all-deps build
+	Tests/RealServers/run.sh $(BIN) git-more
 	Tests/RealServers/git-oracle.py $(BIN) --repositories 4
 
-proxies: test-deps build
+proxies: all-deps build
 	Tests/RealServers/run.sh $(BIN) proxies
 
-programs: test-deps build
-	Tests/RealServers/run.sh $(BIN) programs doors workers archive archive-blocks
+programs: all-deps build
+	Tests/RealServers/run.sh $(BIN) programs archive
+
+more-programs: all-deps build
+	Tests/RealServers/run.sh $(BIN) doors workers archive-blocks
 	Tests/Recipes/hostile.py $(BIN)
 
-containment: test-deps build
+one-containment: all-deps build
+	Tests/Containment/run.py $(BIN) --mode full
+
+containment: all-deps build
 	Tests/Containment/run.py $(BIN) --check docs/SECURITY.md
 
-shells: test-deps build
+shells: all-deps build
 	Tests/Shells/run.sh $(BIN)
 
-packaging: test-deps build
+packages: all-deps build
 	Tests/Packaging/run.sh $(BIN)
 
-same-pictures: test-deps build
+# The documentation of the library, the web site, charts and pictures.
+documents: all-deps build docc
+	Tests/Web/run.sh
+	python3 Tests/Benchmark/charts.py --check docs/bench
 	Tests/Pictures/run.sh --check $(BIN)
 
-site: test-deps
+pictures: all-deps build
+	Tests/Pictures/run.sh --check $(BIN)
+
+site: all-deps
 	Tests/Web/run.sh
 
-charts: test-deps
+charts: all-deps
 	python3 Tests/Benchmark/charts.py --check docs/bench
 
-pictures: test-deps build
+pictures: all-deps build
 	Tests/Pictures/run.sh $(BIN)
 
-web: test-deps
+web: all-deps
 	python3 docs/packaging/web.py .build/web
 
 # From the modules of the debug build, which the tests have made.
@@ -285,15 +322,15 @@ loopback: deps static-libs
 	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
 
 demo:
-	@echo "make demo installs what is missing, builds smallweb and servers to try it on (7 minutes on" \
-		"two cores, when nothing is built), and fetches from each scheme (5 seconds)."
-	@$(MAKE) --no-print-directory build loopback
-	@Tests/Loopback/demo.sh $(BIN) $(LOOPBACK)
+	@echo "make demo builds smallweb and servers to try it on, for debugging (two minutes on two cores," \
+		"when nothing is built), and fetches from each scheme (5 seconds)."
+	@$(MAKE) --no-print-directory debug-binaries
+	@Tests/Loopback/demo.sh .build/debug/smallweb .build/debug/smallweb-loopback
 
-bench: test-deps build loopback
+bench: all-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
 
-counts: test-deps build loopback
+counts: all-deps build loopback
 	Tests/Benchmark/counts.py $(if $(WHY),--update '$(WHY)') $(BIN) $(LOOPBACK)
 
 start-order: build loopback
@@ -308,26 +345,26 @@ fuzz-night: deps
 fuzz-coverage: deps
 	Tests/Fuzz/run.py coverage --jobs $(JOBS)
 
-faults: test-deps build loopback
+faults: all-deps build loopback
 	python3 Tests/Faults/run.py $(BIN) $(LOOPBACK) $(if $(SECONDS),--seconds $(SECONDS))
 
 # A million lines of ten thousand hosts: some 45 minutes. Only CI and this install Spark, 500 MB.
 crawl: build
-	CI=true .ci/deps test
+	CI=true .ci/deps all
 	unshare -r -n Tests/RealServers/crawl.py $(BIN) \
 		--python .build/spark/bin/python $(or $(WAYS),one killed parallel spark)
 
 git-oracle: build
 	Tests/RealServers/git-oracle.py $(BIN) --sources $(SOURCES)
 
-soak: test-deps build loopback
+soak: all-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)
 
-sanitize: test-deps
+sanitize: all-deps
 	@JOBS=1 VARIANT_PATH=.build/thread VARIANT='--scratch-path .build/thread --sanitize=thread' \
 		Tests/parts.sh '$(MAKE)' unit unit-proxies unit-processes unit-address
 
-unit-address: test-deps
+unit-address: all-deps
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp $(SWIFT) test -c release \
 		--scratch-path .build/address --sanitize=address --disable-xctest -Xswiftc -enable-testing
 

@@ -62,19 +62,6 @@ if has man "the manual in man" && has lexgrog "the manual in man"; then
     done
 fi
 
-# Every example of the manual and of README.md, in a network of its own.
-examples='the examples of the manual and README.md'
-if has git "$examples" && has jq "$examples" && has openssl "$examples" && has ip "$examples"; then
-    # With processes of its own, too: git daemon's child would outlive it, and keep our output open.
-    own=(unshare --map-root-user --net --mount --pid --fork --kill-child)
-    if "${own[@]}" true 2>/dev/null; then
-        must "$examples end as they should" \
-            "${own[@]}" python3 "$here/examples.py" "$programs/smallweb" "$root"
-    else
-        lacks "$examples" "this machine gives no namespaces"
-    fi
-fi
-
 # What `make install` puts somewhere, `make uninstall` takes away, and nothing else.
 stage=$programs/stage
 must "make install-files succeeds" \
