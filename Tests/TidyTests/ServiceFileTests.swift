@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Testing
+
+/// The files by which other services build, test and document the package: that they name what
+/// exists.
+@Suite struct ServiceFileTests {
+    private func text(_ name: String) throws -> String {
+        try String(contentsOfFile: "\(TidyTests.root)/\(name)", encoding: .utf8)
+    }
+
+    private func matches(of pattern: String, in name: String) throws -> [String] {
+        try text(name).matches(of: Regex(pattern)).map { String($0.output[1].substring ?? "") }
+    }
+
+    /// The Swift Package Index reads at most 1,000 bytes.
+    @Test func theSwiftPackageIndexDocumentsTheLibraries() throws {
+        #expect(try text(".spi.yml").utf8.count <= 1_000)
+        let targets = try matches(of: #"documentation_targets: \[(.*)\]"#, in: ".spi.yml")
+        let products = try matches(of: #"\.library\(name: "(\w+)""#, in: "Package.swift")
+        #expect(products.count > 3)
+        #expect(targets == [products.joined(separator: ", ")])
+    }
+
+    @Test func theWorkflowRunsTargetsOfTheMakefile() throws {
+        let targets = try matches(of: #"run: make (\S+)"#, in: ".github/workflows/ci.yml")
+        #expect(targets == ["test", "test-all"])
+        for target in targets {
+            #expect(try text("Makefile").contains("\n\(target):"), "make \(target)")
+        }
+    }
+
+    /// The workflow and the development container have the toolchain that `.ci/deps` asks for.
+    @Test func theContainersHaveTheToolchainThatIsNeeded() throws {
+        let version = try #require(try matches(of: #"Swift ([\d.]+) or"#, in: ".ci/deps").first)
+        let workflow = try matches(of: #"\bswift:([\d.]+)"#, in: ".github/workflows/ci.yml")
+        #expect(workflow == [version, version])
+        let container = try JSONSerialization.jsonObject(
+            with: Data(text(".devcontainer/devcontainer.json").utf8))
+        let members = try #require(container as? [String: Any])
+        #expect(members["image"] as? String == "swift:\(version)")
+    }
+}
