@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs every example of the manual pages, of README.md, of docs/scale.md and of the documents on
-plugins, as it is printed there.
+"""Runs every example of the manual pages, of README.md, of docs/scale.md, of the documents on plugins
+and of the page for tldr, as it is printed there.
 
 usage: unshare --map-root-user --net --mount python3 examples.py SMALLWEB ROOT
 
@@ -77,7 +77,26 @@ def examples():
             commands = [line.strip() for line in block.splitlines()]
             if any(line.startswith("smallweb ") for line in commands):
                 lines.setdefault(" && ".join(commands), page)
+    for line in tldr():
+        lines.setdefault(line, "docs/packaging/tldr/smallweb.md")
     return lines
+
+
+def tldr():
+    """The commands of the page for tldr, by their short options and by their long ones."""
+    text = open(root + "/docs/packaging/tldr/smallweb.md", encoding="utf-8").read()
+    head, *examples = text.split("\n\n- ")
+    sentence = r"\n> [A-Z].*\."
+    assert re.fullmatch(r"# smallweb\n(%s)+" % sentence, head), head
+    assert 1 <= len(examples) <= 8, len(examples)
+    commands = []
+    for example in examples:
+        line = re.fullmatch(r"[A-Z][^\n]*:\n\n`(smallweb [^`\n]+)`\n?", example)
+        assert line, example
+        for form in (1, 2):
+            plain = re.sub(r"\{\{\[(\S+?)\|(\S+?)\]\}\}", lambda match: match[form], line[1])
+            commands.append(re.sub(r"\{\{(.*?)\}\}", r"\1", plain))
+    return commands
 
 
 # The servers.
@@ -339,6 +358,8 @@ command("openssl", "pkey", "-in", work + "/key.pem", "-aes256", "-passout", "pas
 key = subprocess.run(["openssl", "pkey", "-in", work + "/key.pem", "-pubout", "-outform", "DER"],
                      check=True, stdout=subprocess.PIPE).stdout
 FILES = {
+    "path/to/urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n",
+    "path/to/a.gmi": "# A\n",
     "key.sha256": hashlib.sha256(key).hexdigest() + "\n",
     "pages.txt": "gemini://example.org/\n",
     "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
