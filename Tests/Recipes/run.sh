@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs the recipes of docs/recipes.md with the programs that they are for. What is not installed is
-# skipped, but in CI only Emacs, mpv and Chawan may be missing.
+# skipped, but in CI only Emacs, mpv, Chawan, Neovim and promtool may be missing. For some recipes,
+# smallweb-loopback is where SMALLWEB is.
 # usage: run.sh SMALLWEB
 set -u
 export LC_ALL=C.UTF-8
@@ -10,12 +11,13 @@ root=$(realpath "$here/../..")
 # shellcheck source-path=SCRIPTDIR source=../checks.sh
 . "$here/../checks.sh"
 smallweb=$(realpath "${1:?usage: run.sh SMALLWEB}")
+server='' loopback=''
 python=$root/.build/jetforce/bin/python
 [ -x "$python" ] && "$python" -c 'import feedparser' 2>/dev/null || python=${PYTHON:-python3}
 work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-recipes.XXXXXX")
 # shellcheck disable=SC2086,SC2317 # none or more; it is called at the end
 clean_up() {
-    kill $server 2>/dev/null
+    kill $server $loopback 2>/dev/null
     rm -rf "$work"
 }
 at_exit clean_up
@@ -27,7 +29,7 @@ unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
 has() {
     command -v "$1" >/dev/null && return
     echo "skipped - $1 is not installed"
-    case $1 in emacs | mpv | cha) ;; *) [ "${CI:-}" != true ] || failed=1 ;; esac
+    case $1 in emacs | mpv | cha | nvim | promtool) ;; *) [ "${CI:-}" != true ] || failed=1 ;; esac
     return 1
 }
 
@@ -110,6 +112,41 @@ if has mpv; then
     python3 -c 'import wave,sys; w = wave.open(sys.argv[1], "wb"); w.setparams((1, 2, 8000, 0, "NONE", "")); w.writeframes(bytes(8000)); w.close()' "$work/pages/a.wav"
     smallweb get -o - "$place/a.wav" | mpv --no-config --ao=null --really-quiet -
     must "mpv plays what comes" test "${PIPESTATUS[1]}" -eq 0
+fi
+
+# Pages of Gemini and Gopher.
+mkfifo "$work/stdin"
+"${smallweb%/*}/smallweb-loopback" <"$work/stdin" >"$work/places" &
+loopback=$!
+exec 3>"$work/stdin"
+# shellcheck disable=SC2317 # eventually calls it
+is_settled() { grep -q '^ready' "$work/places" || ! kill -0 "$loopback"; }
+eventually is_settled
+must "the servers of smallweb-loopback have started" kill -0 "$loopback"
+served() { awk -v scheme="$1" '$1 == scheme { print $1 "://" $2 ":" $3 }' "$work/places"; }
+
+# shows_pages NAME EDITOR…: with smallweb.vim, without a screen. Vim's status says nothing here.
+shows_pages() {
+    rm -f "$work/failures"
+    (cd "$work" && GEMINI=$(served gemini) GOPHER=$(served gopher) FAILURES=$work/failures \
+        timeout -k 5 300 "${@:2}" -u NONE -i NONE -S "$root/docs/examples/recipes/smallweb.vim" \
+        -S "$here/check.vim" </dev/null >"$work/out" 2>&1)
+    must "$1 ends the check of its pages" test -f "$work/failures"
+    same "$1 shows pages and follows their links" '' "$(cat "$work/failures")"
+}
+if has vim; then shows_pages Vim vim -N -es; fi
+if has nvim; then shows_pages Neovim nvim --headless; fi
+
+if has jq; then
+    smallweb-metrics "$(served gemini)/" "$(served gopher)/0/none" >"$work/metrics" 2>/dev/null
+    must "smallweb-metrics has its own status" test $? -eq 0
+    must "the metrics are Prometheus' text format, and of the run" \
+        python3 "$here/metrics.py" "$work/metrics" 'smallweb_requests{exit="0"}=1' \
+        'smallweb_requests{exit="22"}=1' smallweb_failures=1
+    must_not "smallweb-metrics fails without a summary" smallweb-metrics --nonsense 2>/dev/null
+    if has promtool; then
+        must "promtool finds nothing in the metrics" promtool check metrics <"$work/metrics"
+    fi
 fi
 
 git init -q "$work/source"
