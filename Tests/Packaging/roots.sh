@@ -13,7 +13,7 @@ loopback=$(realpath "${2:?usage: roots.sh DIST SMALLWEB-LOOPBACK DIRECTORY}")
 mkdir -p "${3:?usage: roots.sh DIST SMALLWEB-LOOPBACK DIRECTORY}"
 roots=$(realpath "$3")
 version=$(docs/packaging/version.py show)
-name=smallweb-$version-linux-x86_64
+name=smallweb-$version-linux-$(uname -m)
 if [ "$(id -u)" -ne 0 ]; then
     echo "roots.sh: chroot needs root" >&2
     exit 1
@@ -69,7 +69,7 @@ for suite in bookworm trixie; do
     rm -rf "${roots:?}/$suite"
     cp -a "$roots/$suite.clean" "$roots/$suite"
     cp /etc/resolv.conf "$roots/$suite/etc/resolv.conf"
-    cp "$dist/$name.tar.gz" "$dist/smallweb_$version-1_amd64.deb" "$dist/SHA256SUMS" "$roots/$suite/root"
+    cp "$dist/$name.tar.gz" "$dist/smallweb_$version-1_$(dpkg --print-architecture).deb" "$dist/SHA256SUMS" "$roots/$suite/root"
     is "$suite" "the sums are right" "$name.tar.gz: OK" \
         sh -c 'cd && sha256sum --ignore-missing -c SHA256SUMS'
     is "$suite" "the tarball is installed" "Installed below /usr/local" \

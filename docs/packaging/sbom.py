@@ -45,6 +45,7 @@ LINKED = [
 GLIBC = ("glibc", "LGPL-2.1-or-later", "GNU C Library project", "every command")
 LOADED = {
     "libc.so.6": GLIBC, "libm.so.6": GLIBC, "ld-linux-x86-64.so.2": GLIBC,
+    "ld-linux-aarch64.so.1": GLIBC,
     "libssl.so.3": ("openssl", "Apache-2.0", "OpenSSL project", "schemes over TLS"),
     "libcrypto.so.3": ("openssl", "Apache-2.0", "OpenSSL project", "keys, and files of Git"),
     "libcurl.so.4": ("curl", "curl", "curl project", "HTTP"),
