@@ -9,7 +9,7 @@ public struct TitanHandler: ProtocolHandler {
     public let schemes = [
         Scheme(
             "titan", plugin: "titan", port: 1965, transport: .tls,
-            summary: "Titan uploads, for 'smallweb put'"
+            summary: "Titan uploads (transjovian.org/titan), for 'smallweb put'"
         ) {
             $0.trust = .tofu
             $0.identityScheme = "gemini"

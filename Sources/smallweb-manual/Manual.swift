@@ -69,6 +69,14 @@ enum Manual {
             text += ".It Li \(scheme.name)\n"
             text += filled("\(scheme.summary), port \(scheme.defaultPort).") + "\n"
         }
+        text += ".El\n.Pp\nThese come along as programs, see\n.Xr smallweb-plugin 7 :\n"
+        text += ".Bl -tag -width Ds\n"
+        for program in try programs(besides: docs) {
+            for scheme in program.schemes {
+                text += ".It Li \(scheme.name)\n"
+                text += filled("\(program.summary), port \(scheme.port).") + "\n"
+            }
+        }
         text += ".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
         for variable in Environment.variables {
             text += ".It Ev \(variable.name)\n\(filled(Help.sentence(variable.meaning)))\n"
@@ -91,7 +99,11 @@ enum Manual {
         var text = opening("smallweb-\(command.name)", 1, command.summary)
         text += ".Sh SYNOPSIS\n.Nm smallweb \(command.name)\n.Op Ar options\n"
         let operands = command.synopsis.dropFirst(command.name.count).drop { $0 == " " }
-        if !operands.isEmpty { text += ".Ar \(escaped(String(operands)))\n" }
+        if !operands.isEmpty {
+            // A bracket at the end would be taken for the end of a sentence.
+            let end = operands.last == "]" ? "\\&" : ""
+            text += ".Ar \(escaped(String(operands)))\(end)\n"
+        }
         text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n" + actions(of: command)
         var areElsewhere = false
         for group in Option.Group.all {
@@ -231,6 +243,25 @@ enum Manual {
             """ + seeAlso(["smallweb 1", "smallweb-config 1", "smallweb-explain 1"])
     }
 
+    /// The members of a manifest that the manual names.
+    private struct Program: Decodable {
+        struct Scheme: Decodable {
+            let name: String
+            let port: Int
+        }
+        let summary: String
+        let schemes: [Scheme]
+    }
+
+    /// The plugins beside the documents that are programs, by their manifests.
+    private static func programs(besides docs: String) throws -> [Program] {
+        let folder = docs + "/../Plugins"
+        return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().compactMap {
+            let data = FileManager.default.contents(atPath: "\(folder)/\($0)/plugin.json")
+            return try data.map { try JSONDecoder().decode(Program.self, from: $0) }
+        }
+    }
+
     private static let files = [
         ("$XDG_CONFIG_HOME/smallweb/config", "Options, see smallweb-config(5)."),
         ("$XDG_CONFIG_HOME/smallweb/bookmarks", "A URL, a tab and a title per line."),
@@ -260,7 +291,8 @@ enum Manual {
     private static var standards: String {
         var found: [(name: String, standards: [String])] = [
             ("URIs", ["RFC 3986"]), ("TLS", ["RFC 8446", "RFC 5246"]), ("JSON", ["RFC 8259"]),
-            ("SOCKS", ["RFC 1928", "RFC 1929"]),
+            ("SOCKS", ["RFC 1928", "RFC 1929"]), ("Atom", ["RFC 4287"]),
+            ("WARC", ["ISO 28500:2017"]),
         ]
         for scheme in Registry.builtIn.schemes {
             let parts = scheme.summary.split(whereSeparator: { $0 == "(" || $0 == ")" })
