@@ -198,7 +198,7 @@ struct ProxyCommandLineTests {
 
     /// As some parents leave it: the system then keeps no status of children.
     @Test func aCommandMayEndWithoutAStatus() throws {
-        for (command, statuses) in [("exec socat - TCP:%h:%p", [0]), ("exit 3", [97])] {
+        for (command, statuses) in [(Programs.relay, [0]), ("exit 3", [97])] {
             for url in urls {
                 let result = try smallweb.run(
                     ["get", "--proxy-command", command, url],

@@ -4,10 +4,6 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-private let hasJQ = ["/usr/bin/jq", "/usr/local/bin/jq"].contains {
-    FileManager.default.isExecutableFile(atPath: $0)
-}
-
 /// A line of a document that pipes records into jq.
 struct Recipe: CustomTestStringConvertible, Sendable {
     let file: String
@@ -52,7 +48,7 @@ struct Recipe: CustomTestStringConvertible, Sendable {
 
 /// The recipes of README.md and docs/, as they are written there, over records of a run. `ref`
 /// records are samples: they have tests of their own.
-@Suite(.enabled(if: hasJQ, "jq is not installed")) struct RecipeTests {
+@Suite(.enabled(if: Programs.has("jq"), "jq is not installed")) struct RecipeTests {
     private let smallweb = Smallweb()
     private let capsule: Capsule
     private let records: [UInt8]

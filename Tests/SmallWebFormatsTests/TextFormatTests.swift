@@ -40,7 +40,8 @@ internal import Testing
     }
 
     /// patch(1) makes the new text of the old one and the difference, whatever they are.
-    @Test func patchUnderstandsIt() throws {
+    @Test(.enabled(if: Programs.has("patch"), "patch is not installed"))
+    func patchUnderstandsIt() throws {
         let directory = NSTemporaryDirectory() + "smallweb-diff-" + UUID().uuidString
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true)

@@ -215,7 +215,7 @@ struct HostileProxyTests {
             let played = await bench.play(url) { _ in
             } options: {
                 if url.hasPrefix("https") { secure.trust(&$0) }
-                $0.proxies.source = .command("exec socat - TCP:%h:%p")
+                $0.proxies.source = .command(Programs.relay)
             }
             #expect(played.body == DemoSites.page, "\(url): \(played.result)")
             #expect(played.connections.first?.proxy == "command")

@@ -253,7 +253,7 @@ struct ProxyTests {
                 $0 = .through(proxy.url("socks5h"))
                 $0.isolates = true
             },
-            { $0.source = .command("exec socat STDIO TCP:%h:%p") },
+            { $0.source = .command(Programs.relay) },
         ]
         for route in routes {
             for _ in 0..<2 {
@@ -312,7 +312,7 @@ struct ProxyTests {
         }
         for url in [capsule.url("/"), web.url(to: "http://-o/")] {
             let played = await bench.play(
-                url, options: { $0.proxies.source = .command("exec socat STDIO TCP:%h:%p") })
+                url, options: { $0.proxies.source = .command(Programs.relay) })
             #expect(played.error?.outcome == .protocolError, "\(played.result)")
         }
     }
@@ -331,7 +331,7 @@ struct ProxyTests {
         for kind in ["socks5h", "http", "command"] {
             let proxy = try DemoProxy()
             func go(_ options: inout Fetcher.Options) {
-                options.proxies.source = .command("exec socat STDIO TCP:%h:%p")
+                options.proxies.source = .command(Programs.relay)
                 if kind != "command" { options.proxies = .through(proxy.url(kind)) }
             }
             for site in [web, secure] {
