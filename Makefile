@@ -45,23 +45,22 @@ LOOPBACK := .build/release/smallweb-loopback
 
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
-# Nothing asks the binary for a symbol, so it exports none. Modules are optimised together. Each
-# function and variable is a section, so that those which are not used go, and those of a start lie
-# side by side (make start-order).
+# Nothing asks the binary for a symbol, so it exports none. Modules are optimised together, by as many
+# processors as there are (thin link-time optimisation). Each function and variable is a section, so
+# that those which are not used go, and those of a start lie side by side (make start-order). There is
+# no debugging information: it would be a fifth of the build, and `make install` would strip it.
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
-# Others build the same bytes: the path of this directory is not in the binary, nor that of temporary
-# files, whose names the debug information has for what macros expand to (make dist-check).
+# Others build the same bytes: the path of this directory is not in the binary (make dist-check).
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
-	--experimental-lto-mode full \
+	--experimental-lto-mode thin -debug-info-format none \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(STATIC_LIBS) \
 	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xcc -DSMALLWEB_OWNS_PROCESS \
 	-Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. \
-	-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs \
 	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
 
 .PHONY: all build deps test-deps all-deps static-libs install install-files install-docs uninstall \
@@ -77,7 +76,7 @@ all: build
 build: deps static-libs
 	@# SwiftPM does not know that the linker reads it.
 	@if [ docs/packaging/start-order.txt -nt $(BIN) ]; then rm -f $(BIN); fi
-	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb
+	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
 
 deps:
 	@SWIFT='$(SWIFT)' .ci/deps build
@@ -299,15 +298,6 @@ documents: all-deps build docc
 	Tests/Pictures/run.sh --check $(BIN)
 
 pictures: all-deps build
-	Tests/Pictures/run.sh --check $(BIN)
-
-site: all-deps
-	Tests/Web/run.sh
-
-charts: all-deps
-	python3 Tests/Benchmark/charts.py --check docs/bench
-
-pictures: all-deps build
 	Tests/Pictures/run.sh $(BIN)
 
 web: all-deps
@@ -319,7 +309,7 @@ docc: debug-binaries
 
 # With the flags of the binary, or everything is compiled again for each of them.
 loopback: deps static-libs
-	TMPDIR=$(CURDIR)/.build $(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
+	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
 
 demo:
 	@echo "make demo builds smallweb and servers to try it on, for debugging (two minutes on two cores," \
