@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # make            build the release binary          make demo     see it work, on loopback
 # make test       what a change is tested with: debug build, no root, nothing installed for it
-# make test-release  the release binary beside servers that others wrote
+# make test-release  the release binary against servers that others wrote
 # make test-all   everything that is tested         make install    PREFIX= DESTDIR=
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="start git" runs these alone
@@ -193,7 +193,7 @@ test:
 
 test-release:
 	@echo "make test-release installs some sixty packages, if they are missing, builds the release" \
-		"binary (four minutes on two cores, when nothing is built) and tests it for five beside" \
+		"binary (four minutes on two cores, when nothing is built) and tests it for five against" \
 		"servers that others wrote."
 	@$(MAKE) --no-print-directory all-deps build
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(RELEASE_PARTS)

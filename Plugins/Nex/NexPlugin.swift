@@ -7,7 +7,10 @@ public struct NexPlugin: ProtocolHandler {
     public init() {}
 
     public let schemes = [
-        Scheme("nex", plugin: "nex", port: 1900, transport: .tcp, summary: "Nex (nightfall.city/nex/info)") {
+        Scheme(
+            "nex", plugin: "nex", port: 1900, transport: .tcp,
+            summary: "Nex (nightfall.city/nex/info)"
+        ) {
             $0.opensOnDesktop = true
         }
     ]

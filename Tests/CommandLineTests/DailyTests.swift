@@ -322,7 +322,10 @@ import Testing
         (["get", "a"], "gemini://a.example/\ngemini://above.test/\n:nospace,replace\n"),
         (["get", "abov"], "gemini://above.test/\n:nospace,replace\n"),
         (["get", "tit"], ":\n"), (["open", "titan:"], ":\n"), (["put", "gemi"], ":\n"),
-        (["put", "ti"], "titan://\tTitan uploads (transjovian.org/titan), for 'smallweb put'\n:nospace\n"),
+        (
+            ["put", "ti"],
+            "titan://\tTitan uploads (transjovian.org/titan), for 'smallweb put'\n:nospace\n"
+        ),
         (["put", "abo"], "titan://above.test/\n:nospace,replace\n"),
         (["put", "titan://ab"], "titan://above.test/\n:nospace\n"),
         (["refs", "gem"], ":\n"),
