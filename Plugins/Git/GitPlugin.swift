@@ -159,13 +159,8 @@ public struct GitPlugin: ProtocolHandler {
             list = RefList(query, wantsRefs: request.wantsItems || showsDates, server)
             try await emit(.head(server.listHead(name: "refs")))
         }
-        // A list of everything is there sooner the old way: it comes with the greeting, but for
-        // what the names stand for.
-        let wantsSymrefs = query.showsSymrefs || request.wantsItems
-        let isWholeList =
-            !address.isOfContents && RefList.prefixes(query).isEmpty && !wantsSymrefs
-            && !showsDates
-        try await conversation.greet(isWholeList ? 0 : 2) { decoder async throws(FetchError) in
+        // The same whatever is shown: what was recorded in one form answers in the others.
+        try await conversation.greet(2) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {
                 try overhead.add(packet)
                 switch try server.take(packet) {
@@ -200,7 +195,7 @@ public struct GitPlugin: ProtocolHandler {
         try await begin()
         if server.version == 2 {
             let prefixes = RefList.prefixes(query)
-            let command = try RefList.request(prefixes: prefixes, symrefs: wantsSymrefs, server)
+            let command = try RefList.request(prefixes: prefixes, symrefs: true, server)
             try await conversation.exchange(command) { decoder async throws(FetchError) in
                 while let packet = try conversation.next(&decoder) {
                     guard let text = packet.text else { return true }

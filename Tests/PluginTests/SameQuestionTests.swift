@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebTestSupport
+internal import SmallWebTesting
+internal import Testing
+
+/// Showing a reply otherwise changes nothing of what is asked: what was recorded for a terminal, a
+/// pipe or records answers the others.
+@Suite struct SameQuestionTests {
+    @Test(arguments: WireTests.dialled)
+    func itemsDecideNothingThatIsSent(_ wire: WireCase) async {
+        var wire = wire
+        var sent: [[UInt8]] = []
+        for wantsItems in [true, false] {
+            wire.wantsItems = wantsItems
+            sent.append(await play(wire, WireTests.handler(of: wire)).sent)
+        }
+        #expect(sent[0] == sent[1])
+    }
+}
