@@ -10,7 +10,7 @@ internal import SmallWebCore
     for record in whole.records {
         check(record.block.count <= record.header.blockBytes, "a block longer than it may be")
         check(record.header.version.hasPrefix("1."), "another version")
-        _ = (record.header.target, record.header.contentType, record.header.messageType)
+        _ = (record.header.target, record.header.contentType)
         _ = ["warc-block-digest", "warc-payload-digest"].map {
             record.header[$0].flatMap(BlockDigest.init)
         }

@@ -40,7 +40,6 @@ import Testing
         #expect(whole.0.map(\.type) == ["response", "metadata"])
         #expect(whole.0[0].target == "gemini://example.org/")
         #expect(whole.0[0].contentType == "application/gemini")
-        #expect(whole.0[0].messageType == "response")
         #expect(whole.0[1]["x-long"] == "a b")
         #expect(whole.1 == [Array("20 text/x\r\nhi".utf8), []])
         #expect(whole.torn == nil)

@@ -11,6 +11,9 @@ package final class ArchiveReader {
     package private(set) var offset = 0
     /// What is wrong with the record at ``offset``, once something was.
     package private(set) var fault: Malformed?
+    /// The first thing that ``nextWhole()`` has passed over, in words for people.
+    package private(set) var damage: FetchError?
+    private var hasWhole = false
 
     private let file: Descriptor
     private var decoder = RecordDecoder()
@@ -99,6 +102,60 @@ package final class ArchiveReader {
             throw broken(Malformed(why: "a record has no header"))
         }
         return header
+    }
+
+    /// The next record that is whole, behind which the reader is then: what is damaged is passed
+    /// over, and a record that the end of the file cuts off is the last one.
+    ///
+    /// - Throws: ``damage`` if no record is whole; `read`.
+    package func nextWhole() throws(FetchError) -> RecordHeader? {
+        while true {
+            if fault != nil, try !recover() { break }
+            var header: RecordHeader?
+            do throws(FetchError) {
+                header = try next()
+                if header != nil { try skip() }
+                guard let header else { break }
+                hasWhole = true
+                return header
+            } catch {
+                guard let fault else { throw error }
+                // Another run is writing the record that is not whole.
+                if fault.isTorn && isBeingWritten { return nil }
+                damage = damage ?? error
+                guard fault.isBehindRecord, let header else { continue }
+                hasWhole = true
+                return header
+            }
+        }
+        if let damage, !hasWhole { throw damage }
+        return nil
+    }
+
+    /// Looks for the beginning of another record behind a fault. Within a record that the end of
+    /// the file cuts off it does not: a body may be an archive itself.
+    private func recover() throws(FetchError) -> Bool {
+        guard let fault, !fault.isTorn else { return false }
+        let mark = members == nil ? RecordHeader.magic : GzipMembers.magic
+        // Where a member was cut off, the beginning of the next one was inflated, too.
+        let back = members == nil ? 0 : 1024
+        var place = offset + max(1, fault.headerBytes)
+        place = max(place, position - input.count - back)
+        while true {
+            seek(to: place)
+            if input.count < mark.count {
+                (position, input) = (place, [])
+                guard try fill(), input.count >= mark.count else { return false }
+            }
+            guard let first = input.dropLast(mark.count - 1).firstIndex(of: mark[0]) else {
+                place += input.count - mark.count + 1
+                continue
+            }
+            place += first - input.startIndex
+            seek(to: place)
+            if input.starts(with: mark) { return true }
+            place += 1
+        }
     }
 
     /// The next bytes of the record's block; empty at its end.
@@ -196,7 +253,8 @@ package final class ArchiveReader {
         guard inflated.isEmpty else {
             throw Malformed(
                 why: "the gzip member has more in it than a record: "
-                    + "such a file must be compressed again, record by record")
+                    + "such a file must be compressed again, record by record",
+                isBehindRecord: inflated.first != RecordHeader.magic.first)
         }
     }
 

@@ -25,11 +25,6 @@ package struct RecordDecoder: Sendable {
     /// Before the first byte of a record.
     package init() {}
 
-    /// Whether no record has begun that has not ended.
-    package var isBetweenRecords: Bool {
-        if case .header = place { held.isEmpty } else { false }
-    }
-
     /// Whether enough of a header has come to know it as one.
     package var hasVersion: Bool {
         if case .header = place { held.count > 7 } else { true }

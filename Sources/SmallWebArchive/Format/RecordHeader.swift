@@ -6,6 +6,10 @@ package struct Malformed: Error, Sendable, Hashable {
     package let why: String
     /// Whether all would be well if the bytes went on: a record that a crash has torn.
     package var isTorn = false
+    /// Of a header that has an end: the search for another record goes on behind it.
+    var headerBytes = 0
+    /// True if it stands behind a record that is whole.
+    var isBehindRecord = false
 }
 
 /// The header of a WARC record (WARC 1.1, section 4): a version and named fields.
@@ -47,11 +51,15 @@ package struct RecordHeader: Sendable, Hashable {
         guard end - bytes.startIndex <= bytesMax else {
             throw Malformed(why: "the record's header is longer than \(bytesMax >> 20) MiB")
         }
-        let header = try RecordHeader(version: version, parsing: bytes[..<end])
-        return (header, end - bytes.startIndex)
+        let count = end - bytes.startIndex
+        do throws(Malformed) {
+            return (try RecordHeader(version: version, parsing: bytes[..<end]), count)
+        } catch {
+            throw Malformed(why: error.why, headerBytes: count)
+        }
     }
 
-    private static let magic = Array("WARC/".utf8)
+    static let magic = Array("WARC/".utf8)
 
     /// - Returns: The version; `nil` when its line is not there yet.
     private static func checkVersion(_ bytes: ArraySlice<UInt8>) throws(Malformed) -> String? {
@@ -161,13 +169,29 @@ package struct RecordHeader: Sendable, Hashable {
     /// Whether its block is only a part of what there was (WARC 1.1, section 5.19).
     package var isSegment: Bool { self["warc-segment-number"] != nil }
 
-    /// Whether it is a reply whose body another record has. One that says "not modified" has none.
-    package var isRepeatedReply: Bool {
-        type == "revisit" && !(self["warc-profile"] ?? "").hasSuffix("server-not-modified")
+    /// True for a reply of status 304, which refers to the page that it is about.
+    package var isNotModified: Bool {
+        type == "revisit" && (self["warc-profile"] ?? "").hasSuffix("server-not-modified")
     }
+
+    /// True for a reply whose body another record has. One that says "not modified" has none.
+    package var isRepeatedReply: Bool { type == "revisit" && !isNotModified }
 
     /// That of the reply that a `revisit` refers to.
     package var earlierTarget: String? { Self.url(self["warc-refers-to-target-uri"]) }
+
+    /// Writes bytes that no URL may have as %XX: other programs leave blanks as they are.
+    static func escaped(target: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in target.utf8 {
+            if byte > ASCII.space && byte < 0x7F && byte != UInt8(ascii: "\\") {
+                bytes.append(byte)
+            } else {
+                bytes.append("%" + [byte].hex.uppercased())
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     /// `<urn:uuid:…>`, as it stands.
     package var id: String? { self["warc-record-id"] }
@@ -175,10 +199,5 @@ package struct RecordHeader: Sendable, Hashable {
     /// The media type of the block, in lower case and without its parameters.
     package var contentType: String? {
         self["content-type"].flatMap { MediaType(parsing: $0)?.essence }
-    }
-
-    /// The parameter `msgtype` of the media type.
-    package var messageType: String? {
-        self["content-type"].flatMap { MediaType(parsing: $0)?.parameters["msgtype"] }
     }
 }

@@ -27,9 +27,8 @@ package struct ArchiveCheck {
             func fault(_ why: String) -> FetchError {
                 FetchError(.protocolError, .input, "\(path): at byte \(reader.offset): \(why)")
             }
-            guard let id = header.id, header["warc-date"] != nil, !header.type.isEmpty else {
-                throw fault("the record has no WARC-Type, WARC-Record-ID or WARC-Date")
-            }
+            if let why = header.violation { throw fault(why) }
+            guard let id = header.id else { continue }
             guard ids.insert(RecordKey(id)).inserted else {
                 throw fault("another record has the same WARC-Record-ID")
             }
@@ -122,5 +121,60 @@ package struct ArchiveCheck {
             guard isRight else { return "the payload is not what its digest says" }
         }
         return nil
+    }
+}
+
+extension RecordHeader {
+    /// Names that no record has twice (WARC 1.1, section 5): all of the standard but one.
+    private static let single = Set(
+        """
+        content-length content-type warc-block-digest warc-date warc-filename \
+        warc-identified-payload-type warc-ip-address warc-payload-digest warc-profile \
+        warc-record-id warc-refers-to warc-refers-to-date warc-refers-to-target-uri \
+        warc-segment-number warc-segment-origin-id warc-segment-total-length warc-target-uri \
+        warc-truncated warc-type warc-warcinfo-id
+        """.split(separator: " ").map(String.init))
+
+    /// The first demand of the standard that it does not meet; `nil` for none.
+    fileprivate var violation: String? {
+        var names: Set<String> = []
+        for (name, _) in fields where !names.insert(name.lowercased()).inserted {
+            if Self.single.contains(name.lowercased()) { return "the record has two \(name)" }
+        }
+        var needed = ["WARC-Type", "WARC-Record-ID", "WARC-Date"]
+        switch type {
+        case "response", "request", "resource", "conversion": needed += ["WARC-Target-URI"]
+        case "revisit": needed += ["WARC-Target-URI", "WARC-Profile"]
+        case "continuation":
+            needed += ["WARC-Target-URI", "WARC-Segment-Number", "WARC-Segment-Origin-ID"]
+        default: break
+        }
+        if let name = needed.first(where: { self[$0.lowercased()]?.isEmpty ?? true }) {
+            return "the record has no \(name)"
+        }
+        for name in ["WARC-Date", "WARC-Refers-To-Date"] {
+            guard let date = self[name.lowercased()], !isDate(date) else { continue }
+            return "the record's \(name) is not a date of WARC \(version)"
+        }
+        return nil
+    }
+
+    /// To the second, in UTC; since WARC 1.1 also with less, or with a fraction.
+    private func isDate(_ text: String) -> Bool {
+        var text = text
+        if version != "1.0" {
+            let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count > 1 {
+                guard 2...10 ~= parts[1].utf8.count, parts[1].hasSuffix("Z"),
+                    parts[1].utf8.dropLast().allSatisfy(ASCII.isDigit)
+                else { return false }
+                text = parts[0] + "Z"
+            } else if [4, 7, 10].contains(text.utf8.count) {
+                text += "0000-01-01T00:00:00Z".dropFirst(text.utf8.count)
+            } else if text.utf8.count == 17 {
+                text = text.dropLast() + ":00Z"
+            }
+        }
+        return UTCDate.seconds(text).map(UTCDate.second) == text
     }
 }

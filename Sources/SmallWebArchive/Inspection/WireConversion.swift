@@ -9,7 +9,10 @@ package struct WireConversion {
 
     /// The block of such a record is a fixture as it stands; `name` in the type is its name.
     static let mediaType = "application/x-smallweb-wire"
-    private static let textBytesMax = 64 << 20
+    /// Longest fixture, and longest request or reply that one is made of.
+    var textBytesMax = 4 << 20
+    /// Most bytes of replies that are repeated: a record of such a one is short.
+    var repeatedBytesMax = 64 << 20
 
     package init(_ registry: Registry) { self.registry = registry }
 
@@ -28,7 +31,7 @@ package struct WireConversion {
             throw FetchError(.read, .input, error.why)
         }
         let scheme = registry[URI.scheme(of: wire.url) ?? ""]?.scheme
-        var exchange = FinishedExchange(target: Self.target(wire.url), date: .now)
+        var exchange = FinishedExchange(target: RecordHeader.escaped(target: wire.url), date: .now)
         exchange.subtype = scheme?.messageSubtype ?? URI.scheme(of: wire.url) ?? "octet-stream"
         if !wire.request.isEmpty { exchange.request = .bytes(wire.request) }
         let hasReply = !wire.reply.isEmpty || (!wire.request.isEmpty && wire.close != .silence)
@@ -52,19 +55,6 @@ package struct WireConversion {
             contentType: "\(Self.mediaType); name=\"\(name.filter { $0 != "\"" })\"", text)
     }
 
-    /// A URL that may not be one, in a line of a header.
-    private static func target(_ url: String) -> String {
-        var bytes: [UInt8] = []
-        for byte in url.utf8 {
-            if byte > ASCII.space && byte < 0x7F {
-                bytes.append(byte)
-            } else {
-                bytes.append("%" + [byte].hex.uppercased())
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
     private static func turns(_ steps: [WireCase.Step]) -> [UInt8] {
         var text: [String] = []
         for step in steps {
@@ -83,44 +73,58 @@ package struct WireConversion {
     ///
     /// - Parameters:
     ///   - onSkipped: Gets the target of what no fixture can have.
+    ///   - onDamage: Gets a sentence where only a part of the archive is used.
     ///   - body: Gets a name without its ending, and the text.
     package func forEachFixture(
         of path: String, on loop: EventLoop, onSkipped: (String) -> Void,
+        onDamage: (String) -> Void = { _ in },
         _ body: (_ name: String, _ text: [UInt8]) throws(FetchError) -> Void
     ) async throws(FetchError) {
-        let replayer = Replayer(try ArchiveIndex([path]), ReplayOptions())
-        var (names, kept) = (Set<String>(), Set<RecordKey>())
-        try Self.forEachKeptText(of: path) { name, text, target throws(FetchError) in
-            names.insert(name)
+        let replayer = Replayer(try ArchiveIndex([path], onDamage), ReplayOptions())
+        var (names, kept, repeated) = (Set<String>(), Set<RecordKey>(), 0)
+        var numbers: [String: Int] = [:]
+        try forEachKeptText(of: path) { name, text, target throws(FetchError) in
             kept.insert(RecordKey(target))
+            guard let text else { return onSkipped(target) }
+            names.insert(name)
             try body(name, text)
         }
         for recording in replayer.index.recordings
         where !kept.contains(recording.target) && !recording.isFailureAlone {
             let target = try replayer.target(of: recording)
-            guard let text = try await text(of: recording, target, replayer, on: loop) else {
+            guard repeated <= repeatedBytesMax,
+                let text = try await text(of: recording, target, replayer, on: loop)
+            else {
                 onSkipped(target)
                 continue
             }
-            var (name, number) = (Self.name(target), 2)
+            if recording.isRevisit { repeated += text.count }
+            let stem = Self.name(target)
+            var name = stem
             while !names.insert(name).inserted {
-                name = "\(Self.name(target))-\(number)"
-                number += 1
+                numbers[stem, default: 1] += 1
+                name = "\(stem)-\(numbers[stem, default: 1])"
             }
             try body(name, text)
         }
     }
 
-    private static func forEachKeptText(
+    private func forEachKeptText(
         of path: String,
-        _ body: (_ name: String, _ text: [UInt8], _ target: String) throws(FetchError) -> Void
+        _ body: (_ name: String, _ text: [UInt8]?, _ target: String) throws(FetchError) -> Void
     ) throws(FetchError) {
         let reader = try ArchiveReader(path)
-        while let header = try reader.next() {
-            guard header.type == "metadata", header.contentType == mediaType else { continue }
+        while let header = try reader.nextWhole() {
+            guard header.type == "metadata", header.contentType == Self.mediaType else { continue }
             let type = header["content-type"].flatMap { MediaType(parsing: $0) }
-            let name = safe(type?.parameters["name"] ?? "recorded")
-            try body(name, try reader.block(upTo: textBytesMax), header.target ?? "")
+            let name = Self.safe(type?.parameters["name"] ?? "recorded")
+            var text: [UInt8]?
+            if header.blockBytes <= textBytesMax {
+                reader.seek(to: reader.offset)
+                _ = try reader.next()
+                text = try reader.block(upTo: textBytesMax)
+            }
+            try body(name, text, header.target ?? "")
         }
     }
 
@@ -146,12 +150,15 @@ package struct WireConversion {
             let handler = registry[URI.scheme(of: target) ?? ""]?.handler,
             let source = try? replayer.index.source(of: recording)
         else { return nil }
-        let blocks = try replayer.blocks(
-            [recording.request, recording.turns, recording.facts], upTo: Self.textBytesMax)
-        let reply = try replayer.blocks([source.response], upTo: Self.textBytesMax)[0]
+        let messages = [recording.request, source.response]
+        let blocks = try messages.map { place throws(FetchError) in
+            try replayer.blocks([place], notOver: textBytesMax)[0]
+        }
+        guard zip(messages, blocks).allSatisfy({ $0 == nil || $1 != nil }) else { return nil }
+        let facts = try replayer.blocks([recording.facts], notOver: RecordedEnd.bytesMax)[0]
         let fixture = WireText(
-            target: target, request: blocks[0] ?? [], reply: reply ?? [],
-            turns: RecordedTurns(blocks[1]), facts: blocks[2],
+            target: target, request: blocks[0] ?? [], reply: blocks[1] ?? [],
+            turns: try RecordedTurns(recording, replayer), facts: facts,
             truncated: recording.truncated ?? source.truncated)
         let text = fixture.lines.joined()
         guard let wire = try? WireCase(name: target, parsing: text) else { return nil }

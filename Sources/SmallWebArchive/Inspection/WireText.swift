@@ -72,8 +72,8 @@ struct WireText {
     private static func lines(_ mark: String, _ bytes: ArraySlice<UInt8>) -> [String] {
         var (lines, rest) = ([String](), bytes)
         while !rest.isEmpty {
-            let end = rest.firstLineFeed.map { $0 + 1 } ?? rest.endIndex
-            let line = rest[..<end].prefix(2000)
+            let some = rest.prefix(2000)
+            let line = some.firstLineFeed.map { some[...$0] } ?? some
             rest = rest[line.endIndex...]
             lines.append("\(mark)      \(escaped(Array(line)))\n")
         }

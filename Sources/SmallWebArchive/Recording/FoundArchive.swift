@@ -138,7 +138,7 @@ enum Certificates {
     }
 
     /// `SCHEME HOST:PORT` of a URL, or `SCHEME HOST` where it names no port.
-    static func place(_ target: String) -> String? { (try? URI(parsing: target)).flatMap(place) }
+    static func place(_ target: String) -> String? { URI(recorded: target).flatMap(place) }
 
     static func place(_ uri: URI) -> String? { uri.hostAndPort.map { "\(uri.scheme) \($0)" } }
 }

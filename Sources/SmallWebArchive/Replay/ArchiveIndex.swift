@@ -20,6 +20,8 @@ struct Recording: Sendable {
     var truncated: Truncation?
     /// Whether the reply is a `revisit`, whose body is that of an earlier one.
     var isRevisit = false
+    /// True for one of status 304, to a client that has the page.
+    var isNotModified = false
     /// The recording with that body; `nil` where the archives do not have it.
     var earlier: Int?
     /// Whether the reply's block has a head of HTTP.
@@ -51,6 +53,17 @@ struct RecordKey: Sendable, Hashable {
     }
 }
 
+extension URI {
+    /// The target of a record of anyone.
+    init?(recorded target: String) {
+        guard
+            let uri = (try? URI(parsing: target))
+                ?? (try? URI(parsing: RecordHeader.escaped(target: target)))
+        else { return nil }
+        self = uri
+    }
+}
+
 /// What archives have, by URL, by place and by the bytes of requests.
 struct ArchiveIndex: Sendable {
     let paths: [String]
@@ -68,10 +81,11 @@ struct ArchiveIndex: Sendable {
     /// Longer than any address of IPv6.
     private static let addressBytesMax = 64
 
-    /// - Throws: `read`; `protocol-error` with the offset of what is not a record.
-    init(_ paths: [String]) throws(FetchError) {
+    /// - Parameter onDamage: Gets a sentence for each archive of which only a part is used.
+    /// - Throws: `read`; `protocol-error` with the offset of what is not a record, where nothing is.
+    init(_ paths: [String], _ onDamage: (String) -> Void = { _ in }) throws(FetchError) {
         self.paths = paths
-        try Self.forEachHeader(of: paths) { note($0, $1) }
+        try Self.forEachHeader(of: paths, onDamage) { note($0, $1) }
         try resolveRevisits()
         for (index, recording) in recordings.enumerated() {
             guard let digest = recording.requestDigest else { continue }
@@ -81,17 +95,16 @@ struct ArchiveIndex: Sendable {
     }
 
     private static func forEachHeader(
-        of paths: [String], _ body: (RecordHeader, RecordPlace) -> Void
+        of paths: [String], _ onDamage: (String) -> Void = { _ in },
+        _ body: (RecordHeader, RecordPlace) -> Void
     ) throws(FetchError) {
         for (file, path) in paths.enumerated() {
             let reader = try ArchiveReader(path)
-            do throws(FetchError) {
-                while let header = try reader.next() {
-                    body(header, RecordPlace(file: file, offset: reader.offset))
-                }
-            } catch {
-                // Another run is writing the record that is not whole.
-                guard reader.fault?.isTorn ?? false, reader.isBeingWritten else { throw error }
+            while let header = try reader.nextWhole() {
+                body(header, RecordPlace(file: file, offset: reader.offset))
+            }
+            if let damage = reader.damage {
+                onDamage("\(damage.message): only whole records are used")
             }
         }
     }
@@ -117,8 +130,9 @@ struct ArchiveIndex: Sendable {
             // The rest is in records of their own, which are not read.
             if header.isSegment { recordings[index].truncated = .unspecified }
             recordings[index].hasHeads = header.contentType == MessageHead.mediaType
-            if header.isRepeatedReply {
+            if header.type == "revisit" {
                 recordings[index].isRevisit = true
+                recordings[index].isNotModified = header.isNotModified
                 if header.blockBytes == 0 { recordings[index].hasHeads = false }
                 references.append((index, Self.references(header)))
             }
@@ -159,7 +173,7 @@ struct ArchiveIndex: Sendable {
     private mutating func append(_ target: String) -> Int {
         let index = recordings.count
         recordings.append(Recording(target: RecordKey(target)))
-        guard let uri = try? URI(parsing: target) else { return index }
+        guard let uri = URI(recorded: target) else { return index }
         byURL[RecordKey(Self.text(uri)), default: []].append(index)
         if let place = Certificates.place(uri) {
             byPlace[RecordKey(place), default: []].append(index)
@@ -212,12 +226,13 @@ struct ArchiveIndex: Sendable {
         if let target = header.earlierTarget, let date = header["warc-refers-to-date"] {
             keys.append(page(target, date))
         }
-        if let digest = payload(header) { keys.append(digest) }
+        // The digest in a 304 is of no body, as in many replies.
+        if !header.isNotModified, let digest = payload(header) { keys.append(digest) }
         return keys
     }
 
     private static func page(_ target: String, _ date: String) -> RecordKey {
-        RecordKey("\(date) \((try? URI(parsing: target)).map(text) ?? target)")
+        RecordKey("\(date) \(URI(recorded: target).map(text) ?? target)")
     }
 
     private static func payload(_ header: RecordHeader) -> RecordKey? {
@@ -254,6 +269,15 @@ struct ArchiveIndex: Sendable {
             recordings[index].earlier = keys.lazy.compactMap { found[$0] }.first
         }
         references = []
+        // A 304 that names nothing is about the page before it.
+        var pages: [RecordKey: Int] = [:]
+        for (index, recording) in recordings.enumerated() where recording.response != nil {
+            if !recording.isNotModified {
+                pages[recording.target] = index
+            } else if recording.earlier == nil {
+                recordings[index].earlier = pages[recording.target]
+            }
+        }
     }
 
     /// Most revisits of revisits that are followed.

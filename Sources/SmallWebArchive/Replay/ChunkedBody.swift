@@ -24,11 +24,27 @@ package struct ChunkedBody: Sendable {
     /// Before the first byte of a body.
     package init() {}
 
-    /// Whether the end of the body has come, or there is none that could be missing.
+    /// True when the end of the body has come, or there is none that could be missing. The last
+    /// chunk is one: wget leaves out the empty line behind it.
     package var isWhole: Bool {
         switch place {
-        case .over, .plain: true
+        case .trailer, .over, .plain: true
         default: false
+        }
+    }
+
+    /// Decodes all of `input` at once: many chunks can be as short as a byte.
+    ///
+    /// - Returns: Also what comes before a fault.
+    package mutating func decode(
+        _ input: inout ArraySlice<UInt8>
+    ) -> (body: [UInt8], fault: Malformed?) {
+        var body: [UInt8] = []
+        do throws(Malformed) {
+            while let more = try next(&input) { body += more }
+            return (body, nil)
+        } catch {
+            return (body, error)
         }
     }
 
@@ -62,11 +78,18 @@ package struct ChunkedBody: Sendable {
         _ input: inout ArraySlice<UInt8>
     ) throws(Malformed) -> ArraySlice<UInt8>? {
         let end = input.firstLineFeed
-        held += end.map { input[...$0] } ?? input
-        input = end.map { input[($0 + 1)...] } ?? []
-        guard held.count <= Self.lineBytesMax else { return try giveUp() }
+        var taken = end.map { input[...$0] } ?? input
+        input = input[taken.endIndex...]
+        // Most lines are in one piece, and need no copy.
+        if end == nil || !held.isEmpty {
+            held += taken
+            taken = held[...]
+        }
+        guard taken.count <= Self.lineBytesMax else { return try giveUp(taken) }
         guard end != nil else { return nil }
-        let line = held.filter { $0 != ASCII.carriageReturn && $0 != ASCII.lineFeed }
+        held = []
+        var line = taken.dropLast()
+        while line.last == ASCII.carriageReturn { line.removeLast() }
         switch place {
         case .dataEnd:
             guard line.isEmpty else {
@@ -75,22 +98,27 @@ package struct ChunkedBody: Sendable {
             place = .size
         case .trailer: if line.isEmpty { place = .over }
         default:
-            let digits = line.prefix { ASCII.hexValue($0) != nil }
-            let next = line.dropFirst(digits.count).first
-            guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16),
-                digits.count <= 15, next == nil || next == UInt8(ascii: ";") || next == 0x20
-            else { return try giveUp() }
+            var (size, digits) = (0, 0)
+            for digit in line {
+                guard digits < 16, let value = ASCII.hexValue(digit) else { break }
+                size = size << 4 | Int(value)
+                digits += 1
+            }
+            let next = line.dropFirst(digits).first
+            guard 1...15 ~= digits, next == nil || next == UInt8(ascii: ";") || next == 0x20
+            else { return try giveUp(taken) }
             place = size == 0 ? .trailer : .data(left: size)
             isFirst = false
         }
-        held = []
         return nil
     }
 
-    private mutating func giveUp() throws(Malformed) -> ArraySlice<UInt8> {
+    private mutating func giveUp(
+        _ taken: ArraySlice<UInt8>
+    ) throws(Malformed) -> ArraySlice<UInt8> {
         guard isFirst else { throw Malformed(why: "the body is not chunked as it should be") }
         place = .plain
-        defer { held = [] }
-        return held[...]
+        held = []
+        return taken
     }
 }

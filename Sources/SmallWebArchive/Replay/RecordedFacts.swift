@@ -62,10 +62,14 @@ struct RecordedEnd {
     let facts: RecordedFacts
     let failure: FetchError?
 
+    /// Longest record of facts or of a failure that is read.
+    static let bytesMax = 1 << 20
+
     init(_ number: Int, _ replayer: Replayer) throws(FetchError) {
         self.number = number
         let recording = replayer.index.recordings[number]
-        let blocks = try replayer.blocks([recording.facts, recording.failure], upTo: 1 << 20)
+        let blocks = try replayer.blocks(
+            [recording.facts, recording.failure], notOver: Self.bytesMax)
         facts = RecordedFacts(blocks[0])
         failure = blocks[1].flatMap { FetchError(warcFields: $0) }
     }
@@ -100,51 +104,68 @@ struct RecordedTurns {
         let isSent: Bool
         let bytes: Int
         let seconds: Double
+        /// At its end: how many bytes were sent and received, and in how many turns these were.
+        let sent, received, replies: Int
     }
 
     /// At most ``RecordedFacts/bytesMax`` bytes in all, so that they can be added.
     private(set) var turns: [Turn] = []
+
+    /// Longest record of turns that is read: more than ours ever have.
+    static let bytesMax = 4 << 20
 
     /// - Parameter json: `nil` where nothing is known: what was received comes at once.
     init(_ json: [UInt8]?) {
         guard let json, let value = try? JSONValue.parse(json[...]),
             case .array(let list)? = value["turns"]
         else { return }
-        var total = 0
+        var (sent, received, replies) = (0, 0, 0)
         for case .array(let entry) in list where entry.count == 3 {
             guard let word = entry[0].string, let bytes = entry[1].integer, bytes >= 0,
-                bytes <= RecordedFacts.bytesMax - total, case .number(let text) = entry[2],
-                let seconds = Double(text), seconds >= 0, seconds < 1e9
+                bytes <= RecordedFacts.bytesMax - sent - received,
+                case .number(let text) = entry[2], let seconds = Double(text), seconds >= 0,
+                seconds < 1e9
             else { continue }
-            total += bytes
-            turns.append(Turn(isSent: word == "sent", bytes: bytes, seconds: seconds))
+            let isSent = word == "sent"
+            sent += isSent ? bytes : 0
+            received += isSent ? 0 : bytes
+            replies += isSent ? 0 : 1
+            turns.append(
+                Turn(
+                    isSent: isSent, bytes: bytes, seconds: seconds, sent: sent,
+                    received: received, replies: replies))
         }
+    }
+
+    init(_ recording: Recording, _ replayer: Replayer) throws(FetchError) {
+        self.init(try replayer.blocks([recording.turns], notOver: Self.bytesMax)[0])
     }
 
     /// How many bytes have been received before more than so many had to be sent.
     ///
     /// - Parameter total: All that were received: with no turn that says otherwise.
     func available(afterSending sent: Int, of total: Int) -> Int {
-        var (needed, received) = (0, 0)
-        for turn in turns {
-            if turn.isSent {
-                needed += turn.bytes
-                if needed > sent { return min(received, total) }
-            } else {
-                received += turn.bytes
-            }
-        }
-        return total
+        min(total, first { $0.sent > sent }.map { turns[$0].received } ?? total)
     }
 
     /// When the byte at `offset` of what was received came, in seconds since the start.
     func moment(ofReceived offset: Int) -> Double {
-        var received = 0
-        for turn in turns where !turn.isSent {
-            received += turn.bytes
-            if received > offset { return turn.seconds }
+        (first { $0.received > offset }.map { turns[$0] } ?? turns.last)?.seconds ?? 0
+    }
+
+    /// The datagram of a number that was received, and how many were sent before.
+    func datagram(_ number: Int) -> (sent: Int, turn: Turn)? {
+        first { $0.replies > number }.map { ($0 - number, turns[$0]) }
+    }
+
+    /// The first turn that fits, where all behind one that fits do, too.
+    private func first(where fits: (Turn) -> Bool) -> Int? {
+        var (low, high) = (0, turns.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if fits(turns[middle]) { high = middle } else { low = middle + 1 }
         }
-        return turns.last?.seconds ?? 0
+        return low < turns.count ? low : nil
     }
 }
 

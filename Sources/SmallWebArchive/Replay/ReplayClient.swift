@@ -11,7 +11,6 @@ struct ReplayClient: HTTPClient {
 
     /// Longest head of a message, as libcurl has it.
     private static let headBytesMax = 300 << 10
-    private static let requestBytesMax = 64 << 20
 
     func exchange(
         _ request: HTTPRequest,
@@ -23,25 +22,33 @@ struct ReplayClient: HTTPClient {
         var uri = request.uri
         if uri.port == nil && endpoint.port != defaultPort { uri.port = endpoint.port }
         let (number, sent) = try find(request, uri, defaultPort)
-        let recording = replayer.index.recordings[number]
-        let source: Recording
+        var recording = replayer.index.recordings[number]
+        var source = recording
+        // A client that asks for a change alone has the page.
+        let fields = Set(request.options.fields.map { $0.name.lowercased() })
+        let isPage = fields.isDisjoint(with: ["if-none-match", "if-modified-since"])
         do throws(FetchError) {
-            source = try replayer.index.source(of: recording)
+            if isPage || !recording.isNotModified {
+                source = try replayer.index.source(of: recording)
+            }
         } catch {
             replayer.notePlayed(number)
             throw error
         }
         let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
         let end = try await meeting.meet(number, uri: uri, defaultPort: defaultPort)
-        let (facts, failure) = (end.facts, end.failure)
+        var (facts, failure) = (end.facts, end.failure)
         replayer.notePlayed(number)
+        if isPage && recording.isNotModified {
+            (recording, facts, failure) = (source, RecordedFacts(), nil)
+        }
         hop.add(facts.traffic)
         if let sent {
             let method = sent.prefix { $0 != ASCII.space }
             try await hop.emit(.sent(sent, method: String(decoding: method, as: UTF8.self)))
         }
         if replayer.options.keepsPauses {
-            let turns = RecordedTurns(try replayer.blocks([recording.turns], upTo: 1 << 20)[0])
+            let turns = try RecordedTurns(recording, replayer)
             await hop.loop.sleep(
                 until: min(
                     hop.deadline, .now.advanced(seconds: turns.moment(ofReceived: 0))))
@@ -76,14 +83,15 @@ struct ReplayClient: HTTPClient {
             return (expected, nil)
         }
         // Many recordings may have one request: it is read once.
-        var others: Set<BlockDigest> = []
+        var (others, places) = (Set<BlockDigest>(), Set<RecordPlace>())
+        let limit = Self.headBytesMax + (request.options.body?.count ?? 0) + 16
         for number in turns {
             let recording = replayer.index.recordings[number]
             guard !recording.isFailureAlone,
                 recording.requestDigest.map({ !others.contains($0) }) ?? true
             else { continue }
-            let block = try replayer.blocks(
-                [recording.request], upTo: Self.requestBytesMax)[0]
+            if let place = recording.request, !places.insert(place).inserted { continue }
+            let block = try replayer.block(recording.request, upTo: limit)
             let recorded = RecordedRequest(block)
             if recorded.matches(request) { return (number, block.map { _ in recorded.head }) }
             if let digest = recording.requestDigest { others.insert(digest) }
@@ -120,31 +128,36 @@ struct ReplayClient: HTTPClient {
         } else if recording.isHTTP2 {
             head = HTTPReply(lines: Array("HTTP/2".utf8) + head.fields.bytes.dropFirst(8))
         }
-        try await onReply(head)
-        var chunks: ChunkedBody? = isChunked ? ChunkedBody() : nil
-        var bodyBytes = 0
+        var (chunks, body, bodyBytes, isBegun) = (ChunkedBody(), rest[..<rest.startIndex], 0, false)
         while true {
             if rest.isEmpty { rest = try box.reader.block() }
-            if rest.isEmpty { break }
-            var piece: ArraySlice<UInt8>? = rest
-            if chunks == nil {
-                rest = []
+            let isEnd = rest.isEmpty
+            var fault: Malformed?
+            if isChunked {
+                let (more, why) = chunks.decode(&rest)
+                (body, fault) = (body + more, why)
             } else {
-                do throws(Malformed) {
-                    piece = try chunks?.next(&rest)
-                } catch {
-                    throw FetchError(.protocolError, .body, error.why)
-                }
+                body = body.isEmpty ? rest : body + rest
             }
-            guard let piece, !piece.isEmpty else { continue }
-            bodyBytes += piece.count
-            try await give(piece, onBody)
+            rest = []
+            // Two bytes tell whether it is what the header says.
+            guard isBegun || body.count > 1 || isEnd || fault != nil else { continue }
+            if !isBegun {
+                if !request.wantsRawBody { head.dropUndoneCoding(of: body) }
+                try await onReply(head)
+            }
+            isBegun = true
+            bodyBytes += body.count
+            if !body.isEmpty { try await give(body, onBody) }
+            body = []
+            if let fault { throw FetchError(.protocolError, .body, fault.why) }
+            if isEnd { break }
         }
         let length = head["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 56) }
         let hasNoBody =
             request.options.method == "HEAD" || head.status == 204 || head.status == 304
         let isShort = !isChunked && !hasNoBody && length.map { bodyBytes < $0 } ?? false
-        return (head, (chunks?.isWhole ?? true) && !isShort)
+        return (head, (!isChunked || chunks.isWhole) && !isShort)
     }
 
     private func give(
@@ -242,6 +255,25 @@ extension HTTPReply {
     init(lines: [UInt8]) {
         self.init()
         for line in Self.lines(lines) { add(line: line) }
+    }
+
+    /// Leaves out the content coding, and the length, of a body that another program has decoded.
+    ///
+    /// - Parameter beginning: Of the body: gzip has a mark, and what others code is not text.
+    fileprivate mutating func dropUndoneCoding(of beginning: ArraySlice<UInt8>) {
+        guard let coding = self["content-encoding"]?.lowercased(), coding != "identity",
+            !beginning.isEmpty
+        else { return }
+        let isCoded =
+            coding.hasSuffix("gzip")
+            ? beginning.starts(with: [0x1F, 0x8B])
+            : beginning.contains { $0 < ASCII.space && !(9...13).contains($0) }
+        guard !isCoded else { return }
+        let lines = Self.lines(fields.bytes).filter { line in
+            let name = String(decoding: line.prefix { $0 != ASCII.colon }, as: UTF8.self)
+            return !["content-encoding", "content-length"].contains(name.lowercased())
+        }
+        self = HTTPReply(lines: lines.flatMap(\.self))
     }
 
     /// The fields of a request, without its first line.

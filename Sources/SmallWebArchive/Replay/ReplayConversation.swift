@@ -19,6 +19,8 @@ final class ReplayConversation {
     /// The recording that is played, once it is known.
     private var present: Played?
     private var hasLooked = false
+    /// How much of the recording's request has been sent; `nil` until it is asked for.
+    private var sentOfRequest: Int?
 
     /// A recording, as far as it has been read.
     private final class Played {
@@ -74,7 +76,7 @@ final class ReplayConversation {
     func send(_ bytes: UnsafeRawBufferPointer) {
         sent += bytes
         sentDatagrams += 1
-        hasLooked = false
+        (hasLooked, sentOfRequest) = (false, nil)
     }
 
     /// What can be said of the next byte.
@@ -91,34 +93,24 @@ final class ReplayConversation {
     func state() throws(FetchError) -> State {
         guard let played = try find() else { return .waiting }
         if keepsDatagrams {
-            guard let turn = nextDatagram(played) else { return .over }
-            return turn.needed <= sentDatagrams ? .ready(moment(turn.seconds)) : .waiting
+            guard let (needed, turn) = played.turns.datagram(givenDatagrams) else { return .over }
+            return needed <= sentDatagrams ? .ready(moment(turn.seconds)) : .waiting
         }
-        let limit =
-            replayer.options.isLoose
-            ? played.total
-            : played.turns.available(afterSending: masked(played).count, of: played.total)
+        let limit = limit(played)
         if given < limit { return .ready(moment(played.turns.moment(ofReceived: given))) }
         return given < played.total ? .waiting : .over
     }
 
-    private func moment(_ seconds: Double) -> Instant {
-        replayer.options.keepsPauses ? began.advanced(seconds: seconds) : began
+    /// How much of the reply may be given by now.
+    private func limit(_ played: Played) -> Int {
+        if replayer.options.isLoose { return played.total }
+        let count = sentOfRequest ?? masked(played).count
+        sentOfRequest = count
+        return played.turns.available(afterSending: count, of: played.total)
     }
 
-    private func nextDatagram(
-        _ played: Played
-    ) -> (needed: Int, bytes: Int, seconds: Double)? {
-        var (needed, index) = (0, 0)
-        for turn in played.turns.turns {
-            if turn.isSent {
-                needed += 1
-            } else {
-                if index == givenDatagrams { return (needed, turn.bytes, turn.seconds) }
-                index += 1
-            }
-        }
-        return nil
+    private func moment(_ seconds: Double) -> Instant {
+        replayer.options.keepsPauses ? began.advanced(seconds: seconds) : began
     }
 
     /// Gives the next bytes, which are there.
@@ -126,14 +118,10 @@ final class ReplayConversation {
         guard let played = present else { return 0 }
         var room = buffer.count
         if keepsDatagrams {
-            room = min(room, nextDatagram(played)?.bytes ?? 0)
+            room = min(room, played.turns.datagram(givenDatagrams)?.turn.bytes ?? 0)
             givenDatagrams += 1
         } else {
-            let masked = masked(played).count
-            let limit =
-                replayer.options.isLoose
-                ? played.total : played.turns.available(afterSending: masked, of: played.total)
-            room = min(room, limit - given, replayer.options.pieceBytes ?? .max)
+            room = min(room, limit(played) - given, replayer.options.pieceBytes ?? .max)
         }
         var count = 0
         while count < room {
@@ -187,6 +175,7 @@ final class ReplayConversation {
         }
         let beginning = present == nil ? [] : try givenBytes()
         letGo()
+        sentOfRequest = nil
         guard let number = try number(beginning) else { return nil }
         hasLooked = true
         replayer.notePlayed(number)
@@ -199,22 +188,27 @@ final class ReplayConversation {
         guard let played = present,
             let place = replayer.index.recordings[played.number].response
         else { return [] }
-        return try replayer.blocks([place], upTo: given)[0] ?? []
+        return try replayer.block(place, upTo: given) ?? []
     }
 
     private func number(_ beginning: [UInt8]) throws(FetchError) -> Int? {
         if replayer.options.isLoose { return replayer.next(candidates) }
         if beginning.isEmpty, let number = try exact() { return number }
         let forms = [sent] + redaction.forms(of: sent)
+        let limit = (forms.map(\.count).max() ?? 0) + 1
         var (fitting, isPartial) = ([Int](), false)
+        // Many recordings may have one request: it is read once.
+        var (place, request) = (RecordPlace?.none, [UInt8]())
         for number in candidates {
             let recording = replayer.index.recordings[number]
-            let request =
-                try replayer.blocks([recording.request], upTo: Self.requestBytesMax)[0] ?? []
-            guard fits(request) else { continue }
+            if place == nil || recording.request != place {
+                request = try replayer.block(recording.request, upTo: limit) ?? []
+                place = recording.request
+            }
+            guard forms.contains(where: request.starts(with:)) else { continue }
             guard beginning.isEmpty || recording.turns != nil else { continue }
             if !beginning.isEmpty {
-                let reply = try replayer.blocks([recording.response], upTo: beginning.count)[0]
+                let reply = try replayer.block(recording.response, upTo: beginning.count)
                 guard reply == beginning else { continue }
             }
             isPartial = isPartial || recording.turns == nil && !forms.contains(request)
@@ -249,8 +243,8 @@ final class ReplayConversation {
 
     private func open(_ number: Int) throws(FetchError) -> Played {
         let recording = replayer.index.recordings[number]
-        let blocks = try replayer.blocks(
-            [recording.request, recording.turns], upTo: Self.requestBytesMax)
+        let request = try replayer.block(recording.request, upTo: Self.requestBytesMax)
+        let turns = try RecordedTurns(recording, replayer)
         let end = number == met.number ? met : try RecordedEnd(number, replayer)
         let source = try replayer.index.source(of: recording)
         var reply: (box: Replayer.ReaderBox, file: Int, total: Int)?
@@ -260,7 +254,7 @@ final class ReplayConversation {
             reply = (box, place.file, try box.reader.next()?.blockBytes ?? 0)
         }
         return Played(
-            blocks[0] ?? [], RecordedTurns(blocks[1]), end,
+            request ?? [], turns, end,
             recording.truncated ?? source.truncated, reply)
     }
 }

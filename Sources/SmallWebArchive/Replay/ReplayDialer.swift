@@ -162,6 +162,10 @@ struct RecordedMeeting {
                 verdict: .match, firstSeen: known.since, policy: trust.policy)
         }
         guard store.policy == .skip else {
+            // libcurl tells nothing of a certificate that it refuses.
+            if let recorded, [.untrusted, .trustChanged].contains(recorded.outcome) {
+                throw recorded
+            }
             throw FetchError(
                 .untrusted, .tls, "the recording of \(endpoint) has no certificate to judge")
         }

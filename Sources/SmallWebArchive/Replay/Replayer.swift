@@ -18,14 +18,16 @@ package struct ReplayOptions: Sendable {
 extension Network {
     /// What archives have: nothing is looked up or connected.
     ///
+    /// - Parameter onDamage: Gets a sentence for each archive of which only a part is used.
     /// What they do not have fails with `not-recorded`.
     ///
     /// - Throws: `read` for a file that cannot be read, `protocol-error` for one that is not an
     ///   archive.
     package static func replaying(
-        _ paths: [String], _ options: ReplayOptions = ReplayOptions()
+        _ paths: [String], _ options: ReplayOptions = ReplayOptions(),
+        onDamage: (String) -> Void = { _ in }
     ) throws(FetchError) -> Network {
-        let replayer = Replayer(try ArchiveIndex(paths), options)
+        let replayer = Replayer(try ArchiveIndex(paths, onDamage), options)
         return Network { request, hop in
             ReplayDialer(replayer: replayer, request: request, hop: hop)
         }
@@ -74,11 +76,20 @@ final class Replayer: Sendable {
         state.withLock { $0.readers[file].append(box) }
     }
 
-    /// The blocks of small records, in the order of `places`.
-    ///
-    /// - Parameter limit: Of each; what is larger is cut off.
+    /// The blocks of small records, in the order of `places`; `nil` for longer ones.
     func blocks(
-        _ places: [RecordPlace?], upTo limit: Int
+        _ places: [RecordPlace?], notOver limit: Int
+    ) throws(FetchError) -> [[UInt8]?] {
+        try blocks(places) { header in header.blockBytes <= limit ? limit : nil }
+    }
+
+    /// The beginning of a record's block; `nil` where there is no record.
+    func block(_ place: RecordPlace?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
+        try blocks([place]) { _ in limit }[0]
+    }
+
+    private func blocks(
+        _ places: [RecordPlace?], limit: (RecordHeader) -> Int?
     ) throws(FetchError) -> [[UInt8]?] {
         guard let file = places.lazy.compactMap({ $0?.file }).first else {
             return places.map { _ in nil }
@@ -98,6 +109,7 @@ final class Replayer: Sendable {
                 header = try box.reader.next()
             }
             isFirst = false
+            guard let limit = header.flatMap(limit) else { continue }
             blocks[position] = try box.reader.block(upTo: limit)
         }
         return blocks
@@ -134,7 +146,7 @@ final class Replayer: Sendable {
 
     private func chain(at place: RecordPlace) throws(FetchError) -> [[UInt8]] {
         if let chain = state.withLock({ $0.chains[place] }) { return chain }
-        let pem = try blocks([place], upTo: 256 << 10)[0] ?? []
+        let pem = try blocks([place], notOver: 256 << 10)[0] ?? []
         let chain = Certificates.decode(pem)
         state.withLock { $0.chains[place] = chain }
         return chain

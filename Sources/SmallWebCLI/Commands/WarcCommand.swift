@@ -141,6 +141,8 @@ private struct WarcCommand: Sendable {
         }
         try await WireConversion(registry).forEachFixture(of: name, on: loop) { target in
             messages.warning("\(target): left out: fixtures cannot have such an exchange")
+        } onDamage: { why in
+            messages.warning(why)
         } _: { name, text throws(FetchError) in
             let file = try FileOutput(
                 "\(folder)/\(name).wire", clash: .number, createsDirectories: false)

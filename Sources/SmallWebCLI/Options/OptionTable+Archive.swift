@@ -105,7 +105,10 @@ extension Settings {
             archive.network = Network.live.recorded(in: writer)
         }
         if !archive.replayed.isEmpty {
-            archive.network = try .replaying(archive.replayed, archive.replay)
+            let messages = Messages(messages)
+            archive.network = try .replaying(archive.replayed, archive.replay) {
+                messages.warning($0)
+            }
         }
     }
 
