@@ -38,21 +38,6 @@ import Testing
         #expect(try ledger().terminal[0]["body"]?["omitted"]?.string == "none-requested")
     }
 
-    @Test func aTornLastLineIsTolerated() throws {
-        let hole = try Hole()
-        let url = hole.place + "/0/about.txt"
-        _ = try smallweb.records(["--ledger", "ledger", url])
-        let whole = try #require(smallweb.home.content("ledger"))
-        let path = smallweb.home.file("ledger")
-        for count in [1, 100, whole.count - 1] {
-            try Data(whole + whole.prefix(count)).write(to: URL(fileURLWithPath: path))
-            #expect(try smallweb.records(["--ledger", "ledger", url]).records.terminal.isEmpty)
-            try Data(whole.prefix(count)).write(to: URL(fileURLWithPath: path))
-            #expect(try smallweb.records(["--ledger", "ledger", url]).records.exits == [0])
-            #expect(try ledger().terminal.count == 1)
-        }
-    }
-
     @Test func aFullDiskUnderTheLedgerIsSaid() throws {
         let hole = try Hole()
         let urls = [hole.place + "/0/about.txt", hole.place]
