@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import Foundation
 import SmallWeb
+import SmallWebLibraries
 import Testing
 
 @testable import SmallWebArchive
@@ -181,6 +182,26 @@ import Testing
             #expect(turns.turns.isEmpty != isKnown)
             #expect((try RecordedEnd(0, replayer).facts.ending == .reset) == isKnown)
         }
+    }
+
+    /// A record of certificates is short where it is compressed.
+    @Test func ofManyCertificatesTheFirstAreLookedAt() throws {
+        let certificates = (0..<300).map { number in
+            let pem = Certificates.encode([[UInt8(number / 256), UInt8(number % 256)]])
+            return TestArchive.record(
+                "metadata", "gemini://h.test/", String(decoding: pem, as: UTF8.self),
+                mediaType: Certificates.mediaType)
+        }
+        let archive = try TestArchive(certificates.joined())
+        let replayer = Replayer(try ArchiveIndex([archive.path]), ReplayOptions())
+        let uri = try URI(parsing: "gemini://h.test/")
+        func chain(_ certificate: [UInt8]) throws -> [[UInt8]]? {
+            let digest = try Digest(.sha256)
+            digest.update(certificate[...])
+            return try replayer.chain(of: uri, defaultPort: 1965, sha256: digest.finish())
+        }
+        #expect(try chain([0, 255]) == [[0, 255]])
+        #expect(try chain([1, 0]) == nil)
     }
 
     /// One request that all of them share is read once.

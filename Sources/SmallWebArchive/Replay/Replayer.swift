@@ -130,7 +130,7 @@ final class Replayer: Sendable {
     func chain(
         of uri: URI, defaultPort: UInt16, sha256: [UInt8]?
     ) throws(FetchError) -> [[UInt8]]? {
-        let places = index.certificates(of: uri, defaultPort: defaultPort)
+        let places = index.certificates(of: uri, defaultPort: defaultPort).prefix(Self.chainsMax)
         var first: [[UInt8]]?
         for place in places {
             let chain = try chain(at: place)
@@ -144,11 +144,14 @@ final class Replayer: Sendable {
         return sha256 == nil || places.count == 1 ? first : nil
     }
 
+    /// Most chains that are looked at for a server, and that are kept.
+    private static let chainsMax = 256
+
     private func chain(at place: RecordPlace) throws(FetchError) -> [[UInt8]] {
         if let chain = state.withLock({ $0.chains[place] }) { return chain }
         let pem = try blocks([place], notOver: 256 << 10)[0] ?? []
         let chain = Certificates.decode(pem)
-        state.withLock { $0.chains[place] = chain }
+        state.withLock { if $0.chains.count < Self.chainsMax { $0.chains[place] = chain } }
         return chain
     }
 
