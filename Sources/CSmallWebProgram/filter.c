@@ -11,6 +11,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -81,7 +82,7 @@ static const short allowed[] = {
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv,
     SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_lseek, SYS_close, CLOSE_RANGE, SYS_dup, SYS_dup3,
     SYS_pipe2, SYS_pselect6, SYS_ppoll, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait,
-    EPOLL_PWAIT2, SYS_eventfd2, SYS_signalfd4, SYS_sendfile, SYS_copy_file_range, SYS_fsync,
+    EPOLL_PWAIT2, SYS_eventfd2, SYS_signalfd4, SYS_copy_file_range, SYS_fsync,
     SYS_fdatasync, SYS_sync_file_range, SYS_fadvise64, SYS_readahead, SYS_ftruncate,
 #ifdef SYS_dup2
     SYS_dup2, SYS_pipe, SYS_select, SYS_poll, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd,
@@ -89,7 +90,7 @@ static const short allowed[] = {
 #endif
     // Of sockets, pairs of its own. Rules for addresses are below.
     SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_shutdown, SYS_getsockname, SYS_getpeername,
-    SYS_getsockopt, SYS_setsockopt,
+    SYS_getsockopt,
     // Files, which its file system or Landlock keeps it from. No inotify: it tells the names in
     // directories that Landlock hides.
     SYS_openat, OPENAT2, SYS_faccessat, FACCESSAT2, SYS_fstat, SYS_newfstatat, SYS_statx,
@@ -100,8 +101,6 @@ static const short allowed[] = {
     SYS_open, SYS_creat, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_getdents, SYS_mkdir,
     SYS_rmdir, SYS_unlink, SYS_symlink, SYS_mknod,
 #endif
-    // Confining itself further.
-    SYS_seccomp, LANDLOCK_FIRST, LANDLOCK_FIRST + 1, LANDLOCK_LAST,
 };
 
 // Metadata. In a file system of its own all is read-only but the temporary directory. Landlock does
@@ -192,12 +191,38 @@ static void allow_arguments(struct filter *filter, const struct confinement *con
     // No owner and no signal of a descriptor, no leases, no notes about directories.
     static const uint32_t commands[] = {
         F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_GETOWN,
-        36, 37, 38 /* F_OFD_… */, F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, 1034};
+        36, 37, 38 /* F_OFD_… */, F_DUPFD_CLOEXEC, F_GETPIPE_SZ, 1034};
     static const uint32_t local[] = {AF_UNIX}, itself[] = {0};
+    // No larger buffers, and no filters of a socket.
+    static const uint32_t options[] = {
+        SO_REUSEADDR, SO_BROADCAST, SO_KEEPALIVE, SO_OOBINLINE, SO_PRIORITY, SO_LINGER,
+        SO_PASSCRED, SO_RCVLOWAT, SO_RCVTIMEO, SO_SNDTIMEO, SO_TIMESTAMP};
+    // Confining itself further; without a listener, whose descriptor would keep a filter.
+    static const uint32_t filters[] = {0, 1 /* TSYNC */, 2 /* LOG */, 3, 4 /* SPEC_… */, 5, 6, 7};
+    // No hiding from the sum, no large pages of which a small part keeps the whole, no tables of
+    // the kernel's in a size of its own choice, and no sharing of the processor with what it names.
+    static const uint32_t controls_itself[] = {
+        PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME,
+        PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_GET_SECUREBITS,
+        PR_GET_KEEPCAPS, PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER,
+        PR_GET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS,
+        PR_GET_THP_DISABLE, PR_CAP_AMBIENT, PR_GET_SPECULATION_CTRL, PR_SET_SPECULATION_CTRL,
+        54 /* PR_PAC_RESET_KEYS */, 55, 56 /* PR_…_TAGGED_ADDR_CTRL */, 65, 66 /* PR_…_MDWE */,
+        0x53564D41 /* PR_SET_VMA */};
     ALLOW_ARGUMENT(filter, SYS_ioctl, 1, controls, ENOTTY);
     ALLOW_ARGUMENT(filter, SYS_fcntl, 1, commands, EPERM);
     ALLOW_ARGUMENT(filter, SYS_socketpair, 0, local, EACCES);
     ALLOW_ARGUMENT(filter, SYS_prlimit64, 0, itself, EPERM);
+    ALLOW_ARGUMENT(filter, SYS_setsockopt, 2, options, ENOPROTOOPT);
+    ALLOW_ARGUMENT(filter, SYS_seccomp, 1, filters, EINVAL);
+    ALLOW_ARGUMENT(filter, SYS_prctl, 0, controls_itself, EINVAL);
+    // Shared memory without a file is held by a single page of it, and is in no sum.
+    skip_unless(filter, SYS_mmap, 5);
+    load_argument(filter, 3);
+    add(filter, BPF_ALU | BPF_AND | BPF_K, 0, 0, MAP_SHARED | MAP_ANONYMOUS);
+    add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, MAP_SHARED | MAP_ANONYMOUS);
+    finish(filter, REFUSED(EPERM));
+    finish(filter, SECCOMP_RET_ALLOW);
     // To no address: sendmsg(), whose address is in memory, is not on the list.
     skip_unless(filter, SYS_sendto, 6);
     load_argument(filter, 4);
@@ -206,19 +231,14 @@ static void allow_arguments(struct filter *filter, const struct confinement *con
     skip_unless(filter, 0, 1);
     finish(filter, SECCOMP_RET_ALLOW);
     finish(filter, REFUSED(EPERM));
-    // No namespaces.
-    skip_unless(filter, SYS_clone, 4);
+    // No namespaces, and no thread with descriptors of its own: those of its process are looked at.
+    skip_unless(filter, SYS_clone, 6);
     load_argument(filter, 0);
+    add(filter, BPF_JMP | BPF_JSET | BPF_K, 0, 1, CLONE_THREAD);
+    add(filter, BPF_JMP | BPF_JSET | BPF_K, 0, 1, CLONE_FILES);
     add(filter, BPF_JMP | BPF_JSET | BPF_K, 0, 1,
         CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER
             | CLONE_NEWPID | CLONE_NEWNET);
-    finish(filter, REFUSED(EPERM));
-    finish(filter, SECCOMP_RET_ALLOW);
-    // The processor is not shared with processes that it names, and it cannot hide from the sum.
-    skip_unless(filter, SYS_prctl, 5);
-    load_argument(filter, 0);
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 62 /* PR_SCHED_CORE */);
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, PR_SET_DUMPABLE);
     finish(filter, REFUSED(EPERM));
     finish(filter, SECCOMP_RET_ALLOW);
     if (confinement->has_pids || confinement->landlock >= 6) return;
@@ -283,6 +303,10 @@ int confine_calls(const struct confinement *confinement) {
     refuse(&filter, CLONE3, ENOSYS);
     refuse(&filter, PIDFD_OPEN, ENOSYS);
     refuse(&filter, SYS_socket, EACCES);
+    // What it sends stays in memory as whole pages, of files that are gone by then.
+    refuse(&filter, SYS_sendfile, EINVAL);
+    // Its rules are in no sum.
+    for (int call = LANDLOCK_FIRST; call <= LANDLOCK_LAST; call++) refuse(&filter, call, ENOSYS);
     if (!confinement->has_view) refuse(&filter, SYS_fallocate, EOPNOTSUPP);
     allow_arguments(&filter, confinement);
     allow_listed(&filter, confinement);

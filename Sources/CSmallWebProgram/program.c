@@ -102,6 +102,8 @@ static void become(struct start *start) {
     if (chdir(program->folder) != 0) return;
     start->said.stage = SWPROGRAM_SET_UP;
     if (limit_all(start) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
+    // A large page stays as a whole while a part of it is mapped, and only that is in the sum.
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     struct confinement confinement = {
         .has_view = start->has_view, .has_proc = start->has_proc, .has_pids = is_first};
     confinement.landlock = confine_files(program, &confinement);
@@ -213,9 +215,9 @@ static int wait_for(pid_t program, const struct start *start, int *status) {
         if (signal == SIGTERM) return -1;
         if (signal >= 0 || !(start->said.holds & SWPROGRAM_WATCH)) continue;
         // Between vfork() and exec() memory is counted twice: only what lasts is too much.
-        int before = exceeded;
-        exceeded = watch_sum(start->program, start->has_proc, start->has_view);
-        if (exceeded && before) return exceeded;
+        int before = exceeded, is_certain = 0;
+        exceeded = watch_sum(start->program, start->has_proc, start->has_view, &is_certain);
+        if (exceeded && (before || is_certain)) return exceeded;
     }
 }
 
@@ -254,6 +256,7 @@ static _Noreturn void supervise(void *argument) {
         say(&start, SWPROGRAM_SET_UP, errno);
         _exit(1);
     }
+    watch_given();
     // The pipes are the program's: they end with it.
     for (int number = 0; number < SWPROGRAM_DESCRIPTORS; number++) close(number);
     int status = 0;

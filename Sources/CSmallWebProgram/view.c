@@ -42,8 +42,9 @@ const char *const view_places[] = {
     // TLS libraries: certificates of authorities and settings, no keys.
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/crypto-policies",
     "/etc/gnutls", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
-    // Of devices, those that hold no data. A terminal would give what the user types.
-    "/dev/null", "/dev/zero", "/dev/urandom", NULL};
+    // Of devices, those that hold no data. A terminal would give what the user types, and a shared
+    // mapping of /dev/zero is memory that is in no sum.
+    "/dev/null", "/dev/urandom", NULL};
 
 const char *const *swprogram_places(void) { return view_places; }
 
@@ -152,6 +153,8 @@ int view_mount_proc(const char *path, int has_users) {
         (void)!write(file, PIDS_MAX, strlen(PIDS_MAX));
         close(file);
     }
+    // Over it, since Linux 5.8, one of processes alone: the rest tells one machine from others.
+    (void)mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid");
     return 1;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include "watch.h"
+#include "listing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -20,53 +22,27 @@
 // More processes than this are not listed at a time.
 #define LISTED_MAX 4096
 
-// A temporary directory that goes deeper, or has more entries, is too large to be added up in time.
-#define DEPTH_MAX 64
-#define ENTRIES_MAX 20000
+// Mappings of all processes, which the kernel keeps some 300 bytes for.
+#define MAPPINGS_MAX 32768
+
+// What the kernel may hold for a descriptor: the file, and a text of /proc that was read in part.
+#define DESCRIPTOR_BYTES (16 << 10)
+
+// A pipe of the usual size; a larger one is not to be had.
+#define PIPE_BYTES (64 << 10)
+
+// For a byte of what /proc says of a descriptor: a lock, or what an epoll looks at, takes some 250,
+// and its line 60. It counts 16 times, since to read the lines of many takes long.
+#define FACT_BYTES 64
+
+// More pipes and sockets than this cannot be told apart.
+#define ENDS_MAX 4096
 
 // Milliseconds that a killed group may take, before what is left is looked for one by one.
 #define ROUNDS_MAX 20
 
 // Seconds after which processes that do not end are left alone: the kernel is at work in them.
 #define END_MAX 10
-
-// MARK: Directories
-
-struct entry {
-    uint64_t inode, offset;
-    unsigned short length;
-    unsigned char kind;
-    char name[];
-};
-
-struct listing {
-    int directory;
-    long length, position;
-    char bytes[2048] __attribute__((aligned(8)));
-};
-
-static int begin(struct listing *listing, int above, const char *path) {
-    listing->directory = openat(above, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    listing->length = listing->position = 0;
-    return listing->directory >= 0;
-}
-
-// The next name, without the directory itself and the one above it; NULL at the end.
-static const char *next(struct listing *listing) {
-    for (;;) {
-        if (listing->position == listing->length) {
-            listing->position = 0;
-            listing->length = syscall(
-                SYS_getdents64, listing->directory, listing->bytes, sizeof listing->bytes);
-            if (listing->length <= 0) return NULL;
-        }
-        struct entry *entry = (struct entry *)(listing->bytes + listing->position);
-        listing->position += entry->length;
-        if (strcmp(entry->name, ".") != 0 && strcmp(entry->name, "..") != 0) return entry->name;
-    }
-}
-
-static void end(struct listing *listing) { close(listing->directory); }
 
 // MARK: Processes
 
@@ -112,12 +88,12 @@ static int list_children(pid_t process, pid_t thread) {
 // All processes of the namespace but this one, which is its first.
 static int list_namespace(void) {
     static struct listing listing;
-    if (!begin(&listing, AT_FDCWD, "/proc")) return 0;
-    for (const char *name; (name = next(&listing));) {
+    if (!listing_begin(&listing, AT_FDCWD, "/proc")) return 0;
+    for (const char *name; (name = listing_next(&listing));) {
         pid_t process = atoi(name);
         if (process > 1) put(process);
     }
-    end(&listing);
+    listing_end(&listing);
     return 1;
 }
 
@@ -132,9 +108,9 @@ static int list(int has_proc) {
     for (int index = 0; index < listed_count; index++) {
         char path[64];
         snprintf(path, sizeof path, "/proc/%d/task", (int)listed[index]);
-        if (!begin(&listing, AT_FDCWD, path)) continue;
-        for (const char *name; (name = next(&listing));) list_children(listed[index], atoi(name));
-        end(&listing);
+        if (!listing_begin(&listing, AT_FDCWD, path)) continue;
+        for (const char *name; (name = listing_next(&listing));) list_children(listed[index], atoi(name));
+        listing_end(&listing);
     }
     return 1;
 }
@@ -145,8 +121,8 @@ uint64_t watch_account(void) {
     static struct listing listing;
     uint64_t count = 0;
     uid_t user = geteuid();
-    if (!begin(&listing, AT_FDCWD, "/proc")) return 0;
-    for (const char *name; (name = next(&listing));) {
+    if (!listing_begin(&listing, AT_FDCWD, "/proc")) return 0;
+    for (const char *name; (name = listing_next(&listing));) {
         char path[64];
         struct stat facts;
         if (name[0] < '0' || name[0] > '9') continue;
@@ -156,14 +132,16 @@ uint64_t watch_account(void) {
             && facts.st_nlink > 2)
             count += facts.st_nlink - 2;
     }
-    end(&listing);
+    listing_end(&listing);
     return count;
 }
 
 // MARK: Sums
 
 struct sum {
-    uint64_t bytes, threads;
+    uint64_t bytes, bound, threads, mappings, descriptors;
+    uint64_t certain;           // of the bytes, those that are counted once
+    uint64_t facts_max;         // the longest text about a descriptor
 };
 
 // A line of /proc/PID/status, such as "RssAnon:     120 kB".
@@ -172,72 +150,216 @@ static uint64_t number(const char *text, const char *name) {
     return line ? strtoull(line + strlen(name), NULL, 10) : 0;
 }
 
-// What files that have no name any more take: they are in no directory.
-static uint64_t nameless_bytes(pid_t process) {
+// What /proc/PID/status says; with the numbers of many groups it is long.
+static char status[32 << 10];
+
+static int has_memory(const char *place) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/status", place);
+    if (read_text(path, status, sizeof status) <= 0) *status = '\0';
+    return strstr(status, "\nVmSize:") != NULL;
+}
+
+// Fills `place` with the directory of a thread that has the memory of its process: the first has it
+// no more when it has ended. Returns whether there is one, with its status in `status`.
+static int find_memory(pid_t process, char *place, size_t size) {
     static struct listing listing;
     char path[64];
-    uint64_t bytes = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)process);
-    if (!begin(&listing, AT_FDCWD, path)) return 0;
-    for (const char *name; (name = next(&listing));) {
-        struct stat facts;
-        if (fstatat(listing.directory, name, &facts, 0) == 0 && S_ISREG(facts.st_mode)
-            && facts.st_nlink == 0)
-            bytes += (uint64_t)facts.st_blocks * 512;
+    snprintf(place, size, "/proc/%d", (int)process);
+    if (has_memory(place)) return 1;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    if (number(status, "\nThreads:") < 2 || !listing_begin(&listing, AT_FDCWD, path)) return 0;
+    int is_found = 0;
+    for (const char *name; !is_found && (name = listing_next(&listing));) {
+        snprintf(place, size, "/proc/%d/task/%.10s", (int)process, name);
+        is_found = has_memory(place);
     }
-    end(&listing);
-    return bytes;
+    listing_end(&listing);
+    return is_found;
 }
 
-// Memory that is its own: not what files are mapped to, which all processes have but once.
-static void add_process(struct sum *sum, pid_t process, int has_view) {
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)process);
-    if (read_text(path, text, sizeof text) <= 0) return;
-    uint64_t kilobytes = number(text, "\nRssAnon:") + number(text, "\nRssShmem:");
-    sum->bytes += kilobytes << 10;
-    sum->threads += number(text, "\nThreads:");
-    if (!has_view) sum->bytes += nameless_bytes(process);
+// Pipes and sockets, each of which counts once, and files without a name: first the given.
+static uint64_t given[SWPROGRAM_DESCRIPTORS], seen[2 * ENDS_MAX];
+static int seen_count;
+
+// By the number of its inode alone: some file systems have another device for mappings.
+static uint64_t key_of(const struct stat *facts) {
+    return facts->st_ino << 2 | (uint64_t)(S_ISREG(facts->st_mode) ? 1 : 2);
 }
 
-// Returns what a directory and all below it take, or a number that is above every bound.
-static uint64_t directory_bytes(const char *path) {
-    static struct listing levels[DEPTH_MAX];
-    uint64_t bytes = 0;
-    int level = 0, entries = 0;
-    if (!begin(&levels[0], AT_FDCWD, path)) return 0;
-    while (level >= 0) {
-        const char *name = next(&levels[level]);
-        if (!name) {
-            end(&levels[level--]);
-            continue;
-        }
-        struct stat facts;
-        if (fstatat(levels[level].directory, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        bytes += (uint64_t)facts.st_blocks * 512;
-        int is_directory = S_ISDIR(facts.st_mode);
-        if (++entries == ENTRIES_MAX || (is_directory && level + 1 == DEPTH_MAX)) {
-            for (; level >= 0; level--) end(&levels[level]);
-            return UINT64_MAX / 2;
-        }
-        if (is_directory && begin(&levels[level + 1], levels[level].directory, name)) level++;
+// Returns whether it is new.
+static int see(uint64_t key) {
+    for (int index = 0; index < SWPROGRAM_DESCRIPTORS; index++)
+        if (given[index] == key) return 0;
+    uint64_t slot = (key * 0x9E3779B97F4A7C15) >> 51;
+    for (; seen[slot]; slot = (slot + 1) % (2 * ENDS_MAX))
+        if (seen[slot] == key) return 0;
+    if (seen_count < ENDS_MAX) {
+        seen[slot] = key;
+        seen_count++;
     }
-    return bytes;
+    return 1;
+}
+
+void watch_given(void) {
+    struct stat facts;
+    for (int number = 0; number < SWPROGRAM_DESCRIPTORS; number++)
+        if (fstat(number, &facts) == 0) given[number] = key_of(&facts);
+}
+
+// As much as both of its directions take: the buffer of each, and one piece more.
+static uint64_t socket_bytes(void) {
+    static uint64_t bytes;
+    int ends[2], size = 0;
+    socklen_t length = sizeof size;
+    if (bytes == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+        getsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, &length);
+        bytes = (uint64_t)size + (64 << 10);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return bytes ? bytes : 256 << 10;
+}
+
+// Until it is known what there is to say.
+static int goes_on(const struct sum *sum) {
+    return sum->certain <= sum->bound && sum->bytes <= 2 * sum->bound;
+}
+
+static void add_certain(struct sum *sum, uint64_t bytes) {
+    sum->bytes += bytes;
+    sum->certain += bytes;
+}
+
+static void add_descriptor(struct sum *sum, const struct stat *facts, int has_view) {
+    int is_end = S_ISFIFO(facts->st_mode) || S_ISSOCK(facts->st_mode);
+    int is_nameless = !has_view && S_ISREG(facts->st_mode) && facts->st_nlink == 0;
+    sum->descriptors++;
+    add_certain(sum, DESCRIPTOR_BYTES);
+    if ((is_end || is_nameless) && see(key_of(facts)))
+        add_certain(sum, is_nameless ? (uint64_t)facts->st_blocks * 512
+            : S_ISFIFO(facts->st_mode) ? PIPE_BYTES : socket_bytes());
+}
+
+// Adds what is held by way of a descriptor, of which each has a line in `path`.
+static void add_facts(struct sum *sum, const char *path) {
+    static char text[64 << 10];
+    uint64_t total = 0;
+    long length = sizeof text;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    while (length == sizeof text && (length = read(file, text, sizeof text)) > 0)
+        total += (uint64_t)length;
+    close(file);
+    add_certain(sum, FACT_BYTES * total);
+    if (total > sum->facts_max) sum->facts_max = total;
+}
+
+static void add_descriptors(struct sum *sum, const char *place, int has_view, int wants_facts) {
+    static struct listing listing;
+    char path[128];
+    struct stat facts;
+    snprintf(path, sizeof path, "%s/fd", place);
+    if (!listing_begin(&listing, AT_FDCWD, path)) {
+        // They are hidden by a program that nobody may read, and by the end of one.
+        if (errno == EACCES && has_memory(place)) sum->bytes = TOO_MUCH;
+        return;
+    }
+    for (const char *name; (name = listing_next(&listing)) && goes_on(sum);) {
+        snprintf(path, sizeof path, "%s/fdinfo/%.20s", place, name);
+        if (wants_facts) add_facts(sum, path);
+        else if (fstatat(listing.directory, name, &facts, 0) == 0)
+            add_descriptor(sum, &facts, has_view);
+    }
+    listing_end(&listing);
+    snprintf(path, sizeof path, "%s/exe", place);
+    if (!wants_facts && stat(path, &facts) == 0) add_descriptor(sum, &facts, has_view);
+}
+
+// Whether a line of /proc/PID/maps is of a file that has no name any more: its size is not known.
+static int is_gone(const char *line, const char *temporary) {
+    const char *path = strchr(line, '/');
+    size_t length = strlen(temporary), rest = strlen(line);
+    if (!path) return 0;
+    if (strncmp(path, "/dev/zero", 9) == 0) return strstr(line, "s ") != NULL;
+    return rest > 10 && strcmp(line + rest - 10, " (deleted)") == 0
+        && ((strncmp(path, temporary, length) == 0 && path[length] == '/')
+            || strncmp(path, "/dev/shm/", 9) == 0);
+}
+
+// "START-END RIGHTS OFFSET DEVICE INODE PATH"
+static void add_gone(struct sum *sum, const char *line) {
+    struct stat facts = {.st_mode = S_IFREG};
+    unsigned long long inode;
+    if (sscanf(line, "%*s %*s %*s %*s %llu", &inode) != 1) return;
+    facts.st_ino = inode;
+    // With two of them the program has taken too much, as far as can be seen.
+    if (see(key_of(&facts))) add_certain(sum, sum->bound / 2 + 1);
+}
+
+static void add_mappings(
+    struct sum *sum, const char *place, const struct swprogram *program, int has_view) {
+    static char text[64 << 10];
+    char path[64];
+    long length;
+    snprintf(path, sizeof path, "%s/maps", place);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    // The kernel hands out whole lines to a buffer of this size.
+    while (sum->mappings <= MAPPINGS_MAX && (length = read(file, text, sizeof text - 1)) > 0) {
+        text[length] = '\0';
+        char *line = text;
+        for (char *newline; (newline = strchr(line, '\n')); line = newline + 1) {
+            *newline = '\0';
+            sum->mappings++;
+            if (!has_view && is_gone(line, program->temporary))
+                add_gone(sum, line);
+        }
+    }
+    close(file);
+    if (sum->mappings > MAPPINGS_MAX) sum->bytes = TOO_MUCH;
+}
+
+// Memory that is its own: not what files are mapped to, which all processes have but once. What the
+// kernel holds for it counts by what it can be at most; of that what takes long is for a second
+// round, when the first has not found too much.
+static void add_process(
+    struct sum *sum, pid_t process, const struct swprogram *program, int has_view, int round) {
+    char place[48];
+    int is_there = find_memory(process, place, sizeof place);
+    if (round == 0) sum->threads += number(status, "\nThreads:");
+    if (!is_there) return;
+    if (round == 0) {
+        uint64_t kilobytes = number(status, "\nRssAnon:") + number(status, "\nRssShmem:")
+            + number(status, "\nVmSwap:") + number(status, "\nHugetlbPages:");
+        sum->bytes += kilobytes << 10;
+        add_certain(sum, number(status, "\nVmPTE:") << 10);
+    }
+    add_descriptors(sum, place, has_view, round == 1);
+    if (round == 1) add_mappings(sum, place, program, has_view);
 }
 
 static uint64_t temporary_bytes(const char *path, int has_view) {
     struct statvfs facts;
-    if (!has_view) return directory_bytes(path);
+    if (!has_view) return listing_bytes(path);
     if (statvfs(path, &facts) != 0) return 0;
     return (uint64_t)(facts.f_blocks - facts.f_bfree) * facts.f_frsize;
 }
 
-int watch_sum(const struct swprogram *program, int has_proc, int has_view) {
-    struct sum sum = {.bytes = temporary_bytes(program->temporary, has_view)};
-    if (list(has_proc))
-        for (int index = 0; index < listed_count; index++)
-            add_process(&sum, listed[index], has_view);
-    if (sum.bytes > program->memory_bytes) return SWPROGRAM_MEMORY;
+int watch_sum(
+    const struct swprogram *program, int has_proc, int has_view, int *is_certain) {
+    struct sum sum = {.bound = program->memory_bytes};
+    add_certain(&sum, temporary_bytes(program->temporary, has_view));
+    memset(seen, 0, sizeof seen);
+    seen_count = 0;
+    if (!list(has_proc)) listed_count = 0;
+    for (int round = 0; round < 2; round++)
+        for (int index = 0; index < listed_count && goes_on(&sum); index++)
+            add_process(&sum, listed[index], program, has_view, round);
+    // Any of them may be such a text.
+    add_certain(&sum, sum.descriptors * 2 * sum.facts_max);
+    *is_certain = sum.certain > sum.bound || seen_count == ENDS_MAX;
+    if (sum.bytes > sum.bound || *is_certain) return SWPROGRAM_MEMORY;
     return sum.threads > SWPROGRAM_PROCESSES_MAX ? SWPROGRAM_COUNT : 0;
 }
 

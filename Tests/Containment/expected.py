@@ -79,6 +79,8 @@ ROWS = [
      "sights/watch@* sights/lock@* sights/lock-part@* sights/lease@* sights/notify@*"),
     ("read command lines and environments of other processes",
      "looks/process* looks/smallweb looks/victim looks/supervisor looks/descriptors"),
+    ("see in `/proc` what tells this machine from others: boot, modules, disks",
+     "looks/boot looks/modules looks/devices"),
     ("see the numbers of other processes", "looks/numbers processes/getsid processes/pidfd_open"),
     ("open sockets but a pair", "sockets/*"),
     ("reach a socket of another program",
@@ -97,9 +99,12 @@ ROWS = [
     ("use System V IPC or POSIX queues", "objects/*"),
     ("use memory files, namespaces, mounts, keys, privileges", "kernel/*"),
     ("take more memory than `memory_bytes`", "bounds/private bounds/shared bounds/memfd"
-     " bounds/pipes"),
+     " bounds/pipes bounds/torn* bounds/tables bounds/mappings bounds/*sockets bounds/usual-pipes"
+     " bounds/sent-pages bounds/locks bounds/watches bounds/half-read bounds/rulesets"
+     " bounds/listeners bounds/headless bounds/slots"),
     ("take more space in `TMPDIR` than `memory_bytes`",
-     "bounds/files bounds/unlinked bounds/small-files bounds/directories bounds/fallocate*"),
+     "bounds/files bounds/unlinked bounds/small-files bounds/directories bounds/fallocate*"
+     " bounds/mapped-files bounds/thread-files bounds/unreadable"),
     ("run more than 64 processes at a time", "bounds/forks"),
     ("outlive its exchange", "bounds/*chains bounds/bomb left/*"),
     ("use its `TMPDIR`, start programs", "own/*"),

@@ -31,10 +31,16 @@ from scene import MEMORY_BYTES, Scene, wait_for
 HERE = pathlib.Path(__file__).parent
 GROUPS = ["contents", "metadata", "names", "sights", "looks", "descriptors", "sockets", "signals",
           "processes", "objects", "kernel", "reads", "connections", "own"]
-MEMORY = ["private", "shared", "pipes", "memfd"]
-SPACE = ["files", "unlinked", "small-files", "directories", "fallocate", "fallocate-beyond"]
+MEMORY = ["private", "shared", "pipes", "memfd",
+          # Memory that no page of a process shows: see attack/holds.c.
+          "torn", "torn-zero", "torn-large", "tables", "mappings", "usual-sockets", "large-sockets",
+          "usual-pipes", "sent-pages", "locks", "watches", "half-read", "rulesets", "listeners",
+          "headless", "slots"]
+SPACE = ["files", "unlinked", "small-files", "directories", "fallocate", "fallocate-beyond",
+         "mapped-files", "thread-files", "unreadable"]
 # Those that are also looked at from outside; with many names that would slow them down.
 SEEN_OUTSIDE = ["private", "shared", "files", "fallocate", "fallocate-beyond"]
+MACHINE = ["looks/boot", "looks/modules", "looks/devices"]
 SMALL_ONES = ["small-files", "directories"]
 CHAINS = ["chains", "fast-chains", "left-chains"]
 # A chain would be over by itself after twelve, and is given three.
@@ -286,7 +292,7 @@ class Mode:
             is_through = result == "done" and group != "descriptors" or name in worked
             # There only a secret counts, but for what has none.
             if group == "looks" and name not in ["looks/numbers", "looks/descriptors",
-                                                 "looks/shadow"]:
+                                                 "looks/shadow", *MACHINE]:
                 is_through = secret.encode() in text
             if group == "reads":
                 is_through = secret.encode() in text or name in worked

@@ -40,6 +40,11 @@ const char *told(const char *name);
 long told_number(const char *name);
 
 // Bounds and bombs: returns whether there is one of that name.
+struct bound {
+    const char *name;
+    void (*run)(void);
+};
+extern const struct bound holds[];
 int run_bound(const char *name);
 
 // Says an event of a connection. Both return the program's exit status.

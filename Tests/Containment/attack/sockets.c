@@ -187,9 +187,15 @@ static long look_descriptors(void) {
     return -1;
 }
 
+// What tells this machine from others.
+static long look_boot(void) { return print_file("/proc/sys/kernel/random/boot_id"); }
+static long look_modules(void) { return print_file("/proc/modules"); }
+static long look_devices(void) { return print_file("/proc/partitions"); }
+
 const struct attempt looks[] = {
     {"known-hosts", known_hosts}, {"identity", identity}, {"config", configuration},
     {"shadow", passwords}, {"process-1", look_first}, {"smallweb", look_smallweb},
     {"victim", look_victim}, {"supervisor", look_parent}, {"processes", look_all},
-    {"numbers", see_victim}, {"descriptors", look_descriptors}, {NULL, NULL},
+    {"numbers", see_victim}, {"descriptors", look_descriptors}, {"boot", look_boot},
+    {"modules", look_modules}, {"devices", look_devices}, {NULL, NULL},
 };
