@@ -313,11 +313,11 @@ package final class Engine: @unchecked Sendable {
     }
 
     private func hand(out job: Job?) async {
-        guard failure == nil, let job else { return }
+        guard let job else { return }
         do throws(FetchError) {
             try await job.output.deliver()
         } catch {
-            failure = error
+            failure = failure ?? error
         }
     }
 

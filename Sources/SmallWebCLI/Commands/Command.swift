@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import ExternalPlugin
+internal import Glibc
 internal import SmallWeb
 internal import SmallWebPlugins
 internal import SmallWebRecords
@@ -321,6 +322,8 @@ package enum Tool {
         // There is no place for a message either.
         guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
         PluginFolders.isTaken.withLock { $0 = Option.isTaken }
+        // What is beyond a limit fails, and is reported as what it is.
+        for number in Shell.limitSignals { signal(number, SIG_IGN) }
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))
         }
@@ -390,6 +393,8 @@ package enum Tool {
             settings.configuration = try Configuration.load(settings, keepsProblems: isList)
                 .limited(to: command)
             settings = try settings.configuration.applied(to: settings, for: nil)
+            let messages = Messages(settings.messages)
+            for text in settings.configuration.warnings { messages.warning(text) }
         }
         let status = try command.run(settings, operands)
         if status == 0 && command.visits { History.record(operands, settings) }

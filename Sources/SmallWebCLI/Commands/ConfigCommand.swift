@@ -31,7 +31,7 @@ extension Command {
         }
         for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
         if configuration.entries.isEmpty, configuration.problems.isEmpty,
-            !settings.records.areWanted,
+            configuration.warnings.isEmpty, !settings.records.areWanted,
             let path = UserFiles.path("XDG_CONFIG_HOME", ".config", "config")
         {
             try settings.note("no settings yet: \(path) is for lines such as 'jobs = 4'")

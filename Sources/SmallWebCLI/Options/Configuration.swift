@@ -56,6 +56,8 @@ struct Configuration: Sendable {
     private var programs: (of: [String], options: [Option])?
     /// Lines of sections that make no sense; what follows them is left out.
     private(set) var problems: [FetchError] = []
+    /// Of lines that no plugin understands any more.
+    private(set) var warnings: [String] = []
 
     /// Whether URLs of one run can have different settings.
     var hasSections: Bool { entries.contains { $0.scope != .all } }
@@ -132,7 +134,7 @@ struct Configuration: Sendable {
             do throws(FetchError) {
                 if text.hasPrefix("[") {
                     scope = nil
-                    scope = try section(text)
+                    scope = try section(text, origin)
                 } else if let scope {
                     try add(text, scope, origin)
                 }
@@ -143,7 +145,10 @@ struct Configuration: Sendable {
         }
     }
 
-    private func section(_ text: String) throws(FetchError) -> Scope {
+    /// - Returns: `nil` for that of a scheme which nothing has any more.
+    private mutating func section(
+        _ text: String, _ origin: String
+    ) throws(FetchError) -> Scope? {
         let words = text.dropFirst().dropLast().split(separator: " ")
         guard text.hasSuffix("]"), words.count == 2 else {
             throw usageError("a section is [scheme NAME] or [host PATTERN], not \(text)")
@@ -156,7 +161,8 @@ struct Configuration: Sendable {
             // libcurl is loaded only for what no plugin handles.
             let all = registry[name] == nil ? try? Registry.builtInWithCurl() : registry
             guard all?[name] == nil else { return .scheme(name) }
-            throw Self.unknown("scheme", name, registry.schemes.map(\.name))
+            try passOver(Self.unknown("scheme", name, registry.schemes.map(\.name)), origin)
+            return nil
         case let kind: throw Self.unknown("kind of section", String(kind), ["scheme", "host"])
         }
     }
@@ -175,7 +181,7 @@ struct Configuration: Sendable {
                 throw usageError("write a setting as NAME = VALUE: \(option.long) = \(words[1])")
             }
             let names = Option.all.filter { $0.scope != .commandLine }.map(\.long)
-            throw Self.unknown("option", name, names)
+            return try passOver(Self.unknown("option", name, names), origin)
         }
         guard scope == .all || option.scope == .url else {
             throw usageError("\(name) holds for a whole run: write it before the first section")
@@ -267,6 +273,14 @@ struct Configuration: Sendable {
             default: throw usageError("\(entry.option.long) is true or false")
             }
         }
+    }
+
+    /// A plugin that is gone must not end every run: what no other name resembles may be its own.
+    private mutating func passOver(
+        _ error: FetchError, _ origin: String
+    ) throws(FetchError) {
+        guard error.hint == nil else { throw error }
+        warnings.append("\(origin): \(error.message) is ignored: no plugin that is here has it")
     }
 
     private static func unknown(_ kind: String, _ name: String, _ names: [String]) -> FetchError {

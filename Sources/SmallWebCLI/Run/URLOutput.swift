@@ -225,9 +225,19 @@ final class URLOutput: Output {
 
     /// Says what went wrong, if anything did, and writes the terminal record.
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
+        do throws(FetchError) {
+            try context.settings.archive.writer?.check()
+        } catch {
+            // A record of success would speak of what is not there.
+            let isCancelled = result.outcome == .interrupted
+            _ = try await closeRecord(isCancelled ? result : .failed(error), job)
+            throw error
+        }
+        return try await closeRecord(result, job)
+    }
+
+    private func closeRecord(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         endsAlone = result.error?.isPostponed ?? false || job.isCancelled
-        // What comes after would speak of what is not there.
-        try context.settings.archive.writer?.check()
         // Nothing has been written for an order that was never tried.
         if job.attempts == 0 { openTarget() }
         if recorder == nil { openRecord(job) }

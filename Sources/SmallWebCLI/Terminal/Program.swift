@@ -117,6 +117,8 @@ private struct IgnoredSignals {
             saved.append(before)
         }
         self.saved = saved
+        // As above.
+        for number in Shell.limitSignals { _ = sigaddset(&signals, number) }
         forChildren = signals
     }
 

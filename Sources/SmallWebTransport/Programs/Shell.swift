@@ -4,6 +4,10 @@ package import SmallWebCore
 
 /// Command lines of the user's.
 package enum Shell {
+    /// Those of limits of files and of processor time (`ulimit -f`, `-t`): the command line ignores
+    /// them, and the programs that it starts have their default actions.
+    package static let limitSignals = [SIGXFSZ, SIGXCPU]
+
     /// Starts one with sh. No signal is blocked for it, and standard error is ours.
     ///
     /// - Parameters:
@@ -30,7 +34,7 @@ package enum Shell {
         var signals = sigset_t()
         sigemptyset(&signals)
         try check(posix_spawnattr_setsigmask(&attributes, &signals))
-        for signal in defaults { sigaddset(&signals, signal) }
+        for signal in defaults + limitSignals { sigaddset(&signals, signal) }
         try check(posix_spawnattr_setsigdefault(&attributes, &signals))
         let flags =
             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
