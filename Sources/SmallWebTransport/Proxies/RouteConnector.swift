@@ -71,9 +71,12 @@ struct RouteConnector {
         let isForwarded = isForwarded && !proxy.isSOCKS
         let targets = isForwarded ? [] : try await targets(endpoint, of: proxy)
         // By its name it is another question than the target's: whose absence has its own outcome.
+        // Wherever the proxy is, the user has chosen it.
         let addresses: [SocketAddress]
+        var ofProxy = resolver
+        ofProxy.refusesPrivate = false
         do throws(FetchError) {
-            addresses = try await resolver.addresses(of: proxy.endpoint, on: loop, by: deadline)
+            addresses = try await ofProxy.addresses(of: proxy.endpoint, on: loop, by: deadline)
         } catch  where error.outcome == .resolve {
             throw FetchError(
                 .proxyResolve, .resolve, "the proxy \(proxy): \(error.message)",
@@ -181,17 +184,21 @@ struct RouteConnector {
         _ conversation: inout some ProxyConversation, _ carrier: any Carrier
     ) async throws(FetchError) {
         var received: [UInt8] = []
+        var isReplying = false
         while true {
             switch try conversation.next(received) {
             case .done: return
             case .send(let bytes):
                 try await carrier.writeAll(bytes, by: deadline)
-                received = []
+                (received, isReplying) = ([], false)
             case .receive(let count):
-                guard let bytes = try await carrier.readExactly(count, by: deadline) else {
-                    throw .proxy("the proxy closed the connection before it had replied")
+                received = try await carrier.read(upTo: count, by: deadline)
+                isReplying = isReplying || !received.isEmpty
+                guard received.count == count else {
+                    throw .proxy(
+                        "the proxy closed the connection "
+                            + (isReplying ? "in the middle of its reply" : "before it had replied"))
                 }
-                received = bytes
             }
         }
     }
@@ -245,10 +252,10 @@ extension Carrier {
         }
     }
 
-    /// Receives just so many bytes; `nil` when the other side ends before.
+    /// Receives just so many bytes; fewer when the other side ends before.
     ///
     /// - Throws: `receive`, `timeout`, `interrupted`.
-    func readExactly(_ count: Int, by deadline: Instant) async throws(FetchError) -> [UInt8]? {
+    func read(upTo count: Int, by deadline: Instant) async throws(FetchError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
@@ -259,7 +266,7 @@ extension Carrier {
             switch read {
             case .bytes(let count): filled += count
             case .wouldBlock(let readiness): try await wait(for: readiness, by: deadline)
-            case .ended: return nil
+            case .ended: return Array(bytes[..<filled])
             }
         }
         return bytes
