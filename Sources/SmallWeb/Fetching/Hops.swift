@@ -287,7 +287,8 @@ struct Hops {
             // Before it is parsed: a scheme that we do not have may have rules of its own.
             let named = URI.scheme(of: reference) ?? request.uri.scheme
             guard redirects.allows(from: request.scheme, to: named) else {
-                throw .redirect("not following a redirect to another scheme: \(reference)")
+                throw .redirect(
+                    "not following a redirect to another scheme: \(URI.shown(reference))")
             }
             // No reference may hold a space, but servers send them for names that have one.
             let encoded = reference.split(separator: " ", omittingEmptySubsequences: false)
@@ -336,10 +337,11 @@ struct Hops {
         } catch {
             if error.outcome == .redirectRefused { throw error }
             if error.outcome == .unsupportedScheme {
-                throw .redirect("the redirect leads to \(reference): \(error.message)")
+                throw .redirect("the redirect leads to \(URI.shown(reference)): \(error.message)")
             }
             throw FetchError(
-                .protocolError, .header, "bad redirect to \"\(reference)\": \(error.message)")
+                .protocolError, .header,
+                "bad redirect to \"\(URI.shown(reference))\": \(error.message)")
         }
     }
 
@@ -422,14 +424,16 @@ extension Ending {
     private static func message(_ outcome: Outcome, _ head: Head?) -> String? {
         if outcome == .ok { return nil }
         let status = head?.status.map { "\($0)" } ?? ""
-        let said = [status, head?.meta ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
+        let meta = head?.meta.map(URI.shown) ?? ""
+        let words = [status, meta].filter { !$0.isEmpty }.joined(separator: " ")
+        let said = words.isEmpty ? "" : ": " + words
         switch outcome {
         case .truncated:
             return "the body may be cut off: the connection ended without the sign of its end"
-        case .needsInput: return "the server asks for input: \(said)"
-        case .redirectRefused: return "not following the redirect: \(said)"
-        case .needsIdentity: return "the server asks for a client certificate: \(said)"
-        default: return "the server refused: \(said)"
+        case .needsInput: return "the server asks for input\(said)"
+        case .redirectRefused: return "not following the redirect\(said)"
+        case .needsIdentity: return "the server asks for a client certificate\(said)"
+        default: return "the server refused\(said)"
         }
     }
 }

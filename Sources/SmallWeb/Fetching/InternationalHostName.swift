@@ -13,6 +13,16 @@ extension URI {
         // The mapping turns look-alikes such as U+FF0F into what ends a host: checked again.
         return try replacingHost(InternationalHostName.toASCII(host))
     }
+
+    /// ``display(_:)``, with the A-labels of an international host, whose letters may look like
+    /// those of another name.
+    package static func shown(_ text: String) -> String {
+        let shown = display(text)
+        guard !InternationalHostName.isASCII(text), let uri = try? URI(parsing: text),
+            let host = uri.host, let ascii = try? uri.withASCIIHost().host, ascii != host
+        else { return shown }
+        return "\(shown) (\(ascii))"
+    }
 }
 
 /// International host names to A-labels (UTS #46, non-transitional), by libidn2, which is opened

@@ -130,7 +130,8 @@ private struct ExplainCommand: Sendable {
         let settings = plan.settings.fetch
         var request = try plan.makeRequest(sendsInput: false)
         request.upload = try PutCommand.upload(
-            bytes: settings.input?.read() ?? [], to: scheme, isRehearsal: true)
+            bytes: settings.input?.read(within: settings.totalSeconds) ?? [], to: scheme,
+            isRehearsal: true)
         return request
     }
 

@@ -54,7 +54,7 @@ struct HeadBlock {
 
     /// - Parameter url: As the user gave it.
     init(_ url: String, _ ending: Ending, redirects: [Ending.Redirect], usesColor: Bool) {
-        let name = TerminalText.escapeLine(URI.display(url))
+        let name = TerminalText.escapeLine(URI.shown(url))
         text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
         for redirect in redirects {
             let status = redirect.status.map { "\($0) " } ?? ""

@@ -64,7 +64,7 @@ enum PutCommand {
             let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
                 .joined(separator: ", ")
             throw usageError(
-                "nothing can be uploaded to \(url)",
+                "nothing can be uploaded to \(URI.shown(url))",
                 hint: "the URL comes before the file, and uploads are for \(names)")
         }
         // Sections of the config file, too, say whether there is a secret, and where.
@@ -80,7 +80,7 @@ enum PutCommand {
         if file == "-" && Environment.isTerminal(0) {
             Messages(settings.messages).hint("type the text to upload, and Ctrl-D at the end")
         }
-        settings.fetch.upload = try upload(file, for: url, to: scheme)
+        settings.fetch.upload = try upload(file, for: url, to: scheme, own.fetch)
         settings.fetch.secretFiles = own.fetch.secretFiles
         settings.fetch.secretsToAsk = own.fetch.secretsToAsk
         try settings.fetch.readSecrets(own.asker)
@@ -90,9 +90,9 @@ enum PutCommand {
 
     /// - Parameter file: A name, or `-` for standard input; `nil` for nothing at all.
     private static func upload(
-        _ file: String?, for url: String, to scheme: Scheme
+        _ file: String?, for url: String, to scheme: Scheme, _ limits: FetchSettings
     ) throws(FetchError) -> Request.Upload {
-        let bytes = try FileHandleBytes(file ?? "/dev/null")
+        let bytes = try FileHandleBytes(file ?? "/dev/null", limits)
         guard bytes.count > 0 || file == nil || scheme.uploads?.deletesWhenEmpty == false else {
             throw usageError(
                 "\(InputSource.name(of: file ?? "")) is empty, which would delete the page",
@@ -160,31 +160,52 @@ private final class FileHandleBytes: @unchecked Sendable {
     private let start: off_t
     private var left: Int
 
-    init(_ name: String) throws(FetchError) {
+    /// - Parameter limits: How long the copy may take, and how large it may be.
+    init(_ name: String, _ limits: FetchSettings) throws(FetchError) {
+        let patience = Patience(seconds: limits.totalSeconds)
+        let bytesMax = limits.bodyBytesMax.map { $0 == 0 ? .max : $0 } ?? .max
         do throws(SystemError) {
             let source = Descriptor(
-                owning: try systemCall { name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC) })
+                owning: try patience.call {
+                    name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
+                })
             var status = stat()
             _ = try systemCall { fstat(source.borrowed, &status) }
             let isFile = status.st_mode & S_IFMT == S_IFREG
-            file = if isFile { source } else { try Self.copy(of: source) }
+            file = if isFile { source } else { try Self.copy(of: source, bytesMax, patience) }
             let number = file.borrowed
             start = off_t(try systemCall { lseek(number, 0, SEEK_CUR) })
             _ = try systemCall { fstat(number, &status) }
             count = Int(status.st_size) - Int(start)
             left = count
         } catch {
-            throw FetchError(.read, .input, "cannot read \(InputSource.name(of: name))", error)
+            let shown = InputSource.name(of: name)
+            if error.number == EOVERFLOW {
+                throw FetchError(
+                    .tooLarge, .input, "\(shown) has more than the \(bytesMax) bytes allowed",
+                    hint: "allow more with --max-filesize")
+            }
+            throw InputSource.failure(error, of: name, "cannot read \(shown)")
         }
     }
 
     /// A file without a name, to be read from its beginning.
-    private static func copy(of file: borrowing Descriptor) throws(SystemError) -> Descriptor {
+    ///
+    /// - Throws: EOVERFLOW for more than `bytesMax`, and what a `patience` throws.
+    private static func copy(
+        of file: borrowing Descriptor, _ bytesMax: Int, _ patience: Patience
+    ) throws(SystemError) -> Descriptor {
         let copy = Descriptor(owning: try TemporaryFile.open())
         var piece = [UInt8](repeating: 0, count: 65_536)
+        let number = file.borrowed
+        var total = 0
         while true {
-            let count = try systemCall { read(file.borrowed, &piece, piece.count) }
+            let count = try patience.call { read(number, &piece, piece.count) }
             if count == 0 { break }
+            total += count
+            guard total <= bytesMax else { throw SystemError(number: EOVERFLOW) }
+            // What is always ready to be read does not wait.
+            guard patience.deadline > .now else { throw SystemError(number: ETIMEDOUT) }
             try writeAll(piece[..<count], to: copy.borrowed)
         }
         _ = try systemCall { lseek(copy.borrowed, 0, SEEK_SET) }

@@ -44,7 +44,7 @@ struct Reader {
             let opened = try fetch(url)
             guard status == 0 else { return status }
             guard let target = opened.targets.dropFirst(link - 1).first else {
-                throw usageError("\(URI.display(url)) has \(Self.count(opened.targets))")
+                throw usageError("\(URI.shown(url)) has \(Self.count(opened.targets))")
             }
             first = target
         }
@@ -227,7 +227,7 @@ struct Reader {
         let present = page?.target.url
         messages.answer(
             visits.enumerated().map { index, visit in
-                "[\(index + 1)] \(URI.display(visit.url))"
+                "[\(index + 1)] \(URI.shown(visit.url))"
                     + (visit.url == present ? " (this page)" : "")
             })
         let question = "page 1-\(visits.count), b back to the page:"

@@ -21,31 +21,35 @@ enum InputSource {
     /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`.
     static func read(_ value: String) throws(FetchError) -> [UInt8] {
         guard value.hasPrefix("@") else { return value.systemBytes }
-        return try readFile(String(value.dropFirst()))
+        return try readFile(String(value.dropFirst()), Patience())
     }
 
     /// For messages.
     static func name(of name: String) -> String { name == "-" ? "standard input" : name }
 
-    fileprivate static func readFile(_ name: String) throws(FetchError) -> [UInt8] {
+    fileprivate static func readFile(
+        _ name: String, _ patience: Patience
+    ) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
             // Opening may wait for the other end of a FIFO.
-            let file = try Patience().call {
+            let file = try patience.call {
                 name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
             }
             defer { close(file) }
-            let bytes = try Patience().readAll(file, limit: bytesMax)
+            let bytes = try patience.readAll(file, limit: bytesMax)
             guard bytes.count <= bytesMax else {
                 throw SystemError(number: EFBIG)
             }
             return bytes
         } catch {
-            if let failure = Patience.failure(error, "no program opens \(name) to write it") {
-                throw failure
-            }
-            throw FetchError(
-                .read, .input, "cannot read the input from \(self.name(of: name))", error)
+            throw failure(error, of: name, "cannot read the input from \(self.name(of: name))")
         }
+    }
+
+    /// - Parameter message: For what is not the deadline or a signal.
+    static func failure(_ error: SystemError, of name: String, _ message: String) -> FetchError {
+        Patience.failure(error, "\(self.name(of: name)) did not come to its end in time")
+            ?? FetchError(.read, .input, message, error)
     }
 
     /// An answer without the line end that editors and `echo` add to it.
@@ -61,10 +65,11 @@ extension RequestLine.Payload {
     /// Whether it is not to be seen on a command line.
     var isSecret: Bool { if case .file = self { true } else { false } }
 
-    func read() throws(FetchError) -> [UInt8] {
+    /// - Parameter seconds: Longest wait for the other end of a FIFO; 0 for no limit.
+    func read(within seconds: Double) throws(FetchError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): bytes
-        case .file(let path): try InputSource.readFile(path)
+        case .file(let path): try InputSource.readFile(path, Patience(seconds: seconds))
         }
     }
 }

@@ -37,6 +37,7 @@ struct RequestPlan {
                 problem = error
             }
         }
+        if order.subject.line != nil { problem = problem?.inPart }
         (self.settings, self.fetcher, self.notes) = (settings, fetcher, notes)
         (self.request, self.problem, self.place) = (request, problem, place)
         destination = BodySink.Destination(order, settings)
@@ -63,10 +64,12 @@ struct RequestPlan {
                     + "repository")
         }
         try configure(&request)
+        let seconds = settings.fetch.totalSeconds
         if let upload = order.upload {
-            request.upload = try PutCommand.upload(bytes: upload.read(), to: request.scheme)
+            request.upload = try PutCommand.upload(
+                bytes: upload.read(within: seconds), to: request.scheme)
         }
-        if sendsInput, let input = try settings.fetch.input?.read() {
+        if sendsInput, let input = try settings.fetch.input?.read(within: seconds) {
             switch request.scheme.input {
             case .line: request.input = InputSource.withoutLineEnd(input)
             case .body: request.input = input

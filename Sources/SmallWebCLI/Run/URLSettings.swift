@@ -213,7 +213,7 @@ struct FetchSettings: Sendable {
     mutating func readFiles() throws(FetchError) {
         if let input {
             isInputSecret = input.isSecret
-            self.input = .bytes(try input.read())
+            self.input = .bytes(try input.read(within: totalSeconds))
         }
         try readLists()
     }

@@ -63,7 +63,8 @@ final class Messages: Sendable {
         hint: String?
     ) {
         guard settings.showsErrors else { return }
-        let place = url.map { "\(URI.display($0)): " } ?? ""
+        let isBad = [.usage, .badURL, .unsupportedScheme].contains(outcome)
+        let place = url.map { (isBad ? URI.shown($0).inPart : URI.shown($0)) + ": " } ?? ""
         line("smallweb: " + place + message, color: "31")
         for detail in details { line(detail) }
         let isNeeded = [.untrusted, .trustChanged, .needsIdentity].contains(outcome)
@@ -89,7 +90,7 @@ final class Messages: Sendable {
             return
         }
         if note.place != nil, !state.withLock({ $0.told.insert(note).inserted }) { return }
-        line("smallweb: \(URI.display(url)): note: \(note.message)")
+        line("smallweb: \(URI.shown(url)): note: \(note.message)")
     }
 
     /// Shown even when a script runs it.
@@ -153,5 +154,25 @@ final class Messages: Sendable {
     private func print(_ text: String) {
         // A failure to write to standard error cannot be reported.
         try? StandardStream.error.write(text)
+    }
+}
+
+extension FetchError {
+    /// The same about a line of a list, which may be of any length.
+    var inPart: FetchError {
+        FetchError(
+            outcome, phase, message.inPart, errnoName: errnoName, hint: advice?.inPart,
+            expected: expected, actual: actual)
+    }
+}
+
+extension String {
+    /// At most 200 bytes, of the beginning and the end.
+    fileprivate var inPart: String {
+        guard utf8.count > 200 else { return self }
+        let (first, last) = (
+            utf8.index(startIndex, offsetBy: 120), utf8.index(endIndex, offsetBy: -77)
+        )
+        return "\(self[..<first])…\(self[last...])"
     }
 }
