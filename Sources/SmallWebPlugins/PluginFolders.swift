@@ -182,10 +182,7 @@ package enum PluginFolders {
 
     private static var dataHome: String? {
         if let base = environmentVariable("XDG_DATA_HOME"), base.hasPrefix("/") { return base }
-        let home =
-            environmentVariable("HOME")
-            ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
-        return home.map { $0 + "/.local/share" }
+        return homeDirectory.map { $0 + "/.local/share" }
     }
 
     /// Those of a list that are absolute.
@@ -195,6 +192,11 @@ package enum PluginFolders {
 }
 
 extension Registry {
+    /// Whether one of the handlers is a plugin of that name.
+    package func hasPlugin(_ name: String) -> Bool {
+        handlers.contains { $0.schemes.first?.plugin == name }
+    }
+
     /// The handlers that smallweb comes with, and those of programs, which are looked for when
     /// nothing else has a scheme.
     public static let withPrograms: Registry = {

@@ -4,18 +4,13 @@ package import SmallWebCore
 
 /// The user's own files, by the XDG Base Directory Specification.
 package enum UserFiles {
-    /// `nil` when there is neither a variable nor a home directory to find it by. Without HOME, as
-    /// under cron and systemd, it is that of the user database.
+    /// `nil` when there is neither a variable nor a home directory to find it by.
     package static func path(_ variable: String, _ fallback: String, _ name: String) -> String? {
         // A relative XDG directory is invalid and ignored.
         if let base = environmentVariable(variable), base.hasPrefix("/") {
             return "\(base)/smallweb/\(name)"
         }
-        return home.map { "\($0)/\(fallback)/smallweb/\(name)" }
-    }
-
-    package static var home: String? {
-        environmentVariable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
+        return homeDirectory.map { "\($0)/\(fallback)/smallweb/\(name)" }
     }
 
     /// The trust store's default place: SMALLWEB_KNOWN_HOSTS, or a file of the user's data.

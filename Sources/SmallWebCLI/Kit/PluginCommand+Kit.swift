@@ -64,7 +64,18 @@ extension PluginCommand {
         text += "Fetch from a server of the protocol with:\n"
         text += "  smallweb get --plugin ./\(name) \(name)://localhost/\n"
         text += "Install it with:\n  smallweb plugin add ./\(name)\n"
+        text += noteOnBuiltIn([name], name, at: "./\(name)")
         try StandardStream.output.write(text)
+    }
+
+    /// A line about those of `schemes` that are built in; empty when there is none.
+    private static func noteOnBuiltIn(
+        _ schemes: [String], _ name: String, at place: String
+    ) -> String {
+        let taken = schemes.filter { Registry.builtIn[$0] != nil }.joined(separator: ", ")
+        guard !taken.isEmpty else { return "" }
+        return "\(taken): the built-in plugin stays in use. Choose this one with "
+            + "--plugin \(place), or with plugin = \(name) in a section of the config file.\n"
     }
 
     /// Where a plugin of that name of the user's is.
@@ -81,6 +92,7 @@ extension PluginCommand {
         _ folder: PluginFolder, from archive: String? = nil, _ settings: Settings
     ) throws(FetchError) {
         let manifest = try folder.manifest.get()
+        try PluginTemplate.refuseBuiltIn(manifest.name)
         let (parent, path) = try place(of: manifest.name)
         let isThere = access(path, F_OK) == 0
         guard folder.path != resolvingLinks(path) else {
@@ -131,7 +143,9 @@ extension PluginCommand {
         }
         if isThere { try PluginTree.remove(old) }
         let passed = count == 0 ? "" : ", fixtures passed: \(count)"
-        try StandardStream.output.write("added as \(TerminalText.escapeLine(path))\(passed)\n")
+        try StandardStream.output.write(
+            "added as \(TerminalText.escapeLine(path))\(passed)\n"
+                + noteOnBuiltIn(manifest.schemes.map(\.name), manifest.name, at: manifest.name))
     }
 
     /// Notes what the program may read, or that it may read nothing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import ExternalPlugin
 internal import SmallWebCore
+internal import SmallWebPlugins
 
 /// A new plugin that works: what `plugin new` writes. Its files are the sections of a text in
 /// `Templates`, each after a line `== PATH`, or `== PATH program`; `@NAME@` is the plugin's name.
@@ -24,6 +25,7 @@ struct PluginTemplate {
                 "a plugin cannot be called \"fixtures\": its program would have the name of their "
                     + "folder", hint: "smallweb plugin new dict")
         }
+        try Self.refuseBuiltIn(name)
         (self.name, self.language) = (name, language)
         for line in String(decoding: Self.text(language), as: UTF8.self)
             .replacing(text: "@NAME@", with: name).split(
@@ -45,6 +47,15 @@ struct PluginTemplate {
                     + error.message.replacing(text: "plugin.json ", with: ""),
                 hint: "smallweb plugin new dict")
         }
+    }
+
+    /// - Throws: `usage` for the name of a plugin that is built in: by its name that one is meant.
+    static func refuseBuiltIn(_ name: String) throws(FetchError) {
+        guard Registry.builtIn.hasPlugin(name) else { return }
+        throw usageError(
+            "the plugin \(name) is built in and stays: another one needs another \"name\" in its "
+                + "plugin.json, may have the same schemes, and is chosen with --plugin",
+            hint: "smallweb plugin new my-\(name)")
     }
 
     /// What makes the program, where it is not there yet.

@@ -130,7 +130,7 @@ package struct Option: Sendable, Adjustable {
         case .files, .directories: break
         default: if name.popFirst() == "@" { prefix = "@" } else { return value }
         }
-        guard name.hasPrefix("~/"), let home = UserFiles.home else { return value }
+        guard name.hasPrefix("~/"), let home = homeDirectory else { return value }
         return prefix + home + name.dropFirst()
     }
 

@@ -7,14 +7,23 @@ package func directory(of path: String) -> String {
     return slash == path.startIndex ? "/" : String(path[..<slash])
 }
 
-/// Makes a directory and those above it, as far as they are missing.
+/// That of HOME, or without it, as under cron and systemd, that of the user database.
+package var homeDirectory: String? {
+    environmentVariable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
+}
+
+/// Makes a directory and those above it, as far as they are missing, but no home directory: its
+/// absence says that there is to be none, or that it is not mounted.
 ///
 /// - Throws: The error of the first one that cannot be made.
 package func makeDirectories(_ path: String, mode: mode_t) throws(SystemError) {
-    if mkdir(path, mode) == 0 || errno == EEXIST { return }
+    let isHome = path == homeDirectory
+    if (isHome ? access(path, F_OK) : mkdir(path, mode)) == 0 || errno == EEXIST { return }
     let number = errno
     let parent = directory(of: path)
-    guard number == ENOENT, parent != path, !path.isEmpty else { throw SystemError(number: number) }
+    guard number == ENOENT, parent != path, !path.isEmpty, !isHome else {
+        throw SystemError(number: number)
+    }
     try makeDirectories(parent, mode: mode)
     // Another process may have been faster.
     if mkdir(path, mode) != 0 && errno != EEXIST { throw SystemError(number: errno) }
