@@ -60,7 +60,8 @@ uint64_t listing_bytes(const char *path) {
             for (; level >= 0; level--) listing_end(&levels[level]);
             return TOO_MUCH;
         }
-        if (is_directory && listing_begin(&levels[level + 1], levels[level].directory, name)) level++;
+        if (is_directory && listing_begin(&levels[level + 1], levels[level].directory, name))
+            level++;
     }
     return bytes;
 }

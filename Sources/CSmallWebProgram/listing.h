@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is in directories, without an allocation: the supervisor is a copy of one thread of a program
-// that has several.
+// What is in directories, without an allocation: the supervisor is a copy of one thread of a
+// program that has several.
 #ifndef LISTING_H
 #define LISTING_H
 
@@ -15,8 +15,8 @@ struct listing {
 // Above every bound, as what cannot be added up is.
 #define TOO_MUCH (UINT64_MAX / 4)
 
-// Opens a directory that is not a link, by a path relative to the descriptor `above`. Returns whether
-// that was possible.
+// Opens a directory that is not a link, by a path relative to the descriptor `above`. Returns
+// whether that was possible.
 int listing_begin(struct listing *listing, int above, const char *path);
 
 // The next name, without the directory itself and the one above it; NULL at the end.

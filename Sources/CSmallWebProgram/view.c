@@ -42,9 +42,8 @@ const char *const view_places[] = {
     // TLS libraries: certificates of authorities and settings, no keys.
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/crypto-policies",
     "/etc/gnutls", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
-    // Of devices, those that hold no data. A terminal would give what the user types, and a shared
-    // mapping of /dev/zero is memory that is in no sum.
-    "/dev/null", "/dev/urandom", NULL};
+    // Of devices, those that hold no data. A terminal would give what the user types.
+    "/dev/null", "/dev/zero", "/dev/urandom", NULL};
 
 const char *const *swprogram_places(void) { return view_places; }
 

@@ -109,7 +109,8 @@ static int list(int has_proc) {
         char path[64];
         snprintf(path, sizeof path, "/proc/%d/task", (int)listed[index]);
         if (!listing_begin(&listing, AT_FDCWD, path)) continue;
-        for (const char *name; (name = listing_next(&listing));) list_children(listed[index], atoi(name));
+        for (const char *name; (name = listing_next(&listing));)
+            list_children(listed[index], atoi(name));
         listing_end(&listing);
     }
     return 1;
@@ -261,7 +262,7 @@ static void add_descriptors(struct sum *sum, const char *place, int has_view, in
     struct stat facts;
     snprintf(path, sizeof path, "%s/fd", place);
     if (!listing_begin(&listing, AT_FDCWD, path)) {
-        // They are hidden by a program that nobody may read, and by the end of one.
+        // They are hidden by a program that may only be run, and by the end of one.
         if (errno == EACCES && has_memory(place)) sum->bytes = TOO_MUCH;
         return;
     }
@@ -276,13 +277,14 @@ static void add_descriptors(struct sum *sum, const char *place, int has_view, in
     if (!wants_facts && stat(path, &facts) == 0) add_descriptor(sum, &facts, has_view);
 }
 
-// Whether a line of /proc/PID/maps is of a file that has no name any more: its size is not known.
-static int is_gone(const char *line, const char *temporary) {
+// Whether a line of /proc/PID/maps is of memory whose size is not known: shared, of /dev/zero, or a
+// file that has no name any more, which a file system of its own counts.
+static int is_gone(const char *line, const char *temporary, int has_view) {
     const char *path = strchr(line, '/');
     size_t length = strlen(temporary), rest = strlen(line);
     if (!path) return 0;
     if (strncmp(path, "/dev/zero", 9) == 0) return strstr(line, "s ") != NULL;
-    return rest > 10 && strcmp(line + rest - 10, " (deleted)") == 0
+    return !has_view && rest > 10 && strcmp(line + rest - 10, " (deleted)") == 0
         && ((strncmp(path, temporary, length) == 0 && path[length] == '/')
             || strncmp(path, "/dev/shm/", 9) == 0);
 }
@@ -294,7 +296,7 @@ static void add_gone(struct sum *sum, const char *line) {
     if (sscanf(line, "%*s %*s %*s %*s %llu", &inode) != 1) return;
     facts.st_ino = inode;
     // With two of them the program has taken too much, as far as can be seen.
-    if (see(key_of(&facts))) add_certain(sum, sum->bound / 2 + 1);
+    if (strstr(line, " /dev/zero") || see(key_of(&facts))) add_certain(sum, sum->bound / 2 + 1);
 }
 
 static void add_mappings(
@@ -312,7 +314,7 @@ static void add_mappings(
         for (char *newline; (newline = strchr(line, '\n')); line = newline + 1) {
             *newline = '\0';
             sum->mappings++;
-            if (!has_view && is_gone(line, program->temporary))
+            if (is_gone(line, program->temporary, has_view))
                 add_gone(sum, line);
         }
     }

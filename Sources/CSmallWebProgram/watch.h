@@ -14,7 +14,8 @@ int watch_can_list(int has_proc);
 void watch_given(void);
 
 // Adds up what they use, and what is in the temporary directory. Returns 0 while that is within the
-// bounds, or SWPROGRAM_MEMORY or SWPROGRAM_COUNT. `is_certain`: nothing can have been counted twice.
+// bounds, or SWPROGRAM_MEMORY or SWPROGRAM_COUNT. `is_certain`: nothing can have been counted
+// twice.
 int watch_sum(const struct swprogram *program, int has_proc, int has_view, int *is_certain);
 
 // How many processes and threads this account has.
