@@ -120,7 +120,8 @@ struct ProgramEventReader {
             guard let outcome = Outcome(rawValue: word) else {
                 throw problem("has an unknown outcome")
             }
-            return .fail(outcome, message: try text(value, "message") ?? outcome.summary)
+            let message = try text(value, "message") ?? ""
+            return .fail(outcome, message: message.isEmpty ? outcome.summary : message)
         case "open":
             guard let url = value["url"]?.string else { throw problem("opens no \"url\"") }
             return .open(try connection(value, from: 1), url: url)

@@ -151,7 +151,8 @@ extension JSONWriter {
         member("spki_sha256", certificate.spkiSHA256.hex)
         member("subject", certificate.subject)
         member("issuer", certificate.issuer)
-        member("serial", certificate.serial?.hex)
+        let sign = certificate.isSerialNegative ? "-" : ""
+        member("serial", certificate.serial.map { sign + $0.hex })
         member("not_before", certificate.notBefore.map(UTCDate.second))
         member("not_after", certificate.notAfter.map(UTCDate.second))
         member("dns_names", array: certificate.dnsNames) { $0.value($1) }

@@ -43,11 +43,13 @@ public struct TestCertificate: Sendable, Hashable {
     ///   - isAuthority: Whether it may sign others.
     ///   - padding: Bytes of a comment that make it that much larger.
     ///   - digest: Of its signature.
+    ///   - serial: Its number, which may be below 0.
     public static func make(
         names: [String] = ["localhost"], ips: [String] = ["127.0.0.1"], notBefore: Int? = nil,
         notAfter: Int? = nil, key: Key = .ecdsaP256, commonName: String = "smallweb test",
         keyOf old: TestCertificate? = nil, issuer: TestCertificate? = nil,
-        isAuthority: Bool = false, padding: Int = 0, digest: Digest = .sha256
+        isAuthority: Bool = false, padding: Int = 0, digest: Digest = .sha256,
+        serial: Int = .random(in: 1...Int.max)
     ) -> TestCertificate {
         guard let pair = old.map({ privateKey($0.keyDER) }) ?? generate(key),
             let certificate = X509_new()
@@ -59,7 +61,7 @@ public struct TestCertificate: Sendable, Hashable {
             X509_free(certificate)
         }
         X509_set_version(certificate, 2)
-        ASN1_INTEGER_set(X509_get_serialNumber(certificate), Int.random(in: 1...Int.max))
+        ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial)
         let now = time(nil)
         ASN1_TIME_set(X509_getm_notBefore(certificate), notBefore ?? now - 3600)
         ASN1_TIME_set(X509_getm_notAfter(certificate), notAfter ?? now + 365 * 86_400)

@@ -33,7 +33,7 @@
     X(X509_get0_notBefore) X(X509_get0_notAfter) X(ASN1_TIME_to_tm)                               \
     X(X509_check_host) X(X509_check_ip_asc) X(CRYPTO_free)                                        \
     X(X509_get0_serialNumber) X(X509_get_ext_d2i) X(X509_get0_pubkey)                             \
-    X(ASN1_STRING_get0_data) X(ASN1_STRING_length)                                                \
+    X(ASN1_STRING_get0_data) X(ASN1_STRING_length) X(ASN1_STRING_type)                            \
     X(OPENSSL_sk_num) X(OPENSSL_sk_value) X(GENERAL_NAME_get0_value) X(GENERAL_NAMES_free)        \
     X(EVP_PKEY_get0_type_name) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name)                    \
     X(EVP_sha512) X(X509_get_signature_info)                                                      \

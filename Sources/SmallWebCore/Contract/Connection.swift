@@ -154,8 +154,10 @@ extension Connection {
         public let notAfter: Int?
         /// Whether the certificate is for the host that was asked for.
         public let matchesHost: Bool
-        /// Big-endian; `nil` when it cannot be read.
+        /// Big-endian, without its sign; `nil` when it cannot be read.
         public var serial: [UInt8]?
+        /// Whether ``serial`` is below 0, which RFC 5280 §4.1.2.2 does not allow.
+        public var isSerialNegative = false
         /// The names that the certificate is for; `nil` when they cannot be read.
         public var dnsNames: [String]?
         /// IP addresses that it is for; `nil` when they were not read.

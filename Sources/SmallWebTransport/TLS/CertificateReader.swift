@@ -22,7 +22,10 @@ struct CertificateReader {
         facts.sha512 = try digest(functions.EVP_sha512(), 64) {
             functions.i2d_X509(certificate, $0)
         }
-        facts.serial = bytes(functions.X509_get0_serialNumber(certificate))
+        let serial = functions.X509_get0_serialNumber(certificate)
+        facts.serial = bytes(serial)
+        facts.isSerialNegative =
+            serial.map { functions.ASN1_STRING_type($0) == V_ASN1_NEG_INTEGER } ?? false
         (facts.dnsNames, facts.ipNames) = alternativeNames()
         let publicKey = functions.X509_get0_pubkey(certificate)
         facts.keyName = keyName(publicKey)
