@@ -5,13 +5,20 @@ internal import SmallWebCore
 extension DemoSites {
     /// A Git repository over git://: a README, a directory, an annotated tag. Version 2 with
     /// filters where a client asks for it, else the old list of references and nothing more.
-    public static func git(_ peer: Peer) {
+    public static func git(_ peer: Peer) { git(peer, DemoRepository()) }
+
+    /// One whose names of people, files and tags, and whose texts end with `evil`.
+    public static func git(saying evil: String) -> @Sendable (Peer) -> Void {
+        let repository = DemoRepository(saying: evil)
+        return { git($0, repository) }
+    }
+
+    private static func git(_ peer: Peer, _ repository: DemoRepository) {
         guard let request = packet({ peer.read($0) }) else { return }
         guard String(decoding: request, as: UTF8.self).contains(text: "/demo.git\0") else {
             _ = peer.write(line("ERR access denied or repository not exported\n"))
             return
         }
-        let repository = DemoRepository()
         guard String(decoding: request, as: UTF8.self).hasSuffix("\0version=2\0") else {
             _ = peer.write(repository.list + flush)
             // The client says goodbye.
@@ -46,10 +53,10 @@ extension DemoSites {
 
     private static func answer(_ command: [String], _ repository: DemoRepository) -> [UInt8] {
         if command.first == "command=ls-refs" { return repository.attributedList + flush }
-        guard let want = command.first(where: { $0.hasPrefix("want ") }),
-            let object = repository.objects[String(want.dropFirst(5))]
-        else { return line("ERR upload-pack: not our ref\n") }
-        let pack = DemoRepository.pack(object)
+        let wants = command.filter { $0.hasPrefix("want ") }.map { String($0.dropFirst(5)) }
+        let objects = repository.answer(to: wants)
+        guard !objects.isEmpty else { return line("ERR upload-pack: not our ref\n") }
+        let pack = DemoRepository.pack(objects)
         // Some of it at a time: a pack need not be cut where packets are.
         return stride(from: 0, to: pack.count, by: 30).reduce(into: line("packfile\n")) {
             $0 += line([1] + pack[$1..<min($1 + 30, pack.count)])
@@ -93,6 +100,33 @@ struct DemoRepository {
     private(set) var objects: [String: Object] = [:]
     private var commit = ""
     private var tag = ""
+    private var parent = ""
+    private var tagName = "v1"
+
+    init(saying evil: String) {
+        let old = add(3, Array("# Demo\nOld.\(evil)\n".utf8))
+        let new = add(3, Array("# Demo\nNew.\(evil)\n".utf8))
+        let first = add(2, entry("100644 a\(evil)", old) + entry("100644 b", old))
+        let second = add(2, entry("100644 b", new) + entry("100644 c\(evil)", new))
+        let who = "Ada\(evil) <ada\(evil)@example.org> 1700000000 +0000"
+        let lines = "author \(who)\ncommitter \(who)\n\nSubject\(evil)\n\nBody\(evil)\n"
+        parent = add(1, Array("tree \(first)\n\(lines)".utf8))
+        commit = add(1, Array("tree \(second)\nparent \(parent)\n\(lines)".utf8))
+        // Git allows no others in names of references.
+        let name = evil.unicodeScalars.filter { $0.value >= 0x80 }
+        tagName = "v1" + String(String.UnicodeScalarView(name))
+        tag = add(
+            4,
+            Array(
+                "object \(parent)\ntype commit\ntag \(tagName)\ntagger \(who)\n\nVersion 1\n"
+                    .utf8))
+    }
+
+    /// The objects that are asked for, and the commits that lead to them.
+    func answer(to wants: [String]) -> [Object] {
+        let ids = wants.contains(commit) && !parent.isEmpty ? wants + [parent] : wants
+        return Set(ids).compactMap { objects[$0] }
+    }
 
     init() {
         let readme = add(3, Array("# Demo\nA repository of two files.\n".utf8))
@@ -106,22 +140,31 @@ struct DemoRepository {
             4, Array("object \(commit)\ntype commit\ntag v1\ntagger \(who)\n\nVersion 1\n".utf8))
     }
 
+    /// The commit of the tag.
+    private var tagged: String { parent.isEmpty ? commit : parent }
+
     var list: [UInt8] {
         let capabilities = "side-band-64k shallow symref=HEAD:refs/heads/main agent=demo"
         return DemoSites.line("\(commit) HEAD\0\(capabilities)\n")
             + DemoSites.line("\(commit) refs/heads/main\n")
-            + DemoSites.line("\(tag) refs/tags/v1\n")
-            + DemoSites.line("\(commit) refs/tags/v1^{}\n")
+            + DemoSites.line("\(tag) refs/tags/\(tagName)\n")
+            + DemoSites.line("\(tagged) refs/tags/\(tagName)^{}\n")
     }
 
     var attributedList: [UInt8] {
         DemoSites.line("\(commit) HEAD symref-target:refs/heads/main\n")
             + DemoSites.line("\(commit) refs/heads/main\n")
-            + DemoSites.line("\(tag) refs/tags/v1 peeled:\(commit)\n")
+            + DemoSites.line("\(tag) refs/tags/\(tagName) peeled:\(tagged)\n")
     }
 
-    /// A pack with one object, which is not compressed.
-    static func pack(_ object: Object) -> [UInt8] {
+    /// A pack of objects that are not compressed.
+    static func pack(_ objects: [Object]) -> [UInt8] {
+        let pack = objects.map(entry).reduce(
+            Array("PACK\0\0\0\u{2}\0\0\0".utf8) + [UInt8(objects.count)], +)
+        return pack + sha1(pack)
+    }
+
+    private static func entry(_ object: Object) -> [UInt8] {
         var size = object.content.count
         var header = [object.type << 4 | UInt8(size & 15)]
         size >>= 4
@@ -140,9 +183,7 @@ struct DemoRepository {
             high = (high + low) % 65_521
         }
         let checksum = [high >> 8, high, low >> 8, low].map { UInt8($0 & 255) }
-        let pack =
-            Array("PACK\0\0\0\u{2}\0\0\0\u{1}".utf8) + header + [0x78, 0x01] + block + checksum
-        return pack + sha1(pack)
+        return header + [0x78, 0x01] + block + checksum
     }
 
     private mutating func add(_ type: UInt8, _ content: [UInt8]) -> String {

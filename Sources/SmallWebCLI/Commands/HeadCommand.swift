@@ -38,12 +38,9 @@ struct HeadOutput: EventOutput {
         let head = ending.head ?? Head(.success)
         try sink.begin(head)
         let block = HeadBlock(url, ending, redirects: log.redirects, usesColor: usesColor)
-        try sink.write(Array(block.text.utf8)[...])
+        try sink.writeSafe(Array(block.text.utf8)[...])
         // It says more than the block, and ends with an empty line too.
-        if head.fields != nil {
-            let isShown = sink.destination == .standardOutput && Environment.isTerminal(1)
-            try sink.write((isShown ? TerminalText.escape(head.header) : head.header)[...])
-        }
+        if head.fields != nil { try sink.write(head.header[...]) }
         try sink.commit(ending)
     }
 }

@@ -43,6 +43,8 @@ final class BodySink {
     private let settings: URLSettings
     private let patience: Patience
     private var file: FileOutput?
+    /// For a terminal; `nil` where the bytes go out as they are.
+    private var filter: TerminalText.Filter?
     /// Where the body is, once it is in a file: absolute.
     private(set) var path: String?
     /// What a person should know of it.
@@ -58,6 +60,8 @@ final class BodySink {
         self.target = target
         self.uri = uri
         self.settings = settings
+        let isShown = destination == .standardOutput && Environment.isTerminal(1)
+        filter = isShown ? TerminalText.Filter() : nil
     }
 
     /// The file that a destination means; `nil` for none, and without a head where only the reply
@@ -114,14 +118,22 @@ final class BodySink {
         }
     }
 
-    /// After ``begin(_:)``.
+    /// Writes what a server sent, after ``begin(_:)``: to a terminal it is made safe, unless
+    /// `-o -` asks for the bytes.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
+        try writeSafe((filter?.filter(bytes)).map { $0[...] } ?? bytes)
+    }
+
+    /// Writes text that is safe already, with its colours and links.
+    func writeSafe(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         if let file { return try file.write(bytes) }
         if destination != .nowhere && !destination.isFile { try target.write(bytes) }
     }
 
     /// Makes a file permanent, unless it was cut off: that never gets its final name.
     func commit(_ ending: Ending) throws(FetchError) {
+        // Half of a character may be held back.
+        if let rest = filter?.filter([], isLast: true) { try writeSafe(rest[...]) }
         guard let file, ending.outcome != .truncated else { return }
         if destination.takesFreeName && settings.output.existing == .enough {
             settings.output.made.add(file.wanted, of: uri)

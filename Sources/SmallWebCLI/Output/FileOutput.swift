@@ -26,6 +26,8 @@ final class FileOutput {
     /// As it was asked for, links resolved.
     let wanted: String
     private var bytesWritten = 0
+    /// For a terminal.
+    private var filter: TerminalText.Filter?
     private let clash: Clash
     private var part: String?
     private var file: Int32
@@ -44,6 +46,7 @@ final class FileOutput {
             } catch {
                 throw FetchError(.write, .output, "cannot write \(path)", error)
             }
+            filter = isatty(file) == 1 ? TerminalText.Filter() : nil
             return
         }
         let followsLinks = clash == .overwrite || clash == .append
@@ -67,7 +70,8 @@ final class FileOutput {
             if !exists && number != ENOENT { throw SystemError(number: number) }
             if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {
-                file = try patience.call { open(target, O_WRONLY | O_CLOEXEC) }
+                file = try patience.call { open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY) }
+                filter = isatty(file) == 1 ? TerminalText.Filter() : nil
             } else if clash == .append {
                 part = exists ? nil : Self.partName(target)
                 file = try Self.openToContinue(part ?? target, isPart: part != nil)
@@ -99,9 +103,10 @@ final class FileOutput {
 
     deinit { discard() }
 
+    /// A terminal gets the bytes made safe, since a server may have written them.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
-            try patience.writeAll(bytes, to: file)
+            try patience.writeAll((filter?.filter(bytes)).map { $0[...] } ?? bytes, to: file)
             bytesWritten += bytes.count
         } catch {
             throw Patience.failure(error, "the program that reads \(path) is too slow")
@@ -112,6 +117,11 @@ final class FileOutput {
     /// Gives the file its name.
     func commit() throws(FetchError) {
         guard file >= 0 else { return }
+        if filter != nil {
+            let rest = filter?.filter([], isLast: true) ?? []
+            filter = nil
+            try write(rest[...])
+        }
         let status = close(file)
         let number = errno
         file = -1

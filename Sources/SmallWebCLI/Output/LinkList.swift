@@ -59,7 +59,8 @@ final class LinkList: EventOutput {
         guard link.isLink || listsAll else { return }
         guard link.uri != nil || listsAll else { return }
         hasLinks = true
-        let text = Self.plain(String(decoding: link.text, as: UTF8.self))
+        let label = TerminalText.withoutSequences(link.text[...])
+        let text = Self.plain(String(decoding: label, as: UTF8.self))
         let mark = style != nil && link.kind == .input ? " (input)" : ""
         rows.append((link.uri?.description ?? "", text + mark))
         if rows.count == Self.rowsMax { try writeRows() }
@@ -69,7 +70,7 @@ final class LinkList: EventOutput {
         guard !rows.isEmpty else { return }
         let lines = style.map(columns) ?? rows.map { "\($0.url)\t\($0.text)\n" }.joined()
         rows.removeAll(keepingCapacity: true)
-        try sink.write(Array(lines.utf8)[...])
+        try sink.writeSafe(Array(lines.utf8)[...])
     }
 
     private func columns(_ style: PageStyle) -> String {

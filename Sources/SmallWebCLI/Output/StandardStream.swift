@@ -74,9 +74,12 @@ struct StandardStream {
 
     /// Writes what a server said, or a file of the user's, which may hold what a server said:
     /// exactly to a pipe, made harmless to a terminal.
-    func writeForeign(_ bytes: [UInt8]) throws(FetchError) {
+    func writeForeign(
+        _ bytes: [UInt8], isWhole: Bool = false, _ patience: Patience = Patience()
+    ) throws(FetchError) {
         let isShown = Environment.isTerminal(descriptor)
-        try write((isShown ? TerminalText.escape(bytes) : bytes)[...])
+        try write(
+            (isShown ? TerminalText.escape(bytes) : bytes)[...], isWhole: isWhole, patience)
     }
 
     func writeForeign(_ text: String) throws(FetchError) { try writeForeign(Array(text.utf8)) }

@@ -108,12 +108,14 @@ final class FeedRun: SubscriptionRun {
     func finish() async throws(FetchError) {
         let patience = Patience(seconds: settings.fetch.totalSeconds)
         if let document {
+            var filter = Environment.isTerminal(1) ? TerminalText.Filter() : nil
             try await document.drain { bytes throws(FetchError) in
-                try StandardStream.output.write(bytes, patience)
+                let shown = (filter?.filter(bytes)).map { $0[...] } ?? bytes
+                try StandardStream.output.write(shown, patience)
             }
         } else if let feed = try merged() {
             let format = settings.feeds.format ?? .atom
-            try StandardStream.output.write(format.document(feed)[...], patience)
+            try StandardStream.output.writeForeign(format.document(feed), patience)
         }
         try save()
     }
