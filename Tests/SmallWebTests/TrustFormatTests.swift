@@ -106,7 +106,72 @@ import Testing
     func whatItCannotReadIsCounted(_ format: TrustFormat) {
         let (pins, refused) = format.pins(in: "what is this\n\n# a comment\na/b c:d e\n")
         #expect(pins.isEmpty)
-        #expect(refused == 2)
+        // Directories have names of files, and those no comments.
+        #expect(refused == (format.isDirectory ? 3 : 2))
+        // Headings are TOML's alone.
+        let isTOML = format == .amfora || format == .ncgopher
+        #expect(format.pins(in: "[certificate]\n").refused == (isTOML ? 0 : 1))
+        #expect(format.pins(in: "[::1] what is this\n").refused == 1)
+    }
+
+    private static let (hex, hex512) = (
+        String(repeating: "ab", count: 32), String(repeating: "ab", count: 64)
+    )
+    private static let base64 = "q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s="
+
+    /// A line of each format about a host, which `PLACE` stands for, or `HOST` and `PORT`.
+    private static func line(_ format: TrustFormat) -> String {
+        switch format {
+        case .gmni: "HOST SHA-512 \(pairs(64))"
+        case .chawan: "HOST sha256 \(pairs(32)) 1797805033"
+        case .gplaces: "PLACE \(hex512)"
+        case .telescope: "PLACE SHA256:\(hex) 0"
+        case .lagrange: "HOST;PORT 1797805033 \(hex)"
+        case .amfora: "\"PLACE\" = \"\(hex)\""
+        case .ncgopher: "\"PLACE\" = \"\(base64)\""
+        case .agunua: "/x/PLACE\t\(base64)"
+        case .av98: "HOST|PORT|\(hex)"
+        case .offpunk: "certs/HOST/192.0.2.1/\(hex)\t3"
+        case .smallweb: "PLACE k sha256:\(hex) n=1"
+        }
+    }
+
+    /// Each is that place, or refused and counted: never another place, and never nothing.
+    @Test(arguments: TrustFormat.allCases)
+    func anIPv6HostIsThatPlaceOrRefused(_ format: TrustFormat) {
+        let keepsPorts = ![.gmni, .chawan, .offpunk].contains(format)
+        for (host, address) in [
+            ("::1", "[::1]"), ("[::1]", "[::1]"), ("2001:db8:0:0:0:0:0:1", "[2001:db8::1]"),
+            ("2001:DB8::1", "[2001:db8::1]"), ("fe80::a:1", "[fe80::a:1]"),
+            ("[fe80::a:1]", "[fe80::a:1]"),
+        ] {
+            for port in ["1965", "1967"] where keepsPorts || port == "1965" {
+                let text = Self.line(format).replacing("PLACE", with: "\(host):\(port)")
+                    .replacing("HOST", with: host).replacing("PORT", with: port)
+                let (pins, refused) = format.pins(in: text + "\n")
+                #expect(pins.count + refused == 1, "\(text)")
+                #expect(pins.allSatisfy { $0.place == "\(address):\(port)" }, "\(text): \(pins)")
+                let isClear = !text.contains("\(host):\(port)") || host.hasPrefix("[")
+                #expect(!isClear || refused == 0, "\(text)")
+            }
+        }
+        // Without a port, where the format allows that.
+        guard format != .smallweb, format != .lagrange else { return }
+        let bare = Self.line(format).replacing("PLACE", with: "::1").replacing("HOST", with: "::1")
+            .replacing("PORT", with: "")
+        #expect(format == .gplaces || format.pins(in: bare).pins.map(\.place) == ["[::1]:1965"])
+    }
+
+    @Test func namesOfExpiryAreHostsToo() {
+        let key = Self.hex
+        let text =
+            "\"mail/expiry/org\" = \"\(key)\"\n\"mail/expiry\" = \"\(key)\"\n"
+            + "\"a/test:1966\" = \"\(key)\"\n\"a/test/expiry:1966\" = 2026-12-20T22:17:13Z\n"
+            + "\"b/test/expiry\" = soon\n"
+        let (pins, refused) = TrustFormat.amfora.pins(in: text)
+        #expect(pins.map(\.place) == ["mail.expiry.org:1965", "mail.expiry:1965", "a.test:1966"])
+        #expect(pins.map { $0.expires != nil } == [false, false, true])
+        #expect(refused == 1)
     }
 
     @Test(arguments: ["0", "-7", "soon", "99999999999999999999"])
@@ -129,7 +194,10 @@ import Testing
         #expect(KnownHosts.place(text, port: 1965) == place)
     }
 
-    @Test(arguments: ["", ":1", "a:x", "a:70000", "a b", "a/b", ".a", "a..b", "#a"])
+    @Test(arguments: [
+        "", ":1", "a:x", "a:70000", "a b", "a/b", ".a", "a..b", "#a", "[a]", "[a]:7",
+        "1:2:3", "1:2:3:4:5:6:7:8:9", "[::1%eth0]",
+    ])
     func whatIsNoPlace(_ text: String) { #expect(KnownHosts.place(text, port: 1965) == nil) }
 
     private static func pairs(_ count: Int) -> String {

@@ -14,23 +14,29 @@ package enum TrustFormat: String, Sendable, CaseIterable {
     /// Whether the client keeps a directory of files.
     package var isDirectory: Bool { self == .agunua || self == .offpunk }
 
-    /// The pins in `text`, and how many lines were none.
+    /// The pins in `text`, and how many lines are neither pins nor comments.
     package func pins(in text: String) -> (pins: [KnownHosts.Pin], refused: Int) {
         var pins: [KnownHosts.Pin] = []
         var refused = 0
         let lines = text.unicodeScalars.split { $0 == "\n" || $0 == "\r" }
             .map { String($0).trimmed }
         let expiries = self == .amfora ? Self.amforaExpiries(lines) : [:]
-        for line in lines where !line.isEmpty && !line.hasPrefix("#") && !line.hasPrefix("[") {
-            if self == .amfora && line.contains(text: "/expiry") { continue }
+        for line in lines where !line.isEmpty && !isComment(line) {
             guard var pin = pin(line) else {
-                refused += 1
+                refused += self == .amfora && Self.expiry(line) != nil ? 0 : 1
                 continue
             }
             if let expires = expiries[pin.place] { pin.expires = expires }
             pins.append(pin)
         }
         return (pins, refused)
+    }
+
+    /// Includes the headings of TOML; names of files may begin with any character.
+    private func isComment(_ line: String) -> Bool {
+        if line.hasPrefix("#") { return !isDirectory }
+        let isTOML = self == .amfora || self == .ncgopher
+        return isTOML && line.hasPrefix("[") && line.hasSuffix("]")
     }
 
     /// The one client whose store it can be: all lines are pins of it, and not all of another.
@@ -62,8 +68,9 @@ package enum TrustFormat: String, Sendable, CaseIterable {
             return make(words[0], .certificate, .sha256, String(words[1].dropFirst(7)))
         case .lagrange:
             guard words.count == 3, let mark = words[0].lastIndex(of: ";") else { return nil }
-            let place = "\(words[0][..<mark]):\(words[0][words[0].index(after: mark)...])"
-            return make(place, .key, .sha256, words[2], expires: words[1])
+            let (host, port) = (words[0][..<mark], words[0][mark...].dropFirst())
+            return make(
+                Self.joined(host, port), .key, .sha256, words[2], expires: words[1])
         case .amfora:
             guard let (name, value) = Self.assignment(line) else { return nil }
             return make(Self.dotted(name), .key, .sha256, value)
@@ -82,7 +89,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
             guard parts.count >= 3 else { return nil }
             let port = parts[1].isEmpty ? "1965" : parts[1]
-            return make("\(parts[0]):\(port)", .certificate, .sha256, String(parts[2]))
+            return make(Self.joined(parts[0], port), .certificate, .sha256, String(parts[2]))
         case .offpunk:
             let parts = line.prefix { $0 != "\t" }.split(separator: "/")
             guard parts.count >= 3 else { return nil }
@@ -91,8 +98,9 @@ package enum TrustFormat: String, Sendable, CaseIterable {
                 String(parts[parts.count - 1]))
         case .smallweb:
             guard var pin = KnownHosts.Pin(parsing: Array(line.utf8)[...]),
-                KnownHosts.place(pin.place, port: 0) == pin.place
+                let place = KnownHosts.place(pin.place, port: 0), !place.hasSuffix(":0")
             else { return nil }
+            pin.place = place
             pin.via = "import:\(rawValue)"
             return pin
         }
@@ -102,12 +110,30 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         _ place: String, _ kind: KnownHosts.Pin.Kind, _ algorithm: KnownHosts.Pin.Algorithm,
         _ digest: String, expires: String? = nil
     ) -> KnownHosts.Pin? {
-        guard let place = KnownHosts.place(place, port: 1965) else { return nil }
+        guard let place = withPort(place).flatMap({ KnownHosts.place($0, port: 1965) })
+        else { return nil }
         // 0 means that the date is unknown: an expired certificate could be replaced.
         let seconds = expires.flatMap { ASCII.decimal($0.utf8, max: Self.endOfTime) } ?? 0
         return KnownHosts.Pin(
             place: place, kind, algorithm, digest: digest, expires: seconds > 0 ? seconds : nil,
             first: nil, via: "import:\(rawValue)")
+    }
+
+    /// `host:port` of a client that keeps them apart.
+    private static func joined(_ host: Substring, _ port: Substring) -> String {
+        (host.hasPrefix("[") ? String(host) : String(host).bracketedHost) + ":\(port)"
+    }
+
+    /// A name as it was written, in which an IPv6 address without brackets is told from its port.
+    ///
+    /// - Returns: `nil` where it cannot be told: another address would be pinned.
+    private func withPort(_ name: String) -> String? {
+        let hasPorts = self != .gmni && self != .chawan && self != .offpunk
+        guard hasPorts, !name.hasPrefix("["), let colon = name.lastIndex(of: ":"),
+            shortestIPv6(String(name[..<colon])) != nil
+        else { return name }
+        if self != .gplaces, shortestIPv6(name) != nil { return nil }
+        return Self.joined(name[..<colon], name[colon...].dropFirst())
     }
 
     /// The end of the year 9999.
@@ -189,13 +215,22 @@ package enum TrustFormat: String, Sendable, CaseIterable {
     private static func amforaExpiries(_ lines: [String]) -> [String: Int] {
         var expiries: [String: Int] = [:]
         for line in lines {
-            guard let (name, value) = assignment(line), let seconds = UTCDate.seconds(value),
-                1...endOfTime ~= seconds, let mark = name.range(ofText: "/expiry")
-            else { continue }
-            let place = dotted(String(name[..<mark.lowerBound]) + name[mark.upperBound...])
-            if let place = KnownHosts.place(place, port: 1965) { expiries[place] = seconds }
+            guard let (name, seconds) = expiry(line), 1...endOfTime ~= seconds else { continue }
+            if let place = KnownHosts.place(name, port: 1965) { expiries[place] = seconds }
         }
         return expiries
+    }
+
+    /// A line with a date, which is 0 for one that no certificate has: `"a/example/expiry:1966"`.
+    private static func expiry(_ line: String) -> (name: String, seconds: Int)? {
+        guard let (name, value) = assignment(line), value.dropFirst(4).first == "-" else {
+            return nil
+        }
+        let end = name.hasSuffix("/expiry") ? nil : name.lastIndex(of: ":")
+        let (path, port) = (name[..<(end ?? name.endIndex)], end.map { name[$0...].dropFirst() })
+        guard path.hasSuffix("/expiry") else { return nil }
+        let host = dotted(String(path.dropLast("/expiry".utf8.count)))
+        return (joined(host[...], port ?? "1965"), UTCDate.seconds(value) ?? 0)
     }
 }
 
@@ -224,6 +259,9 @@ extension KnownHosts {
             host.hasPrefix(".") || zip(host, host.dropFirst()).contains { $0 == (".", ".") }
         guard !host.isEmpty, isClean, !hasEmptyLabel else { return nil }
         let literal = isBareLiteral ? host : host.hasPrefix("[") ? host.dropFirst().dropLast() : ""
-        return (shortestIPv6(String(literal)).map { "[\($0)]" } ?? String(host)) + ":\(number)"
+        let address = shortestIPv6(String(literal)).map { "[\($0)]" }
+        // Brackets and further colons belong to addresses alone.
+        guard address != nil || literal.isEmpty && !host.hasPrefix("[") else { return nil }
+        return (address ?? String(host)) + ":\(number)"
     }
 }

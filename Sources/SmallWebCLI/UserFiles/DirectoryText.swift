@@ -14,8 +14,9 @@ enum DirectoryText {
             let child = path + "/" + name
             if fileKind(child) == S_IFDIR {
                 if depth < 4 { text += try read(child, depth: depth + 1) }
-            } else if let bytes = UserFiles.read(child, limit: fileBytesMax) {
-                // Only regular files: a pipe would be waited for.
+            } else {
+                // Only regular files: a pipe would be waited for. One that cannot be read counts.
+                let bytes = UserFiles.read(child, limit: fileBytesMax) ?? []
                 let content = String(decoding: bytes, as: UTF8.self)
                 let lines = content.split(whereSeparator: \.isNewline).joined(separator: "\t")
                 text += "\(child)\t\(lines)\n"
