@@ -121,7 +121,9 @@ var targets: [Target] = [
     tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats", "SmallWebTesting"]),
     tests(
         "PluginTests",
-        ["SmallWeb", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting"] + pluginTargets),
+        [
+            "SmallWeb", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting",
+        ] + pluginTargets),
     tests(
         "CommandLineTests",
         [

@@ -33,7 +33,7 @@ struct GeminiHeader: Hashable {
         guard !meta.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
         else { throw Self.malformed("it contains a control character") }
         // A success without META was the way to say text/gemini before 0.24, and still occurs.
-        if meta.isEmpty && (status / 10 == 3 || status / 10 == 1 && rest.isEmpty) {
+        if meta.trimmed.isEmpty && (status / 10 == 3 || status / 10 == 1 && rest.isEmpty) {
             throw Self.malformed("\(status) without the text that it needs")
         }
         self.status = status

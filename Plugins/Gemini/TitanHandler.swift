@@ -51,17 +51,21 @@ public struct TitanHandler: ProtocolHandler {
         return try await GeminiPlugin.readReply(stream, emit: emit)
     }
 
-    /// - Throws: `bad-url` for a path that is empty or has parameters already, and for user@.
+    /// - Throws: `bad-url` for a path that has parameters already, and for user@.
     static func requestLine(
         _ request: Request, _ upload: Request.Upload
     ) throws(FetchError) -> [UInt8] {
         var uri = request.uri.withoutFragment
         if uri.port == request.scheme.defaultPort { uri.port = nil }
         guard uri.userinfo == nil else { throw .badURL("Titan does not allow user@ in a URL") }
-        guard !uri.path.isEmpty, uri.path != "/" else { throw .badURL("Titan needs a path") }
+        if uri.path.isEmpty { uri.path = "/" }
         // Parameters found in a link are not the user's.
         guard !uri.path.contains(";") else {
-            throw .badURL("leave ;size, ;mime and ;token to smallweb")
+            let isOurs = ["size=", "mime=", "token="].contains { uri.path.contains(text: ";" + $0) }
+            throw .badURL(
+                isOurs
+                    ? "leave ;size, ;mime and ;token to smallweb"
+                    : "a ; in the path would begin a parameter: write it as %3B")
         }
         // A `;` in a value would begin another parameter.
         let mediaType = PercentEncoding.encode(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
+internal import SmallWebFormats
 
 /// What a gopher URL asks for (RFC 4266 §2): item type, selector, search words. Pure.
 struct GopherAddress: Hashable {
@@ -64,26 +65,18 @@ struct GopherAddress: Hashable {
     ///
     /// - Throws: `unsupported-scheme` for sessions that are not transfers.
     func replyWithoutServer() throws(FetchError) -> Head? {
-        if type == .search && search == nil {
-            return Head(.input, meta: "search words")
-        }
-        if type == .html, let target = Self.externalURL(selector) {
+        if let target = GopherMenu.externalURL(selector) {
             var head = Head(.redirect, meta: target)
             head.redirectTarget = target
             return head
+        }
+        if type == .search && search == nil {
+            return Head(.input, meta: "search words")
         }
         if type.kind == .telnet || type.kind == .external {
             throw FetchError(
                 .unsupportedScheme, .input, "item type \(type.name) is an interactive session",
                 hint: "use telnet or the like")
-        }
-        return nil
-    }
-
-    /// The URL in a selector `URL:…` or `/URL:…`, or `nil`.
-    static func externalURL(_ selector: some Collection<UInt8>) -> String? {
-        for prefix in ["URL:", "/URL:"] where selector.starts(with: prefix.utf8) {
-            return String(validating: selector.dropFirst(prefix.utf8.count), as: UTF8.self)
         }
         return nil
     }

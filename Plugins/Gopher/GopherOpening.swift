@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
+internal import SmallWebFormats
 
 /// The beginning of a reply, read until it is clear whether it is a refusal: gopher has no status,
 /// only error lines of type 3. A menu of nothing but those and information is a refusal, and so is
@@ -66,9 +67,9 @@ struct GopherOpening {
     }
 
     /// Whether a line of a text or binary is more than one that begins with 3: it has all fields of
-    /// a menu line. It leads nowhere, so servers write any number for a port, or none.
+    /// a menu line. It leads nowhere, so servers write any number or word for a port, or none.
     private func isErrorLine(_ fields: [ArraySlice<UInt8>]) -> Bool {
-        fields.count >= 4 && fields[3].allSatisfy { ASCII.isDigit($0) }
+        fields.count >= 4 && !fields[3].trimmed.contains(where: ASCII.isSpace)
     }
 
     /// Whether the first line has begun with something else than an error line.

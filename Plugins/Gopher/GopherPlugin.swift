@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
+internal import SmallWebFormats
 
 /// Gopher (RFC 1436, URLs RFC 4266) and the same over TLS: one selector out, everything up to the
 /// close back. The item type in the URL, not the server, says what it is.
@@ -28,6 +29,7 @@ public struct GopherPlugin: ProtocolHandler {
         scheme.pathForm = .opaque
         scheme.input = .line
         scheme.messageSubtype = "gopher"
+        scheme.readsMenus = true
         scheme.opensOnDesktop = true
         scheme.factNames = ["gopher"]
     }

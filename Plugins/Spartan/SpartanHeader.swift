@@ -35,7 +35,9 @@ struct SpartanHeader: Hashable {
         guard !meta.unicodeScalars.contains(where: isControl) else {
             throw Self.malformed("it contains a control character")
         }
-        guard !meta.isEmpty || status != 3 else { throw Self.malformed("a redirect to nowhere") }
+        guard !meta.trimmed.isEmpty || status != 3 else {
+            throw Self.malformed("a redirect to nowhere")
+        }
         self.status = status
         self.meta = meta
     }
@@ -67,7 +69,7 @@ struct SpartanHeader: Hashable {
     /// query: it would be data that the server has chosen.
     private var target: String? {
         // Bytes: a combining letter makes other characters of them.
-        let bytes = meta.utf8
+        let bytes = meta.trimmed.utf8
         guard bytes.first == ASCII.slash, bytes.dropFirst().first != ASCII.slash,
             !bytes.contains(ASCII.questionMark), !bytes.contains(UInt8(ascii: "#"))
         else { return nil }

@@ -6,6 +6,7 @@ internal import Glibc
 @testable internal import HTTPPlugin
 @testable internal import SmallWeb
 @testable internal import SmallWebCore
+@testable internal import SmallWebFormats
 internal import SmallWebTestSupport
 @testable internal import SpartanPlugin
 
@@ -222,7 +223,7 @@ private func gopherMenu(_ input: [UInt8]) {
     let items = read([input[...]])
     check(items == read(Pieces(of: input).pieces), "the items depend on the pieces")
     check(items.count <= input.count, "more items than bytes")
-    for item in items where item.kind != .external {
+    for item in items where item.target.flatMap({ GopherMenu.externalURL($0) }) == nil {
         guard let url = item.url else { continue }
         check((try? URI(parsing: url))?.host != nil, "\(url) leads nowhere")
     }

@@ -24,7 +24,6 @@ Plugins/Git/RefList.swift Plugins/Git/Tree.swift Plugins/Git/Attributes.swift
 Plugins/Git/Commit.swift Plugins/Git/Conversion.swift Plugins/Git/FilePatch.swift
 Plugins/Git/Submodules.swift Plugins/Git/LFSBatch.swift Plugins/Git/LFSPointer.swift Plugins/Git/GitQuestion.swift
 Plugins/Git/Placeholders.swift Plugins/Git/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
-Plugins/Gopher/GopherItemType.swift Plugins/Gopher/GopherMenu.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift Plugins/Nex/NexPlugin.swift
 Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
@@ -50,6 +49,7 @@ Sources/SmallWebCore/Text/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
 Sources/SmallWebFormats/ExtendedExpression.swift
+Sources/SmallWebFormats/GopherItemType.swift Sources/SmallWebFormats/GopherMenu.swift
 Sources/SmallWebFormats/Feeds/DatedText.swift Sources/SmallWebFormats/Feeds/Feed.swift
 Sources/SmallWebFormats/Feeds/FeedSniffer.swift Sources/SmallWebFormats/Feeds/FeedWriter.swift
 Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup.swift

@@ -3,6 +3,7 @@
 @testable internal import GeminiPlugin
 @testable internal import GopherPlugin
 internal import SmallWebCore
+internal import SmallWebFormats
 internal import SmallWebTesting
 internal import SmallWebTestSupport
 internal import Testing

@@ -27,6 +27,12 @@ internal import Testing
 
     @Test func knowsTheCharset() {
         #expect(MediaType(parsing: "text/plain; CHARSET=ISO-8859-1")?.charset == "iso-8859-1")
+        for name in ["utf-8", "koi8-r"] {
+            for quoted in [name, "'\(name)'", "\"\(name)\"", "\"'\(name)'\""] {
+                let type = MediaType(parsing: "text/plain;charset=\(quoted)")
+                #expect(type?.charset == name && type?.description == "text/plain; charset=\(name)")
+            }
+        }
         #expect(MediaType(parsing: "text/plain")?.charset == "utf-8")
         #expect(MediaType(parsing: "image/png")?.charset == nil)
         #expect(MediaType(parsing: "image/png; charset=x")?.charset == "x")

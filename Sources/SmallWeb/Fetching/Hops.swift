@@ -176,6 +176,8 @@ struct Hops {
         var head: Head?
         var (isHeld, heldBytes) = (false, 0)
         var isEnough = false
+        var menu: MenuItems?
+        let (page, isProgram) = (request, entry.handler.programVersion != nil)
         let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
         func take(_ event: Event) async throws(FetchError) {
             switch event {
@@ -185,6 +187,7 @@ struct Hops {
                 log.timings.note(event)
                 isHeld = holdsRedirects && reply.redirectTarget != nil
                 if isHeld { return }
+                menu = MenuItems(reply, of: page, isHeld: isProgram)
             case .body(let bytes) where isHeld:
                 // A page about the redirect, which is not what was asked for.
                 heldBytes += bytes.count
@@ -196,9 +199,13 @@ struct Hops {
                 return
             case .body(let bytes):
                 if let limit, log.bodyBytes + bytes.count > limit { throw .tooLarge(limit) }
+            case .item: menu = nil
             default: break
             }
             try await emit(event)
+            if case .body(let bytes) = event {
+                for item in menu?.add(bytes) ?? [] { try await emit(.item(item)) }
+            }
             if case .head(let reply) = event, !reply.hasNoBody,
                 wantsHeadAlone || !wantsRefusals && reply.replyClass != .success
             {
@@ -214,6 +221,7 @@ struct Hops {
         }
         do throws(FetchError) {
             completeness = try await entry.handler.fetch(asked, dialer: dialer, emit: take)
+            for item in menu?.finish() ?? [] { try await emit(.item(item)) }
         } catch {
             hop.close()
             try hop.tap?.end(isEnough ? .headAlone : .failed(timed(error)))
@@ -285,13 +293,13 @@ struct Hops {
         do throws(FetchError) {
             let redirects = fetcher.options.redirects
             // Before it is parsed: a scheme that we do not have may have rules of its own.
-            let named = URI.scheme(of: reference) ?? request.uri.scheme
+            let named = URI.scheme(of: reference.trimmed) ?? request.uri.scheme
             guard redirects.allows(from: request.scheme, to: named) else {
                 throw .redirect(
                     "not following a redirect to another scheme: \(URI.shown(reference))")
             }
-            // No reference may hold a space, but servers send them for names that have one.
-            let encoded = reference.split(separator: " ", omittingEmptySubsequences: false)
+            // Servers send spaces around a reference, and in it for names that have one.
+            let encoded = reference.trimmed.split(separator: " ", omittingEmptySubsequences: false)
             let text = encoded.joined(separator: "%20")
             var uri =
                 if URI.scheme(of: text) != nil,
@@ -308,6 +316,12 @@ struct Hops {
             var next = try fetcher.request(uri)
             guard fetcher.options.mayFollow?(next.uri) ?? true else {
                 throw .redirect("the program may not open \(next.uri.display)")
+            }
+            if request.upload != nil, URI.scheme(of: text) == nil,
+                let scheme = next.scheme.uploads?.replySchemes.first
+            {
+                uri.scheme = scheme
+                next = try fetcher.request(uri)
             }
             // Where there are uploads alone, it would be one.
             if request.upload != nil, next.scheme.uploads?.isOnlyUse == true {

@@ -26,8 +26,10 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         for part in parts {
             guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = String(decoding: part[..<equals].trimmed, as: UTF8.self).lowercased()
-            let value = Self.unquote(part[(equals + 1)...].trimmed)
+            var value = Self.unquote(part[(equals + 1)...].trimmed)
             guard !name.isEmpty && name.utf8.allSatisfy(Self.isToken) else { continue }
+            // No charset's name has quotes, but servers write those of HTML.
+            if name == "charset" { value = value.filter { $0 != "'" } }
             if parameters[name] == nil { parameters[name] = value }
         }
         self.init(String(decoding: essence, as: UTF8.self), parameters)

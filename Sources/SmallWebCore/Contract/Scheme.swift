@@ -113,6 +113,9 @@ public struct Scheme: Sendable, Hashable {
     public var pathMark: String?
     /// Whether a line of its gemtext that begins with `=:` is a link that asks for input.
     public var hasPromptLines = false
+    /// Whether its plugin gives the lines of gopher menus as items; those of other schemes are read
+    /// from the body.
+    public var readsMenus = false
     /// Whether the user before the host is part of the address, and no login.
     public var isUserPartOfAddress = false
     /// Whether a desktop may open its links with smallweb.

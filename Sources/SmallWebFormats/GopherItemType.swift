@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+package import SmallWebCore
 
 /// An item type: one character that says what a selector leads to (RFC 1436 §3.8, and common use).
-struct GopherItemType: Hashable {
-    let character: UInt8
+package struct GopherItemType: Sendable, Hashable {
+    package let character: UInt8
 
-    enum Form {
+    package enum Form {
         case menu, text, binary
     }
 
-    static let text = GopherItemType("0")
-    static let menu = GopherItemType("1")
-    static let search = GopherItemType("7")
-    static let error = GopherItemType("3")
-    static let info = GopherItemType("i")
-    static let html = GopherItemType("h")
+    package static let text = GopherItemType("0")
+    package static let menu = GopherItemType("1")
+    package static let search = GopherItemType("7")
+    package static let error = GopherItemType("3")
+    package static let info = GopherItemType("i")
+    package static let html = GopherItemType("h")
 
-    init(_ character: Unicode.Scalar) { self.character = UInt8(ascii: character) }
-    init(byte: UInt8) { character = byte }
+    package init(_ character: Unicode.Scalar) { self.character = UInt8(ascii: character) }
+    package init(byte: UInt8) { character = byte }
 
-    var name: String { String(decoding: [character], as: UTF8.self) }
+    package var name: String { String(decoding: [character], as: UTF8.self) }
 
     /// How the bytes of a reply are framed.
-    var form: Form {
+    package var form: Form {
         switch Unicode.Scalar(character) {
         case "1", "7": .menu
         case "0", "4", "6", "h", "M", "c", "x", "3", "i": .text
@@ -32,10 +32,10 @@ struct GopherItemType: Hashable {
 
     /// Whether a reply without even its last line is a failure: many servers close in this way
     /// when there is no such selector.
-    var neverIsEmpty: Bool { form == .menu || self == .text }
+    package var neverIsEmpty: Bool { form == .menu || self == .text }
 
     /// What a menu line of this type is for a person.
-    var kind: Item.Kind {
+    package var kind: Item.Kind {
         switch Unicode.Scalar(character) {
         case "1": .menu
         case "7": .search
@@ -49,7 +49,7 @@ struct GopherItemType: Hashable {
     }
 
     /// A media type by item type, by file name where the type only says "some image".
-    func mediaType(path: String) -> MediaType {
+    package func mediaType(path: String) -> MediaType {
         switch Unicode.Scalar(character) {
         case "1", "7": MediaType("application/gopher-menu")
         case "0", "3", "i": MediaType("text/plain")
@@ -66,7 +66,7 @@ struct GopherItemType: Hashable {
     }
 
     /// Whether ``mediaType(path:)`` found the type by the name rather than by the item type.
-    func isNamed(by path: String) -> Bool {
+    package func isNamed(by path: String) -> Bool {
         let isVague = form == .binary && !"gp".utf8.contains(character)
         return isVague && Self.binaryType(path) != nil
     }

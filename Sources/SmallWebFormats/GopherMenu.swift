@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+package import SmallWebCore
 
 /// Menu lines: `T display TAB selector TAB host TAB port [TAB …]` (RFC 1436 §2). Lenient: what is
 /// not a menu line is text. Pure.
-enum GopherMenu {
+package enum GopherMenu {
     /// The fields without the line's end.
-    static func fields(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    package static func fields(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var line = line
         if line.last == ASCII.carriageReturn { line.removeLast() }
         return line.split(separator: ASCII.tab, omittingEmptySubsequences: false)
     }
 
-    /// 1 to 65535; 70 when the field is empty; `nil` for anything else.
+    /// 1 to 65535; 70 when the field is empty; `nil` for anything else. Blanks around it do not
+    /// count.
     static func port(_ field: ArraySlice<UInt8>) -> UInt16? {
+        let field = field.trimmed
         if field.isEmpty { return 70 }
         return ASCII.decimal(field, max: 65_535).flatMap { $0 > 0 ? UInt16($0) : nil }
     }
 
     /// UTF-8 if it is valid, else Latin-1, the protocol's encoding of 1993.
-    static func text(_ bytes: ArraySlice<UInt8>) -> String {
+    package static func text(_ bytes: ArraySlice<UInt8>) -> String {
         String(validating: bytes, as: UTF8.self)
             ?? bytes.reduce(into: "") { $0.unicodeScalars.append(Unicode.Scalar($1)) }
     }
@@ -28,7 +30,7 @@ enum GopherMenu {
     /// - Parameters:
     ///   - base: The menu's own URI: links to the same server keep its scheme.
     ///   - previousType: What a `+` line, a mirror of the one before, is of.
-    static func item(
+    package static func item(
         _ line: ArraySlice<UInt8>, base: URI, previousType: GopherItemType?
     ) -> (item: Item, type: GopherItemType?) {
         let fields = fields(of: line)
@@ -47,23 +49,40 @@ enum GopherMenu {
             item.facts = [
                 "gopher": .object([
                     "type": .text(type.name), "selector": .bytes(selector),
-                    "host": .text(text(fields[2])), "port": Facts.Value(port.map(Int.init)),
+                    "host": .text(text(host(fields[2]))), "port": Facts.Value(port.map(Int.init)),
                     "plus": Facts.Value(fields.count > 4 ? text(fields[4]) : nil),
                 ])
             ]
         }
-        if type == .html, let url = item.url, GopherAddress.externalURL(fields[1]) == url {
-            item.kind = .external
-        }
+        if type == .html, item.url != nil, externalURL(fields[1]) != nil { item.kind = .external }
         return (item, type)
+    }
+
+    /// The URL in a selector `URL:…` or `/URL:…`, with its blanks escaped; `nil` for other
+    /// selectors.
+    package static func externalURL(_ selector: some Collection<UInt8>) -> String? {
+        for prefix in ["URL:", "/URL:"] where selector.starts(with: prefix.utf8) {
+            let bytes = Array(selector.dropFirst(prefix.utf8.count))[...]
+            let url = String(validating: bytes.trimmed, as: UTF8.self)?
+                .replacing(text: " ", with: "%20")
+            return url.flatMap { URI.scheme(of: $0) == nil ? nil : $0 }
+        }
+        return nil
+    }
+
+    /// Without blanks around it, and without the brackets of an IPv6 address.
+    private static func host(_ field: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let host = field.trimmed
+        let isBracketed = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
+        return isBracketed ? host.dropFirst().dropLast() : host
     }
 
     private static func url(
         _ type: GopherItemType, _ fields: [ArraySlice<UInt8>], base: URI
     ) -> String? {
-        if type == .html, let target = GopherAddress.externalURL(fields[1]) { return target }
+        if let target = externalURL(fields[1]) { return target }
         guard let port = fields.count > 3 ? port(fields[3]) : 70,
-            let host = String(validating: fields[2], as: UTF8.self), !host.isEmpty
+            let host = String(validating: host(fields[2]), as: UTF8.self), !host.isEmpty
         else { return nil }
         let authority = host.bracketedHost + (port == 70 ? "" : ":\(port)")
         if type.kind == .telnet {
@@ -73,7 +92,7 @@ enum GopherMenu {
             return usable("\(name)://\(login.isEmpty ? "" : login + "@")\(place)/", host: host)
         }
         let isSameServer = host.lowercased() == base.host && port == base.port ?? 70
-        let scheme = isSameServer ? base.scheme : "gopher"
+        let scheme = isSameServer && base.scheme == "gophers" ? base.scheme : "gopher"
         let selector = PercentEncoding.encode(fields[1], also: "/:@!$&'()*+,;=~")
         return usable(
             "\(scheme)://\(authority)/\(PercentEncoding.encode([type.character]))\(selector)",
@@ -83,20 +102,25 @@ enum GopherMenu {
     /// `url` if it leads to `host`: a field that no URL can hold, or that holds a `/` or an `@`,
     /// may lead nowhere, or to another host than the one shown.
     private static func usable(_ url: String, host: String) -> String? {
-        (try? URI(parsing: url))?.host == host.lowercased() ? url : nil
+        (try? URI(parsing: url))?.host == shortestIPv6(host) ?? host.lowercased() ? url : nil
     }
 }
 
 /// Turns the bytes of a menu into items.
-struct GopherMenuReader {
+package struct GopherMenuReader {
     private let base: URI
     private let isWanted: Bool
     private var framer: LineFramer
     private var previousType: GopherItemType?
     private var isAtStart = true
+    private let hasTerminator: Bool
+    private var isEnded = false
 
-    /// - Parameter isWanted: False for replies that are not menus: then there are never items.
-    init(base: URI, lineBytesMax: Int, isWanted: Bool) {
+    /// - Parameters:
+    ///   - isWanted: False for replies that are not menus: then there are never items.
+    ///   - hasTerminator: Whether a lone dot ends the menu; nobody has taken it away then.
+    package init(base: URI, lineBytesMax: Int, isWanted: Bool, hasTerminator: Bool = false) {
+        self.hasTerminator = hasTerminator
         self.base = base
         self.isWanted = isWanted
         framer = LineFramer(lineBytesMax: lineBytesMax)
@@ -104,21 +128,29 @@ struct GopherMenuReader {
 
     /// The items of the lines that end within `bytes`; an error, after them, for a line beyond the
     /// limit.
-    mutating func add(_ bytes: ArraySlice<UInt8>) -> (items: [Item], error: FetchError?) {
-        guard isWanted else { return ([], nil) }
+    package mutating func add(_ bytes: ArraySlice<UInt8>) -> (items: [Item], error: FetchError?) {
+        guard isWanted, !isEnded else { return ([], nil) }
         var lines: [LineFramer.Line] = []
+        var problem: FetchError?
         do throws(FetchError) {
             try framer.add(bytes) { lines.append($0) }
         } catch {
-            return (lines.map { read($0.bytes) }, error)
+            problem = error
         }
-        return (lines.map { read($0.bytes) }, nil)
+        if hasTerminator, let end = lines.firstIndex(where: { $0.bytes.elementsEqual([ASCII.dot]) })
+        {
+            isEnded = true
+            return (lines[..<end].map { read($0.bytes) }, nil)
+        }
+        return (lines.map { read($0.bytes) }, problem)
     }
 
     /// The last line, when no line feed ended it: it may be cut anywhere, so that its host or port
     /// may be another's. It leads nowhere.
-    mutating func finish() -> Item? {
-        guard let line = framer.finish()?.bytes, line.first != ASCII.dot else { return nil }
+    package mutating func finish() -> Item? {
+        guard !isEnded, let line = framer.finish()?.bytes, line.first != ASCII.dot else {
+            return nil
+        }
         var item = read(line)
         item.url = nil
         item.target = nil

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebFormats
+
+/// The lines of a gopher menu that came by another scheme.
+struct MenuItems {
+    /// So many are held back.
+    private static let heldMax = 10_000
+
+    private var reader: GopherMenuReader
+    private var held: [Item] = []
+    private let isHeld: Bool
+
+    /// - Parameter isHeld: Whether the items wait for the end: a program may give its own.
+    /// - Returns: `nil` for a reply that is not such a menu.
+    init?(_ head: Head, of request: Request, isHeld: Bool) {
+        guard head.mediaType?.essence == "application/gopher-menu", head.replyClass == .success,
+            !request.scheme.readsMenus, request.wantsItems, !request.wantsRawBody
+        else { return nil }
+        self.isHeld = isHeld
+        reader = GopherMenuReader(
+            base: request.uri, lineBytesMax: request.limits.lineBytesMax, isWanted: true,
+            hasTerminator: true)
+    }
+
+    /// A line that is too long ends the menu here: the bytes are delivered all the same.
+    mutating func add(_ bytes: ArraySlice<UInt8>) -> [Item] {
+        let items = reader.add(bytes).items
+        if isHeld { held += items.prefix(Self.heldMax - held.count) }
+        return isHeld ? [] : items
+    }
+
+    mutating func finish() -> [Item] { held + (reader.finish().map { [$0] } ?? []) }
+}
