@@ -164,6 +164,7 @@ package struct MarkupWriter: Sendable {
     private static func clean(_ text: ArraySlice<UInt8>) -> [UInt8] {
         if text.allSatisfy({ $0 &- 0x20 < 0x5F }) { return Array(text) }
         var clean = String.UnicodeScalarView()
+        let text = TerminalText.withoutSequences(text)
         for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
             if scalar == "\t"
                 || !TerminalText.isDangerous(scalar) && scalar.value & 0xFFFE != 0xFFFE

@@ -53,7 +53,7 @@ public struct Page: Sendable {
             if let last = reader.finish() { links.append(last) }
         }
         links += items.enumerated().map {
-            Link($0.element, base: ending.uri, line: $0.offset + 1)
+            Link($0.element, base: ending.uri, line: $0.offset + 1, registry: plugins)
         }
         return links.filter { $0.isLink && $0.kind.isLine && $0.uri != nil }
     }

@@ -47,6 +47,8 @@ package struct PageFeedReader {
     private var dated: FeedEntries
     private var known: Set<String> = []
     private var lastHeading = 0
+    /// Of gemtext: the heading with a date that the lines are below.
+    private var day: DayHeading?
 
     package private(set) var nature: FeedNature
     package private(set) var title: String?
@@ -55,6 +57,15 @@ package struct PageFeedReader {
     package private(set) var undated: [Feed.Entry] = []
     /// Whether there were more of them.
     package private(set) var hasMore = false
+
+    private struct DayHeading {
+        let level: Int
+        let dated: DatedText
+        let text: [UInt8]
+        /// Whether the heading is what is new, as in a tinylog; else the links below it are.
+        let isEntry: Bool
+        var hasLinks = false
+    }
 
     /// - Parameter base: The page's own URI, after redirects.
     package init(_ head: Head, base: URI, registry: Registry, _ rules: FeedRules) {
@@ -101,7 +112,8 @@ package struct PageFeedReader {
     package mutating func finish(isWhole: Bool) {
         if let charset { show(charset.finish()[...]) }
         if isWhole, let line = gemtext?.finish() { add(line) }
-        if isWhole, let heading = headings?.finish() { add(heading) }
+        if isWhole, let heading = headings?.finish() { add(heading.text, heading.dated) }
+        endDay()
         judge()
     }
 
@@ -136,7 +148,7 @@ package struct PageFeedReader {
         if gemtext != nil {
             for line in gemtext?.add(text) ?? [] { add(line) }
         } else if headings != nil {
-            for heading in headings?.add(text) ?? [] { add(heading) }
+            for heading in headings?.add(text) ?? [] { add(heading.text, heading.dated) }
         }
     }
 
@@ -144,6 +156,7 @@ package struct PageFeedReader {
 
     private mutating func add(_ line: GemtextLine) {
         let isIncluded = section?.includes(line) ?? true
+        if case .heading(let level) = line.kind, begin(line, level, isIncluded) { return }
         switch line.kind {
         case .heading(1) where title == nil && !line.text.isEmpty:
             title = FeedText.line(line.text)
@@ -153,11 +166,35 @@ package struct PageFeedReader {
         // A prompt asks for input: nothing is there to be read.
         case .link where isIncluded:
             let date = DatedText(label: line.text[...])
-            guard date != nil || rules.takesUndated else { return }
-            guard let uri = Link(line, base: base, registry: registry).uri else { return }
-            add(uri.description, date, line.text[...])
+            let time = date == nil && day?.isEntry == false ? day?.dated.day.noon : nil
+            guard date != nil || time != nil || rules.takesUndated && day?.isEntry != true,
+                let uri = Link(line, base: base, registry: registry).uri
+            else { return }
+            if time != nil { day?.hasLinks = true }
+            add(uri.description, date, line.text[...], time: time)
         default: break
         }
+    }
+
+    /// A heading of gemtext ends what is below another of its level or above, and may have a date.
+    ///
+    /// - Returns: Whether it has, and so is not a title.
+    private mutating func begin(_ line: GemtextLine, _ level: Int, _ isIncluded: Bool) -> Bool {
+        if level <= day?.level ?? 0 { endDay() }
+        guard let dated = DatedText(start: line.text[...].trimmed),
+            level > 1 || title != nil || dated.rest.isEmpty
+        else { return false }
+        guard isIncluded || rules.heading == nil else { return true }
+        endDay()
+        day = DayHeading(
+            level: level, dated: dated, text: line.text, isEntry: line.text.contains(ASCII.colon))
+        return true
+    }
+
+    /// A heading with a time, or without a link below it, is an entry itself.
+    private mutating func endDay() {
+        guard let heading = day.take(), heading.isEntry || !heading.hasLinks else { return }
+        add(heading.text, heading.dated)
     }
 
     private mutating func add(_ item: Item) {
@@ -172,7 +209,7 @@ package struct PageFeedReader {
         let text = Array(item.text.utf8)
         let date = item.time == nil ? DatedText(item: text[...]) : nil
         guard date != nil || item.time != nil || rules.takesUndated,
-            let uri = Link(item, base: base, line: 0).uri
+            let uri = Link(item, base: base, line: 0, registry: registry).uri
         else { return }
         add(uri.withoutPassword.description, date, text[...], time: item.time)
     }
@@ -190,27 +227,32 @@ package struct PageFeedReader {
         addUndated("\(place)\(mark)\(PercentEncoding.encode(version.utf8))", title)
     }
 
-    private mutating func add(_ heading: PlainHeadingReader.Heading) {
-        guard rules.heading == nil else { return }
+    /// A heading with a date, which is where its entry leads.
+    private mutating func add(_ heading: [UInt8], _ dated: DatedText) {
+        guard rules.heading == nil || section != nil else { return }
         var uri = base
-        uri.fragment = PercentEncoding.encode(heading.text)
-        add(uri.description, heading.dated, heading.text[...])
+        uri.fragment = PercentEncoding.encode(heading)
+        add(uri.description, dated, heading[...])
     }
 
     private mutating func add(
         _ url: String, _ date: DatedText?, _ label: ArraySlice<UInt8>, time: Int? = nil
     ) {
+        guard FeedText.isFollowed(url) else { return }
         let url = FeedText.url(url)
         guard let time = date?.day.noon ?? time else {
             let title = FeedText.line(label)
             return addUndated(url, title.isEmpty ? url : title)
         }
         var title = FeedText.line(date?.rest ?? Array(label))
+        // A time tells the entries of a day apart.
+        if title.isEmpty, label.dropLast().contains(ASCII.colon) { title = FeedText.line(label) }
         if title.isEmpty { title = date?.day.description ?? url }
         dated.add(Feed.Entry(url: url, title: title, time: time))
     }
 
     private mutating func addUndated(_ url: String, _ title: String) {
+        guard FeedText.isFollowed(url) else { return }
         let url = FeedText.url(url)
         guard undated.count < Self.undatedMax else {
             hasMore = hasMore || !known.contains(url)

@@ -39,8 +39,11 @@ public struct Link: Sendable {
     /// A line of a menu or listing.
     ///
     /// - Parameter base: The page's own URI, after redirects.
-    package init(_ item: Item, base: URI, line: Int) {
-        uri = item.url.flatMap { try? (URI(of: $0, on: base) ?? URI(parsing: $0)).whereItLeads }
+    package init(_ item: Item, base: URI, line: Int, registry: Registry) {
+        uri = item.url.flatMap { url in
+            let uri = try? URI(of: url, on: base) ?? URI(parsing: url)
+            return uri?.whereItLeads(registry)
+        }
         raw = item.target ?? Array(item.text.utf8)
         text = Array(item.text.utf8)
         kind = item.kind
@@ -56,7 +59,7 @@ public struct Link: Sendable {
         let uri =
             try? URI(of: text, on: base)
             ?? base.resolving(text) { registry[$0]?.scheme.keepsDotSegments ?? false }
-        return uri?.whereItLeads
+        return uri?.whereItLeads(registry)
     }
 
     /// What a gemtext link leads to, by a scheme that is not ours, or else by the end of the name.
@@ -90,8 +93,9 @@ extension GemtextReader {
 }
 
 extension URI {
-    /// With an ASCII host; `nil` for a host that cannot be one.
-    fileprivate var whereItLeads: URI? {
+    /// With an ASCII host; `nil` for a host that cannot be one, and where its scheme needs one.
+    fileprivate func whereItLeads(_ registry: Registry) -> URI? {
+        if host == nil, registry[scheme]?.scheme.hostForm == .required { return nil }
         do throws(FetchError) {
             return try withASCIIHost()
         } catch {
@@ -131,7 +135,7 @@ package struct LinkReader {
     package mutating func link(_ item: Item) -> Link {
         isOfUse = true
         itemsCount += 1
-        return Link(item, base: base, line: itemsCount)
+        return Link(item, base: base, line: itemsCount, registry: registry)
     }
 
     /// The last line's, when no line feed ended it.

@@ -4,13 +4,14 @@ internal import SmallWebCore
 /// A date in a line for people, and what else the line says. Pure.
 package struct DatedText: Sendable, Hashable {
     package let day: CivilDay
-    /// Without the date and what separates it; empty when nothing is left.
+    /// Without the date, its time, and what separates them; empty when nothing is left.
     package let rest: [UInt8]
 
     /// The label of a link, by the companion specification "Subscribing to Gemini pages": it begins
     /// with `YYYY-MM-DD`, followed by its end or by something other than a letter or digit.
     package init?(label: ArraySlice<UInt8>) {
-        guard let (day, end) = Self.isoDay(label, at: label.startIndex),
+        guard let (date, end) = Self.match("Y-m-d", label, at: label.startIndex),
+            let day = CivilDay(year: date.year, month: date.month, day: date.day),
             !Self.continuesWord(label[end...])
         else { return nil }
         self.day = day
@@ -18,7 +19,8 @@ package struct DatedText: Sendable, Hashable {
     }
 
     /// The text of a menu's or listing's line: its date stands at the beginning, at the end, or in
-    /// brackets, as `2024-04-06`, `2024/04/06`, `2024.04.06`, `06 Apr 2024` or `April 6, 2024`.
+    /// brackets, as `2024-04-06`, `2024/04/06`, `2024.04.06`, `2024-Apr-06`, `06 Apr 2024` or
+    /// `April 6, 2024`, perhaps between a day of the week and a time; a size may follow.
     package init?(item text: ArraySlice<UInt8>) {
         let text = text.trimmed
         guard let found = DatedText(start: text) ?? Self.bracketed(text) ?? Self.trailing(text)
@@ -62,12 +64,15 @@ package struct DatedText: Sendable, Hashable {
         return nil
     }
 
-    /// The longest form, `30 September 2024` with a comma, and the bytes before it.
-    private static let trailingBytesMax = 18
+    /// The longest form, `Wednesday, 30 September 2024 14:22:33.123456 +00:00` with a size.
+    private static let trailingBytesMax = 80
 
     private static func trailing(_ text: ArraySlice<UInt8>) -> DatedText? {
         for index in text.suffix(trailingBytesMax).indices {
-            guard let (day, end) = anyDay(text, at: index), end == text.endIndex,
+            // Within a word none begins.
+            if index > text.startIndex, ASCII.isLetter(text[index - 1]) { continue }
+            guard let (day, end) = anyDay(text, at: index),
+                isSize(text[end...], needsUnit: !text[index..<end].contains(ASCII.colon)),
                 !precedes(text[..<index], text[index...])
             else { continue }
             return DatedText(day, text[..<index], [])
@@ -75,79 +80,124 @@ package struct DatedText: Sendable, Hashable {
         return nil
     }
 
+    /// The size of a file behind its date, or nothing.
+    private static func isSize(_ text: ArraySlice<UInt8>, needsUnit: Bool) -> Bool {
+        guard let first = text.first, case let size = text.trimmed, size.count > 0 else {
+            return true
+        }
+        let unit = size.drop { ASCII.isDigit($0) || ".,".utf8.contains($0) }
+        let name = String(decoding: unit.trimmed, as: UTF8.self).lowercased()
+        let isNumber =
+            unit.count < size.count && (name.isEmpty && !needsUnit || units.contains(name))
+        return ASCII.isBlank(first) && (isNumber || size.elementsEqual("-".utf8))
+    }
+
     // MARK: Dates
 
+    private static let forms = [
+        "Y-m-d", "Y/m/d", "Y.m.d", "Y-M-d", "d-M-Y", "D M Y", "M D, Y",
+    ]
+
+    /// A date, with the day of the week before it and the time behind it.
+    ///
     /// - Returns: The day, and where the text goes on.
-    private static func isoDay(
-        _ text: ArraySlice<UInt8>, at start: Int, separator: UInt8 = UInt8(ascii: "-")
-    ) -> (CivilDay, Int)? {
-        guard text.endIndex - start >= 10, text[start + 4] == separator,
-            text[start + 7] == separator,
-            let year = ASCII.decimal(text[start..<(start + 4)], max: 9999),
-            let month = ASCII.decimal(text[(start + 5)..<(start + 7)], max: 12),
-            let day = ASCII.decimal(text[(start + 8)..<(start + 10)], max: 31),
-            let found = CivilDay(year: year, month: month, day: day)
-        else { return nil }
-        return (found, start + 10)
-    }
-
     private static func anyDay(_ text: ArraySlice<UInt8>, at start: Int) -> (CivilDay, Int)? {
-        guard start < text.endIndex else { return nil }
-        guard ASCII.isDigit(text[start]) else { return monthFirst(text, at: start) }
-        for separator in "-/.".utf8 {
-            if let found = isoDay(text, at: start, separator: separator) { return found }
+        let weekday = match("W, ", text, at: start) ?? match("W ", text, at: start)
+        for form in forms {
+            guard let (day, end) = match(form, text, at: weekday?.end ?? start) else { continue }
+            return CivilDay(year: day.year, month: day.month, day: day.day)
+                .map { ($0, afterTime(text, at: end)) }
         }
-        // `6 Apr 2024`
-        guard let (day, afterDay) = number(text, at: start, digits: 1...2),
-            let blank = blanks(text, at: afterDay),
-            let (month, afterMonth) = month(text, at: blank),
-            let next = blanks(text, at: afterMonth),
-            let (year, end) = number(text, at: next, digits: 4...4),
-            let found = CivilDay(year: year, month: month, day: day)
-        else { return nil }
-        return (found, end)
+        return nil
     }
 
-    /// `Apr 06, 2024`
-    private static func monthFirst(_ text: ArraySlice<UInt8>, at start: Int) -> (CivilDay, Int)? {
-        guard let (month, afterMonth) = month(text, at: start),
-            let blank = blanks(text, at: afterMonth),
-            let (day, afterDay) = number(text, at: blank, digits: 1...2),
-            afterDay < text.endIndex, text[afterDay] == UInt8(ascii: ","),
-            let next = blanks(text, at: afterDay + 1),
-            let (year, end) = number(text, at: next, digits: 4...4),
-            let found = CivilDay(year: year, month: month, day: day)
-        else { return nil }
-        return (found, end)
+    /// Where a text goes on behind ` 14:22`, `T14:22:33.5Z` or ` 14:22 +0200`; `start` without one.
+    private static func afterTime(_ text: ArraySlice<UInt8>, at start: Int) -> Int {
+        let forms = ["Th:n:n", " h:n:n", "Th:n", " h:n"]
+        guard var end = forms.lazy.compactMap({ match($0, text, at: start) }).first?.end else {
+            return start
+        }
+        if end < text.endIndex, text[end] == ASCII.dot {
+            end = text[(end + 1)...].prefix(9).drop(while: ASCII.isDigit).startIndex
+        }
+        let zone = text[(match(" ", text, at: end)?.end ?? end)...].prefix(6)
+        let name = zone.prefix(while: ASCII.isLetter)
+        let offset = ["+hn", "-hn", "+h:n", "-h:n"].lazy
+            .compactMap { match($0, text, at: zone.startIndex) }.first
+        if zones.contains(String(decoding: name, as: UTF8.self)) { end = name.endIndex }
+        end = offset?.end ?? end
+        return continuesWord(text[end...]) ? start : end
     }
 
+    private static let zones = words(
+        "Z UTC GMT CET CEST WET WEST EET EEST BST MSK EST EDT CST CDT MST MDT PST PDT AEST AEDT "
+            + "NZST NZDT IST JST")
+    private static let units = words("b byte bytes k kb kib m mb mib g gb gib t tb tib")
+    private static let months = names(
+        "january february march april may june july august september october november december")
+    private static let weekdays = names(
+        "monday tuesday wednesday thursday friday saturday sunday")
+
+    private static func names(_ text: String) -> [[UInt8]] {
+        text.split(separator: " ").map { Array($0.utf8) }
+    }
+
+    private static func words(_ text: String) -> Set<String> {
+        Set(text.split(separator: " ").map(String.init))
+    }
+
+    /// What a form finds at a place: `Y` is four digits, `m` and `d` two, `D` one or two, `h` and
+    /// `n` an hour and two digits of a minute, `M` and `W` names of months and weekdays, a blank one
+    /// to three.
+    private static func match(
+        _ form: String, _ text: ArraySlice<UInt8>, at start: Int
+    ) -> (day: (year: Int, month: Int, day: Int), end: Int)? {
+        var (rest, day) = (text[start...], (year: 0, month: 0, day: 0))
+        for mark in form.utf8 {
+            let found: (value: Int, end: Int)?
+            switch Unicode.Scalar(mark) {
+            case "Y": found = number(rest, 4...4, max: 9999)
+            case "m", "d": found = number(rest, 2...2, max: 31)
+            case "D": found = number(rest, 1...2, max: 31)
+            case "h": found = number(rest, form.contains(":") ? 1...2 : 2...2, max: 24, more: true)
+            case "n": found = number(rest, 2...2, max: 60)
+            case "M": found = name(among: months, rest)
+            case "W": found = name(among: weekdays, rest)
+            case " ":
+                let count = rest.prefix(4).prefix(while: ASCII.isBlank).count
+                found = 1...3 ~= count ? (0, rest.startIndex + count) : nil
+            default: found = rest.first == mark ? (0, rest.startIndex + 1) : nil
+            }
+            guard let (value, end) = found else { return nil }
+            rest = text[end...]
+            switch Unicode.Scalar(mark) {
+            case "Y": day.year = value
+            case "m", "M": day.month = value
+            case "d", "D": day.day = value
+            default: break
+            }
+        }
+        return (day, rest.startIndex)
+    }
+
+    /// - Parameter more: Whether further digits are of the next number.
     private static func number(
-        _ text: ArraySlice<UInt8>, at start: Int, digits: ClosedRange<Int>
+        _ text: ArraySlice<UInt8>, _ digits: ClosedRange<Int>, max: Int, more: Bool = false
     ) -> (Int, Int)? {
-        let found = text[start...].prefix(digits.upperBound + 1).prefix(while: ASCII.isDigit)
-        guard digits ~= found.count, let value = ASCII.decimal(found, max: 9999) else {
-            return nil
-        }
+        let most = digits.upperBound + (more ? 0 : 1)
+        let found = text.prefix(most).prefix(while: ASCII.isDigit)
+        guard digits ~= found.count, let value = ASCII.decimal(found, max: max) else { return nil }
         return (value, found.endIndex)
     }
 
-    /// One to three blanks.
-    private static func blanks(_ text: ArraySlice<UInt8>, at start: Int) -> Int? {
-        let found = text[start...].prefix(4).prefix(while: ASCII.isBlank)
-        return 1...3 ~= found.count ? found.endIndex : nil
-    }
-
-    private static let months: [[UInt8]] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september",
-        "october", "november", "december",
-    ].map { Array($0.utf8) }
-
-    /// Its name or the first three letters, in any case.
-    private static func month(_ text: ArraySlice<UInt8>, at start: Int) -> (Int, Int)? {
-        let word = text[start...].prefix(10).prefix(while: ASCII.isLetter)
+    /// One of the names or its first three letters, in any case.
+    private static func name(
+        among names: [[UInt8]], _ text: ArraySlice<UInt8>
+    ) -> (Int, Int)? {
+        let word = text.prefix(10).prefix(while: ASCII.isLetter)
         guard word.count >= 3 else { return nil }
         let lower = word.map(ASCII.lowercased)
-        let index = months.firstIndex { name in
+        let index = names.firstIndex { name in
             name.elementsEqual(lower) || lower.count == 3 && name.starts(with: lower)
         }
         return index.map { ($0 + 1, word.endIndex) }

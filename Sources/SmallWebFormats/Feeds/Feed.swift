@@ -101,6 +101,7 @@ package enum FeedText {
         if isPlain() { return String(decoding: bytes, as: UTF8.self) }
         var text = String.UnicodeScalarView()
         var (count, isGap) = (0, false)
+        let bytes = TerminalText.withoutSequences(Array(bytes)[...])
         for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
             if scalar == " " || isBreak(scalar) {
                 isGap = true
@@ -132,6 +133,15 @@ package enum FeedText {
     private static func isLeftOut(_ scalar: Unicode.Scalar) -> Bool {
         TerminalText.isDangerous(scalar) || scalar.value & 0xFFFE == 0xFFFE
             || 0xFDD0...0xFDEF ~= scalar.value
+    }
+
+    /// Whether a URL is followed: readers in browsers would run others, or show them as pages of
+    /// their own site.
+    package static func isFollowed(_ url: String) -> Bool {
+        ![
+            "about", "blob", "data", "filesystem", "jar", "javascript", "jscript", "livescript",
+            "mocha", "vbscript", "view-source",
+        ].contains(URI.scheme(of: url) ?? "")
     }
 
     /// A URL as every format of feeds can hold it: what neither a URI nor an IRI may hold becomes

@@ -13,11 +13,16 @@ package enum FeedSniffer {
     }
 
     /// So much of a document is looked at.
-    package static let bytesMax = 4096
+    package static let bytesMax = 65_536
 
     /// - Parameter bytes: The first ``bytesMax``, or all of a shorter document.
     package static func kind(of bytes: ArraySlice<UInt8>) -> Kind {
-        let text = bytes.prefix(bytesMax).withoutByteOrderMark.drop { isSpace($0) }
+        var text = bytes.prefix(bytesMax)
+        // UTF-16, of which the marks of XML have one byte that counts.
+        if text.starts(with: [0xFF, 0xFE]) || text.starts(with: [0xFE, 0xFF]) {
+            text = text.dropFirst(2).filter { $0 != 0 }[...]
+        }
+        text = text.withoutByteOrderMark.drop { isSpace($0) }
         if text.first == UInt8(ascii: "{") {
             let head = String(decoding: text, as: UTF8.self)
             // A slash may be escaped.
@@ -53,7 +58,7 @@ package enum FeedSniffer {
             } else if rest.starts(with: "<!".utf8) {
                 let words = rest.dropFirst().prefix(64).map(ASCII.lowercased)
                 if words.starts(with: "!doctype html".utf8) { return "!doctype html" }
-                guard let next = after(">", rest) else { return nil }
+                guard let next = afterDeclaration(rest) else { return nil }
                 rest = next
             } else {
                 let name = rest.dropFirst().prefix(64).prefix { byte in
@@ -62,6 +67,26 @@ package enum FeedSniffer {
                 return String(decoding: name.map(ASCII.lowercased), as: UTF8.self)
             }
             rest = rest.drop { isSpace($0) }
+        }
+        return nil
+    }
+
+    /// Behind a declaration and those in its brackets.
+    private static func afterDeclaration(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        var (rest, depth) = (text, 0)
+        while let byte = rest.first {
+            if rest.starts(with: "<!--".utf8) {
+                rest = after("-->", rest) ?? []
+                continue
+            }
+            rest.removeFirst()
+            switch Unicode.Scalar(byte) {
+            case "<": depth += 1
+            case ">": depth -= 1
+            case "\"", "'": rest = rest.firstIndex(of: byte).map { rest[($0 + 1)...] } ?? []
+            default: continue
+            }
+            if depth == 0 { return rest }
         }
         return nil
     }
