@@ -64,7 +64,8 @@ extension Option {
         Option(
             "under", .feeds, "only what stands below this heading",
             manual: "Takes only what follows the first heading line of a gemtext page with this "
-                + "text, up to the next heading of its level or above.",
+                + "text, up to the next heading of its level or above. Where there is no such "
+                + "heading, watch fails with 8.",
             example: "smallweb feed --under Posts gemini://example.org/",
             .value("HEADING") { settings, value in settings.feeds.heading = value }),
         Option(

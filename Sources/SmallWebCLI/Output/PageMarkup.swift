@@ -93,7 +93,7 @@ final class PageMarkup: EventOutput {
     private func write(_ item: Item) throws(FetchError) {
         // A listing that is text as well, such as a directory of a Git repository.
         if case .text = form { form = .items }
-        let link = Link(item, base: log.uri, line: 0)
+        let link = Link(item, base: log.uri, line: 0, registry: registry)
         let bytes =
             item.kind == .info
             ? writer.preformatted(link.text[...])

@@ -94,6 +94,8 @@ struct Visit {
     let result: Result
     let outcome: Outcome
     let log: FetchLog?
+    /// Whether its host is not asked now.
+    let isHeld: Bool
     /// What tells this state of the page from others.
     var validator: String? { log?.head?.validator }
 }
@@ -206,6 +208,7 @@ final class SubscriptionOutput: Output {
         if page?.isGone ?? false {
             early = (.gone(isFirst: false), .ok)
         } else if let hold = hold(plan.place) {
+            isHeld = true
             FetchReport(messages: run.messages, url: order.url, log: nil).failure(hold)
             early = (.failed, hold.outcome)
         }
@@ -238,9 +241,15 @@ final class SubscriptionOutput: Output {
         run.state.opening(of: place, now: run.now).map {
             FetchError(
                 .temporaryFailure, .connect,
-                "not asked before \(UTCDate.second($0)): its host wants to be left alone, or has "
-                    + "failed")
+                "not asked before \(UTCDate.second($0)): its host asked clients to wait, or has "
+                    + "failed" + lastFailure)
         }
+    }
+
+    /// How the last visit of the page ended, for messages; empty for a success.
+    private var lastFailure: String {
+        let exit = key.flatMap { run.state[$0] }?.exit ?? 0
+        return exit == 0 ? "" : " (the last visit ended with exit status \(exit))"
     }
 
     func take(_ event: Event) throws(FetchError) {
@@ -258,7 +267,11 @@ final class SubscriptionOutput: Output {
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        guard ending.outcome == .ok else { return reader = nil }
+        guard ending.outcome == .ok, let log, let registry, ending.head?.isUnchanged != true else {
+            return reader = nil
+        }
+        // Not even a head: an empty page.
+        if reader == nil { reader = try run.reader(Head(.success), log, registry) }
         try reader?.finish(ending)
     }
 
@@ -277,13 +290,6 @@ final class SubscriptionOutput: Output {
                     came = .unchanged
                 } else if let reader {
                     came = .page(reader)
-                } else {
-                    // Not even a head: an empty page.
-                    let head = ending.head ?? Head(.success)
-                    let log = log ?? FetchLog(ending.uri)
-                    let empty = try run.reader(head, log, job.fetcher.registry)
-                    try empty.finish(ending)
-                    came = .page(empty)
                 }
             case .ended(let ending):
                 if ending.head?.isGone ?? false { came = .gone(isFirst: true) }
@@ -293,7 +299,8 @@ final class SubscriptionOutput: Output {
                 outcome = error.outcome
             }
         }
-        visit = Visit(order: order, key: key, result: came, outcome: outcome, log: log)
+        visit = Visit(
+            order: order, key: key, result: came, outcome: outcome, log: log, isHeld: isHeld)
         return outcome
     }
 

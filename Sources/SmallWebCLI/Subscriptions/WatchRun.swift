@@ -51,11 +51,6 @@ final class WatchRun: SubscriptionRun {
             if news.change == .changed, let key = visit.key {
                 try compare(reader, key, &news)
             }
-            if !reader.hasHeading {
-                messages.error(
-                    visit.order.url, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
-                    hint: "it must be the whole text of a heading line of gemtext")
-            }
         case .unchanged:
             news.change = .unchanged
             (news.size, news.sha256) = (last?.size, last?.sha256)
@@ -111,15 +106,20 @@ final class WatchRun: SubscriptionRun {
         _ page: WatchedPage, _ key: String, _ news: inout News
     ) throws(FetchError) {
         guard let copies else { return }
-        if rules.keepsText, let text = page.text {
-            if let old = try copies.read(.text, of: key) {
+        if rules.keepsText {
+            var problem: String?
+            if let text = page.text, let old = try copies.read(.text, of: key) {
                 news.difference = UnifiedDiff.text(
                     old: Self.lines(old), new: Self.lines(text), name: URI.display(key))
+                if news.difference == [] && !rules.comparesLinks {
+                    problem = "--diff has no line to show: only line ends or the charset differ"
+                }
+            } else if page.text == nil {
+                problem = "--diff cannot show what changed: \(page.textProblem)"
             } else {
-                messages.warning(
-                    "\(URI.display(key)): the text of before was not kept; "
-                        + "--diff shows changes from now on")
+                problem = "the text of before was not kept; --diff shows changes from now on"
             }
+            if let problem { messages.warning("\(URI.display(key)): \(problem)") }
         }
         guard rules.comparesLinks, let links = page.linkList,
             let old = try copies.read(.links, of: key)
@@ -137,7 +137,8 @@ final class WatchRun: SubscriptionRun {
 
     private func remember(_ visit: Visit, _ page: WatchedPage?, _ key: String) {
         state.change(key) { entry in
-            entry.exit = Int(visit.outcome.exitStatus)
+            // What the page ended with says more than that it was not asked.
+            if !visit.isHeld { entry.exit = Int(visit.outcome.exitStatus) }
             switch visit.result {
             case .gone: entry.isGone = true
             case .failed: break
@@ -187,8 +188,7 @@ final class WatchRun: SubscriptionRun {
         for link in news.added ?? [] { lines.append("+\(link)\n") }
         for link in news.removed ?? [] { lines.append("-\(link)\n") }
         lines += news.difference ?? []
-        try StandardStream.output.write(
-            (isShown ? TerminalText.escape(lines) : lines)[...], isWhole: true, patience)
+        try StandardStream.output.writeForeign(lines, isWhole: true, patience)
     }
 
     private func record(_ news: News, _ visit: Visit) -> [UInt8] {

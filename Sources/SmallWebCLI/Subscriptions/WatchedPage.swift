@@ -60,8 +60,8 @@ final class WatchedPage: PageReader {
     private(set) var text: [UInt8]?
     /// In order; `nil` for too many.
     private(set) var linkList: [String]?
-    /// Whether the heading that was asked for is there.
-    var hasHeading: Bool { rules.heading == nil || section?.wasFound ?? false }
+    /// Why there is no text to compare.
+    private(set) var textProblem = "it has more than 1 MiB"
 
     init(_ head: Head, _ log: FetchLog, _ registry: Registry, _ rules: ComparisonRules)
         throws(FetchError)
@@ -78,6 +78,7 @@ final class WatchedPage: PageReader {
             section = rules.heading.map { GemtextSection(under: $0) }
         }
         text = rules.keepsText && isText ? [] : nil
+        if !isText { textProblem = "\(type?.essence ?? "it") is not text" }
         linkList = rules.comparesLinks ? [] : nil
     }
 
@@ -88,7 +89,7 @@ final class WatchedPage: PageReader {
             body.update(bytes)
             if readsLines { read(charset.map { $0.convert(bytes)[...] } ?? bytes) }
         case .item(let item) where rules.comparesLinks && rules.heading == nil:
-            let link = Link(item, base: base, line: 0)
+            let link = Link(item, base: base, line: 0, registry: registry)
             if link.isLink, link.kind != .reference { add(link) }
         default: break
         }
@@ -99,6 +100,11 @@ final class WatchedPage: PageReader {
     func finish(_ ending: Ending) throws(FetchError) {
         if let charset, readsLines { read(charset.finish()[...]) }
         if readsLines, !pending.isEmpty { takeLine() }
+        if let heading = rules.heading, section?.wasFound != true {
+            throw FetchError(
+                .protocolError, .body, "no heading \"\(heading)\"",
+                hint: "it must be the whole text of a heading line of gemtext")
+        }
         sha256 = body.finish().hex
         guard !rules.isOfBody, isText || rules.comparesLinks else { return }
         if rules.comparesLinks {

@@ -50,9 +50,8 @@ struct PageView {
         case .fence: return ""
         case .preformatted:
             // Its shape is its meaning: neither wrapped nor stripped of tabs.
-            var filter = TerminalText.Filter()
-            return String(decoding: filter.filter(line.text[...], isLast: true), as: UTF8.self)
-                + "\n"
+            let text = TerminalText.withoutSequences(line.text[...])
+            return String(decoding: TerminalText.escape(Array(text)), as: UTF8.self) + "\n"
         case .link, .prompt:
             let link = Link(line, base: base, registry: registry)
             let target = Self.plain(line.target)
@@ -89,8 +88,8 @@ struct PageView {
     /// Neither wrapped nor cut: menus have drawings in them.
     mutating func line(of item: Item) -> String {
         linesCount += 1
-        let link = Link(item, base: base, line: linesCount)
-        let text = TerminalText.escapeLine(item.text)
+        let link = Link(item, base: base, line: linesCount, registry: registry)
+        let text = Self.line(item.text.utf8)
         let type =
             isTable ? Help.padded(TerminalText.escapeLine(item.type ?? ""), 6) + "  " : ""
         guard let url = link.uri?.description, let label = number(url) else {
@@ -112,7 +111,7 @@ struct PageView {
     /// A line of a listing that is a text with links in it, laid out as such.
     mutating func lines(of item: Item) -> String {
         linesCount += 1
-        let link = Link(item, base: base, line: linesCount)
+        let link = Link(item, base: base, line: linesCount, registry: registry)
         let text = Self.plain(Array(item.text.utf8))
         if let url = link.uri?.description, let label = number(url) {
             return lines(ofLink: text, label, to: url)
@@ -162,6 +161,12 @@ struct PageView {
     /// One line, safe to show.
     static func plain(_ bytes: [UInt8]) -> String {
         let spaced = bytes.map { $0 == ASCII.tab ? ASCII.space : $0 }
-        return TerminalText.escapeLine(String(decoding: spaced, as: UTF8.self))
+        return line(spaced)
+    }
+
+    /// The same with its tabs visible.
+    private static func line(_ bytes: some Collection<UInt8>) -> String {
+        let text = TerminalText.withoutSequences(Array(bytes)[...])
+        return TerminalText.escapeLine(String(decoding: text, as: UTF8.self))
     }
 }
