@@ -178,11 +178,41 @@ internal import Testing
     @Test func failsToSend() async throws {
         var script = Script()
         script.sendError = FetchError(.send, .send, "broken")
-        let (stream, transport) = try await started(script)
+        let (stream, transport) = try await started(script) { _ in Issue.record("it is out") }
+        // The answer may be there.
+        try await stream.writeAll([1])
         #expect(
-            await outcome { () async throws(FetchError) in try await stream.writeAll([1]) } == .send
+            await outcome { () async throws(FetchError) in _ = try await stream.readSome() }
+                == .send
         )
         #expect(transport.isClosed)
+    }
+
+    /// How the peer ends behind what it has said is not changed by what it did not take.
+    @Test(arguments: [ScriptedTransport.Close.fin, .closeNotify, .reset])
+    func readsTheAnswerToWhatCannotBeSent(_ close: ScriptedTransport.Close) async throws {
+        var script = Script(Array("4 no\r\n".utf8), close: close)
+        script.sendError = FetchError(.send, .send, "broken")
+        let (stream, _) = try await started(script)
+        try await stream.writeAll([1])
+        try await stream.writeAll([2])
+        #expect(try await stream.readLine(upTo: 80).elementsEqual("4 no\r\n".utf8))
+        #expect(try await stream.readSome().isEmpty)
+        #expect(stream.ending != nil && stream.bytesSent == 0)
+    }
+
+    /// An error that says more than that the connection is broken is the reason.
+    @Test(arguments: [Outcome.needsIdentity, .receive])
+    func anErrorMaySayWhyNothingIsTaken(_ found: Outcome) async throws {
+        var script = Script()
+        script.sendError = FetchError(.send, .send, "broken")
+        script.receiveError = FetchError(found, .body, "told")
+        let (stream, _) = try await started(script)
+        try await stream.writeAll([1])
+        let wanted = found == .receive ? Outcome.send : found
+        #expect(
+            await outcome { () async throws(FetchError) in _ = try await stream.readSome() }
+                == wanted)
     }
 
     @Test func closesAtOnceAndOnlyOnce() async throws {

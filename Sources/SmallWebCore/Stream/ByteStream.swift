@@ -31,6 +31,8 @@ public final class ByteStream {
     private var buffer: [UInt8] = []
     /// The received bytes not yet handed out.
     private var unread = 0..<0
+    /// Why a request did not go out in full, and what had been received by then.
+    private var sendFailure: (error: FetchError, received: Int)?
 
     /// How much is received at once: little at first, for a stream waits for most of its life; then
     /// several TLS records. More would not stay in the processor's cache until it is written.
@@ -54,18 +56,22 @@ public final class ByteStream {
 
     /// Sends all of `bytes`, in as few system calls as the socket's buffer allows.
     ///
-    /// - Throws: `send`, `timeout`, `interrupted`.
+    /// A peer that refuses them may have said why before, which is there to be read: the failure is
+    /// thrown where nothing is.
+    ///
+    /// - Throws: `timeout`, `interrupted`.
     public func writeAll(_ bytes: [UInt8]) async throws(FetchError) {
         var sent = 0
         var silence = Silence(seconds: idleSeconds)
         while sent < bytes.count {
             switch try sendOnce(bytes[sent...]) {
-            case .bytes(let count):
+            case .bytes(let count)?:
                 sent += count
                 bytesSent += count
                 silence.end()
-            case .wouldBlock(let readiness):
+            case .wouldBlock(let readiness)?:
                 try await wait(for: readiness, in: &silence)
+            case nil: return
             }
         }
         try await onSent?(bytes)
@@ -266,12 +272,16 @@ public final class ByteStream {
         let carrier = try openCarrier()
         let isFirst = bytesReceived < Self.capacities.first
         let result = isFirst ? receiveFirst(from: carrier) : receiveIntoBuffer(from: carrier)
-        let read = try result.mapError(failing).get()
+        let unanswered = sendFailure.flatMap { $0.received == bytesReceived ? $0.error : nil }
+        let read = try result.mapError { error in
+            failing(error.outcome == .receive ? unanswered ?? error : error)
+        }.get()
         switch read {
         case .bytes(let count):
             unread = unread.lowerBound..<(unread.upperBound + count)
             bytesReceived += count
         case .ended(let ending):
+            if let unanswered { throw failing(unanswered) }
             self.ending = ending
             state = .stopped(nil)
         case .wouldBlock: break
@@ -303,16 +313,16 @@ public final class ByteStream {
         }
     }
 
-    /// One attempt to send a prefix of `bytes`.
+    /// One attempt to send a prefix of `bytes`; `nil` when the peer takes no more.
     @inline(never)
-    private func sendOnce(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite {
+    private func sendOnce(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite? {
         let carrier = try openCarrier()
-        let result = bytes.withUnsafeBytes { bytes -> Result<TransportWrite, FetchError> in
-            do throws(FetchError) {
-                return .success(try carrier.send(bytes))
-            } catch {
-                return .failure(error)
-            }
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(FetchError) in try carrier.send(bytes) }
+        }
+        if case .failure(let error) = result, error.outcome == .send {
+            sendFailure = sendFailure ?? (error, bytesReceived)
+            return nil
         }
         return try result.mapError(failing).get()
     }

@@ -28,6 +28,8 @@ final class ProgramLink {
     private var isServerTold = false
     /// Whether the server takes no more.
     private var isRefused = false
+    /// Why the server did not take all, until it has been heard after that.
+    private var sendFailure: FetchError?
     /// Whether a paced channel was not asked, since the program had not read all.
     private(set) var isHeldBack = false
 
@@ -87,17 +89,21 @@ final class ProgramLink {
         return sent
     }
 
-    /// A server that takes no more, as FTP's may do in an upload, says why on the connection of the
-    /// URL. Beside that, a datagram that did not arrive is one that was lost.
+    /// A server that takes no more may have said why, and as FTP's does in an upload, on the
+    /// connection of the URL. Beside that, a datagram that did not arrive is one that was lost.
     ///
     /// - Throws: `error`, in every other case.
     private func passOver(_ error: FetchError) throws(FetchError) {
         switch kind {
         case .udp: guard hasControl, error.outcome == .connect else { throw error }
         case .tcp:
-            guard isFurther, error.outcome == .send else { throw error }
+            guard error.outcome == .send else { throw error }
             (isRefused, isServerTold) = (true, true)
-            serverEnding = serverEnding ?? .reset
+            if isFurther {
+                serverEnding = serverEnding ?? .reset
+            } else {
+                sendFailure = sendFailure ?? error
+            }
         }
     }
 
@@ -112,16 +118,19 @@ final class ProgramLink {
             }
             switch read {
             case .failure(let error):
-                guard keepsDatagrams else { throw error }
+                guard keepsDatagrams else {
+                    throw error.outcome == .receive ? sendFailure ?? error : error
+                }
                 try passOver(error)
                 // Nothing has come, and more may be there.
                 received = 0
             case .success(.bytes(let count)):
-                received = count
+                (received, sendFailure) = (count, nil)
                 toProgram = Array(piece[..<count])
             case .success(.wouldBlock): break
             // Without close_notify, TLS may have been cut off by anybody.
             case .success(.ended(let how)):
+                if let sendFailure { throw sendFailure }
                 serverEnding = isSecure && how == .endOfFile ? .reset : how
             }
         }

@@ -129,7 +129,8 @@ final class TLSSession: Carrier {
         let error = library.functions.SSL_get_error(ssl, status)
         if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
         isBroken = true
-        if let failure = bioState.failure { throw failure }
+        // Once: what had come before is still read.
+        if let failure = bioState.failure.take() { throw failure }
         throw FetchError(.send, .send, "TLS failed: \(library.takeError().words)")
     }
 
