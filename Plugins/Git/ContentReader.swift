@@ -222,7 +222,18 @@ struct ContentReader {
         head.bodyBytes = bodyBytes
         head.validator = id.description
         try await emit(.head(head))
-        if !content.isEmpty { try await emit(.body(content)) }
+        try await deliver(content, emit)
+    }
+
+    /// A body in pieces, between which signals and the deadline are seen.
+    private func deliver(_ content: ArraySlice<UInt8>, _ emit: Emit) async throws(FetchError) {
+        var rest = content
+        while !rest.isEmpty {
+            let piece = rest.prefix(Self.pieceBytes)
+            rest = rest.dropFirst(piece.count)
+            try await emit(.body(piece))
+            if !rest.isEmpty { try await LongWork.pause() }
+        }
     }
 
     private func deliverDirectory(
@@ -235,7 +246,7 @@ struct ContentReader {
         head.validator = id.description
         try await emit(.head(head))
         var lines: [UInt8] = []
-        for entry in entries {
+        for (count, entry) in entries.enumerated() {
             lines += entry.listing
             let isTree = entry.kind == .directory
             var item = Item(
@@ -247,10 +258,12 @@ struct ContentReader {
             item.recordType = "entry"
             item.facts = entry.facts(modules.url(of: place))
             try await emit(.item(item))
+            if count.isMultiple(of: 4096) { try await LongWork.pause() }
         }
-        if !lines.isEmpty { try await emit(.body(lines[...])) }
+        try await deliver(lines[...], emit)
     }
 
+    private static let pieceBytes = 1 << 20
     fileprivate static let beginningBytes = 8000
     private static let noFile = FetchError(.protocolError, .body, "the server sent no file")
 }

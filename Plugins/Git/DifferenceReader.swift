@@ -90,7 +90,10 @@ struct TreeComparison {
 
     /// `nil` at the end.
     mutating func next() throws(FetchError) -> Step? {
+        var compared = 0
         while !levels.isEmpty {
+            compared += 1
+            if compared.isMultiple(of: 1024) { try LongWork.check() }
             let last = levels.count - 1
             let (old, new) = (levels[last].old.entry, levels[last].new.entry)
             guard old != nil || new != nil else {
@@ -231,13 +234,11 @@ struct DifferenceReader {
         try await emit(.head(head))
         var text: [UInt8] = []
         for change in changes {
-            // A file may take a second: deadlines and signals have to be seen in between.
-            await Task.yield()
-            guard !Task.isCancelled else { throw .cancelled }
+            try await LongWork.pause()
             let (old, new) = (
                 try patched(change.old, files), try patched(change.new, files)
             )
-            text += FilePatch(change, old, new, format).text
+            text += try FilePatch(change, old, new, format).text()
             if request.wantsItems { try await emit(.item(change.item)) }
             guard text.count >= Self.pieceBytes else { continue }
             try await emit(.body(text[...]))

@@ -33,12 +33,14 @@ struct FilePatch {
 
     /// With a header for each part: a file that has become something else than a file is removed
     /// and added again.
-    var text: [UInt8] {
+    ///
+    /// - Throws: `interrupted`, `timeout`.
+    func text() throws(FetchError) -> [UInt8] {
         if change.status == "T" {
             let gone = TreeChange(path: change.path, old: change.old, new: nil)
             let come = TreeChange(path: change.path, old: nil, new: change.new)
-            return FilePatch(gone, old, .text([]), format).text
-                + FilePatch(come, .text([]), new, format).text
+            return try FilePatch(gone, old, .text([]), format).text()
+                + FilePatch(come, .text([]), new, format).text()
         }
         var text = Array("diff --git ".utf8) + name("a/") + [ASCII.space] + name("b/")
         text.append(ASCII.lineFeed)
@@ -60,9 +62,11 @@ struct FilePatch {
             return text + before + Array(" and ".utf8) + after + Array(" differ\n".utf8)
         }
         let (oldLines, newLines) = (Self.lines(oldText), Self.lines(newText))
-        let hunks = UnifiedDiff.text(old: oldLines, new: newLines, name: "")
+        let hunks = try UnifiedDiff.text(
+            old: oldLines, new: newLines, name: "", showsFunctions: true)
         // Its own names come first, in two lines.
-        guard let end = hunks.indices.filter({ hunks[$0] == ASCII.lineFeed }).prefix(2).last
+        guard let first = hunks.firstIndex(of: ASCII.lineFeed),
+            let end = hunks[(first + 1)...].firstIndex(of: ASCII.lineFeed)
         else { return text }
         text += Self.mark("-") + before + Self.nameEnd(before)
         text += Self.mark("+") + after + Self.nameEnd(after)

@@ -153,6 +153,7 @@ final class PackSpool {
             let end = min(start + (1 << 20), content.count)
             hasher.update(try content.read(start..<end))
             start = end
+            try LongWork.check()
         }
         return hasher.finish()
     }
@@ -263,6 +264,7 @@ final class PackSpool {
                         let end = min(start + (1 << 20), range.upperBound)
                         try content.append(try base.read(start..<end))
                         start = end
+                        try LongWork.check()
                     }
                 case .insert(let bytes): try content.append(bytes)
                 }
@@ -293,7 +295,10 @@ private struct Inflation {
     init(_ place: PackIndex.Place, _ pack: Spool) { (left, self.pack) = (place.data, pack) }
 
     /// `nil` at the end.
+    ///
+    /// - Throws: `protocol-error`; `interrupted` and `timeout`, for work that goes on and on.
     mutating func next(_ inflater: Inflater) throws(FetchError) -> ArraySlice<UInt8>? {
+        try LongWork.check()
         while !inflater.isFinished {
             if input.isEmpty {
                 guard !left.isEmpty else { throw .malformedPack("an object is cut off") }

@@ -41,7 +41,7 @@ final class PathStates {
                 }
                 guard let found else { return }
                 for id in missing { trees[id] = try entries(of: id, names, found) }
-                await Task.yield()
+                try await LongWork.pause()
             }
             level = Set(
                 level.flatMap { trees[$0] ?? [] }.filter { $0.kind == .directory }.map(\.id))

@@ -212,6 +212,7 @@ extension CommitGraph {
         var (above, isChanged) = (Set([other]), true)
         while isChanged {
             isChanged = false
+            try LongWork.check()
             for number in rest where !above.contains(number) {
                 if try node(number).parents.contains(where: above.contains) {
                     above.insert(number)

@@ -26,7 +26,10 @@ enum Tree {
     ) throws(FetchError) -> [TreeEntry] {
         var cursor = TreeCursor(bytes, format)
         var entries: [TreeEntry] = []
-        while let entry = try cursor.next() { entries.append(entry) }
+        while let entry = try cursor.next() {
+            entries.append(entry)
+            if entries.count.isMultiple(of: 4096) { try LongWork.check() }
+        }
         return entries
     }
 }

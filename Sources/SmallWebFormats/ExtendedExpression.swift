@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+package import SmallWebCore
 
 /// An extended regular expression of POSIX, as regcomp(3) reads it in the locale C with the escapes
 /// of GNU, without back-references: it says whether there is a match in some bytes, in time that is
@@ -94,15 +94,20 @@ package struct ExtendedExpression: Sendable {
     // MARK: Matching
 
     /// Whether there is a match somewhere in `bytes`.
-    package func matches(in bytes: ArraySlice<UInt8>) -> Bool {
-        bytes.withUnsafeBufferPointer { matches(in: $0) }
+    ///
+    /// - Throws: `interrupted`, `timeout`.
+    package func matches(in bytes: ArraySlice<UInt8>) throws(FetchError) -> Bool {
+        try bytes.withUnsafeBufferPointer { bytes in
+            Result { () throws(FetchError) in try matches(in: bytes) }
+        }.get()
     }
 
-    private func matches(in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    private func matches(in bytes: UnsafeBufferPointer<UInt8>) throws(FetchError) -> Bool {
         // Which place a step was last entered at.
         var entered = [Int](repeating: -1, count: steps.count)
         var (present, waiting, stack): ([Int], [Int], [Int]) = ([], [], [])
         for place in 0...bytes.count {
+            if place & 0x3FF == 0x3FF { try LongWork.check() }
             // A match may begin anywhere.
             present.append(start)
             for first in present {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+package import SmallWebCore
 
 /// The difference of two texts in the unified format of diff(1), with three lines of context. Pure.
 package enum UnifiedDiff {
@@ -11,18 +11,41 @@ package enum UnifiedDiff {
     /// - Parameters:
     ///   - old: Lines without their ends, as those of `new`.
     ///   - name: Of both, for the first two lines.
+    ///   - showsFunctions: Whether the head of a hunk ends with the line before it that looks like
+    ///     the beginning of a function, as with git-diff(1).
     /// - Returns: Empty when nothing differs.
+    /// - Throws: `interrupted`, `timeout`: for texts of a million lines it takes seconds.
     package static func text(
-        old: [ArraySlice<UInt8>], new: [ArraySlice<UInt8>], name: String
-    ) -> [UInt8] {
-        let kept = commonLines(old, new)
+        old: [ArraySlice<UInt8>], new: [ArraySlice<UInt8>], name: String,
+        showsFunctions: Bool = false
+    ) throws(FetchError) -> [UInt8] {
+        let kept = try commonLines(old, new)
         if kept.count == old.count && kept.count == new.count { return [] }
         var text: [UInt8] = []
         text.append("--- \(name)\n+++ \(name)\n")
+        var (function, searched) = ([UInt8](), 0)
         for hunk in hunks(kept, old.count, new.count) {
-            append(hunk, kept, old, new, to: &text)
+            if showsFunctions {
+                let before = old[searched..<max(searched, hunk.old.lowerBound)]
+                function = before.last(where: isFunction).map(shown) ?? function
+                searched = hunk.old.lowerBound
+            }
+            append(hunk, kept, old, new, function, to: &text)
+            try LongWork.check()
         }
         return text
+    }
+
+    /// What Git takes for the beginning of a function where it knows no better.
+    private static func isFunction(_ line: ArraySlice<UInt8>) -> Bool {
+        line.first.map { ASCII.isLetter($0) || $0 == 0x5F || $0 == 0x24 } ?? false
+    }
+
+    /// Behind a space, its first 80 bytes without the white space at their end.
+    private static func shown(_ line: ArraySlice<UInt8>) -> [UInt8] {
+        var line = line.prefix(80)
+        while let last = line.last, [0x20, 0x09, 0x0D].contains(last) { line.removeLast() }
+        return [ASCII.space] + line
     }
 
     /// A line that both have, by its places.
@@ -32,15 +55,21 @@ package enum UnifiedDiff {
 
     private static func commonLines(
         _ old: [ArraySlice<UInt8>], _ new: [ArraySlice<UInt8>]
-    ) -> [Common] {
+    ) throws(FetchError) -> [Common] {
         // Numbers are compared faster than lines.
         var numbers: [ArraySlice<UInt8>: Int] = [:]
-        func number(_ line: ArraySlice<UInt8>) -> Int {
+        var bytes = 0
+        func number(_ line: ArraySlice<UInt8>) throws(FetchError) -> Int {
+            bytes += line.count + 64
+            if bytes > 1 << 20 {
+                bytes = 0
+                try LongWork.check()
+            }
             if let known = numbers[line] { return known }
             numbers[line] = numbers.count
             return numbers.count - 1
         }
-        let (old, new) = (old.map(number), new.map(number))
+        let (old, new) = (try old.map(number), try new.map(number))
         var start = 0
         while start < min(old.count, new.count), old[start] == new[start] { start += 1 }
         var end = 0
@@ -49,7 +78,7 @@ package enum UnifiedDiff {
         {
             end += 1
         }
-        let middle = path(
+        let middle = try path(
             Array(old[start..<(old.count - end)]), Array(new[start..<(new.count - end)]))
         return (0..<start).map { ($0, $0) }
             + middle.map { ($0.old + start, $0.new + start) }
@@ -57,12 +86,14 @@ package enum UnifiedDiff {
     }
 
     /// Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), the greedy form.
-    private static func path(_ old: [Int], _ new: [Int]) -> [Common] {
+    private static func path(_ old: [Int], _ new: [Int]) throws(FetchError) -> [Common] {
+        var steps = 0
         let bound = min(old.count + new.count, editsMax)
         // Of each number of edits, the furthest place on each diagonal.
         var traces: [[Int32]] = []
         var furthest: [Int32] = [0]
         for edits in 0...bound {
+            try LongWork.check()
             var row = [Int32](repeating: 0, count: 2 * edits + 1)
             for diagonal in stride(from: -edits, through: edits, by: 2) {
                 let index = diagonal + edits
@@ -74,7 +105,11 @@ package enum UnifiedDiff {
                     x = diagonal == -edits || diagonal != edits && left < below ? below : left + 1
                 }
                 var y = x - diagonal
-                while x < old.count, y < new.count, old[x] == new[y] { (x, y) = (x + 1, y + 1) }
+                while x < old.count, y < new.count, old[x] == new[y] {
+                    (x, y) = (x + 1, y + 1)
+                    steps += 1
+                    if steps & 0xFFFF == 0 { try LongWork.check() }
+                }
                 row[index] = Int32(x)
                 if x >= old.count && y >= new.count {
                     traces.append(row)
@@ -157,9 +192,11 @@ package enum UnifiedDiff {
 
     private static func append(
         _ hunk: Hunk, _ kept: [Common], _ old: [ArraySlice<UInt8>], _ new: [ArraySlice<UInt8>],
-        to text: inout [UInt8]
+        _ function: [UInt8], to text: inout [UInt8]
     ) {
-        text.append("@@ -\(place(hunk.old)) +\(place(hunk.new)) @@\n")
+        text.append("@@ -\(place(hunk.old)) +\(place(hunk.new)) @@")
+        text += function
+        text.append(ASCII.lineFeed)
         func add(_ mark: Character, _ line: ArraySlice<UInt8>) {
             text.append(String(mark))
             text += line

@@ -161,9 +161,20 @@ package final class Ledger {
         }
     }
 
+    /// - Throws: `timeout`. After a signal the rest does not matter: each URL gets a record of it.
     private func read() throws(FetchError) {
         let reader = try ListReader(path, lineBytesMax: Self.lineBytesMax)
+        var bytes = 0
         while case .line(let line, _) = reader.take() {
+            bytes += line.count + 64
+            if bytes > 1 << 20 {
+                bytes = 0
+                do throws(FetchError) {
+                    try LongWork.check()
+                } catch  where error.outcome == .interrupted {
+                    return
+                }
+            }
             if let result = Result(line) { outcomes[result.key] = result.outcome }
         }
     }

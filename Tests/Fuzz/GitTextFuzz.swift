@@ -35,8 +35,9 @@ func gitAttributes(_ input: [UInt8]) {
     attributes.push([], parts[0])
     attributes.push(Array("d/".utf8), parts[0])
     for path in [Array(parts[1]), Array("d/".utf8) + parts[1]] {
-        let values = attributes.values(for: path)
-        guard let id = ObjectID(hex: String(repeating: "0", count: 40)) else { return }
+        guard let values = try? attributes.values(for: path),
+            let id = ObjectID(hex: String(repeating: "0", count: 40))
+        else { return }
         let conversion = Conversion(values)
         let (content, isEncoded) = conversion.apply(to: input, id)
         if conversion.isEmpty { check(content == input && isEncoded, "it changes") }
@@ -72,7 +73,8 @@ func gitPatch(_ input: [UInt8]) {
     let change = TreeChange(path: Array("f".utf8), old: sides[0], new: sides[1])
     let texts = parts.map { $0.filter { $0 != 0 } }
     let patch = FilePatch(change, .init(texts[0]), .init(texts[1]), .sha1)
-    let lines = patch.text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+    guard let text = try? patch.text() else { return }
+    let lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
     check(lines.first?.elementsEqual("diff --git a/f b/f".utf8) ?? false, "no header")
     // Behind the header, the ids, and the names of both sides.
     let body = lines.dropFirst(4)

@@ -33,6 +33,31 @@ struct EventLoopTests {
         #expect(order == [0, 1, 2, 3, 4])
     }
 
+    /// A task that only yields is always there to be run.
+    @Test func whatYieldsForEverLeavesOthersATurn() async throws {
+        try await onLoop { loop in
+            let isOver = Locked(false)
+            let task = Task(executorPreference: loop) {
+                while !isOver.withLock({ $0 }) { await Task.yield() }
+            }
+            await loop.sleep(until: .after(seconds: 0.01))
+            let pipes = try #require(Self.pipe())
+            try onThread { _ = write(pipes.writer, "x", 1) }
+            await loop.untilReadable(pipes.reader, by: .after(seconds: 600))
+            var byte: UInt8 = 0
+            #expect(read(pipes.reader, &byte, 1) == 1)
+            close(pipes.reader)
+            close(pipes.writer)
+            isOver.withLock { $0 = true }
+            await task.value
+        }
+    }
+
+    private static func pipe() -> (reader: Int32, writer: Int32)? {
+        var ends: [Int32] = [-1, -1]
+        return Glibc.pipe(&ends) == 0 ? (ends[0], ends[1]) : nil
+    }
+
     @Test func aBodyRunsOnTheLoopsThread() async throws {
         try await onLoop { loop in
             #expect(loop.isCurrent)

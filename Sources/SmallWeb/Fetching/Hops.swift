@@ -13,6 +13,8 @@ struct Hops {
     private let wantsRefusals: Bool
     /// Whether a server has got data, and did not refuse it for now.
     private var hasSentData = false
+    /// Whether all servers so far were at private addresses.
+    private var isPrivate = true
     /// What was asked for.
     private let origin: URI
     /// What has been asked for so far; empty before the first redirect.
@@ -163,7 +165,9 @@ struct Hops {
             preconditionFailure("a request is made from a registry entry")
         }
         let hop = try hop(entry.handler)
+        hop.mayLeadToPrivate = isPrivate
         defer {
+            isPrivate = isPrivate && hop.isPrivate ?? true
             hop.close()
             log.traffic?.sent += hop.traffic.sent
             log.traffic?.received += hop.traffic.received
@@ -206,6 +210,8 @@ struct Hops {
             if case .body(let bytes) = event {
                 for item in menu?.add(bytes) ?? [] { try await emit(.item(item)) }
             }
+            // While a fast server sends, nothing else looks at them.
+            try LongWork.check(deadline)
             if case .head(let reply) = event, !reply.hasNoBody,
                 wantsHeadAlone || !wantsRefusals && reply.replyClass != .success
             {
@@ -220,7 +226,15 @@ struct Hops {
             asked.validator = nil
         }
         do throws(FetchError) {
-            completeness = try await entry.handler.fetch(asked, dialer: dialer, emit: take)
+            completeness = try await LongWork.$deadline.withValue(deadline) {
+                () async -> Result<Completeness, FetchError> in
+                do throws(FetchError) {
+                    return .success(
+                        try await entry.handler.fetch(asked, dialer: dialer, emit: take))
+                } catch {
+                    return .failure(error)
+                }
+            }.get()
             for item in menu?.finish() ?? [] { try await emit(.item(item)) }
         } catch {
             hop.close()

@@ -88,8 +88,10 @@ package final class ArchiveReader {
 
     /// The next record's header; `nil` at the end of the file.
     ///
-    /// - Throws: `protocol-error` for what is not a WARC, with the offset; `read`.
+    /// - Throws: `protocol-error` for what is not a WARC, with the offset; `read`; `interrupted` and
+    ///   `timeout`, since an archive may have millions of records.
     package func next() throws(FetchError) -> RecordHeader? {
+        try LongWork.check()
         if isInRecord { try skip() }
         if input.isEmpty, try !fill() {
             offset = position
@@ -162,6 +164,7 @@ package final class ArchiveReader {
     ///
     /// - Throws: `protocol-error` with the offset of the record; `read`.
     package func block() throws(FetchError) -> ArraySlice<UInt8> {
+        try LongWork.check()
         guard isInRecord, case .block(let bytes)? = try element() else {
             isInRecord = false
             return []

@@ -150,7 +150,11 @@ struct GetCommand: Sendable {
             }
             let context = RunContext(
                 settings, fetcher, headers: headers,
-                ledger: try settings.run.ledger.map { path throws(FetchError) in try Ledger(path) },
+                ledger: try settings.run.ledger.map { path throws(FetchError) in
+                    try LongWork.within(settings.fetch.totalSeconds) { () throws(FetchError) in
+                        try Ledger(path)
+                    }
+                },
                 isBulk: operands.count > 1 || Self.hasList(operands))
             let own = try settings.run.shard.map { shard throws(FetchError) in
                 OwnShard(shard, try Places(fetcher.registry))

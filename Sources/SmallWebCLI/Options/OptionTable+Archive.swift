@@ -91,10 +91,24 @@ extension Settings {
         }
     }
 
-    /// Opens the archives that options name, if they do.
+    /// Opens the archives that options name, if they do, unless a signal comes: then nothing is
+    /// fetched.
     ///
-    /// - Throws: `write` for one to record in, `read` or `protocol-error` for one to replay.
+    /// - Throws: `write` for one to record in, `read` or `protocol-error` for one to replay,
+    ///   `timeout` where that takes longer than a fetch may.
     mutating func openArchives() throws(FetchError) {
+        var opened = self
+        do throws(FetchError) {
+            try LongWork.within(fetch.totalSeconds) { () throws(FetchError) in
+                try opened.readArchives()
+            }
+        } catch  where error.outcome == .interrupted {
+            return
+        }
+        self = opened
+    }
+
+    private mutating func readArchives() throws(FetchError) {
         if let path = archive.file {
             let writer = try ArchiveWriter(
                 path, software: "smallweb/\(Help.version)",

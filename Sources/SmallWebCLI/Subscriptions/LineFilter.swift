@@ -15,8 +15,11 @@ struct LineFilter {
     var isEmpty: Bool { expressions.isEmpty }
 
     /// Whether a line stays.
-    func keeps(_ line: ArraySlice<UInt8>) -> Bool {
-        !expressions.contains { $0.matches(in: line) }
+    ///
+    /// - Throws: `interrupted`, `timeout`.
+    func keeps(_ line: ArraySlice<UInt8>) throws(FetchError) -> Bool {
+        for expression in expressions where try expression.matches(in: line) { return false }
+        return true
     }
 
     /// - Throws: as ``init(_:)``.

@@ -109,7 +109,7 @@ final class WatchRun: SubscriptionRun {
         if rules.keepsText {
             var problem: String?
             if let text = page.text, let old = try copies.read(.text, of: key) {
-                news.difference = UnifiedDiff.text(
+                news.difference = try UnifiedDiff.text(
                     old: Self.lines(old), new: Self.lines(text), name: URI.display(key))
                 if news.difference == [] && !rules.comparesLinks {
                     problem = "--diff has no line to show: only line ends or the charset differ"

@@ -87,7 +87,7 @@ final class WatchedPage: PageReader {
         case .body(let bytes):
             size += bytes.count
             body.update(bytes)
-            if readsLines { read(charset.map { $0.convert(bytes)[...] } ?? bytes) }
+            if readsLines { try read(charset.map { $0.convert(bytes)[...] } ?? bytes) }
         case .item(let item) where rules.comparesLinks && rules.heading == nil:
             let link = Link(item, base: base, line: 0, registry: registry)
             if link.isLink, link.kind != .reference { add(link) }
@@ -98,8 +98,8 @@ final class WatchedPage: PageReader {
     private var readsLines: Bool { isText && (!rules.isOfBody || text != nil) }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        if let charset, readsLines { read(charset.finish()[...]) }
-        if readsLines, !pending.isEmpty { takeLine() }
+        if let charset, readsLines { try read(charset.finish()[...]) }
+        if readsLines, !pending.isEmpty { try takeLine() }
         if let heading = rules.heading, section?.wasFound != true {
             throw FetchError(
                 .protocolError, .body, "no heading \"\(heading)\"",
@@ -116,7 +116,7 @@ final class WatchedPage: PageReader {
 
     // MARK: Lines
 
-    private func read(_ bytes: ArraySlice<UInt8>) {
+    private func read(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         var rest = bytes
         while !rest.isEmpty {
             let end = rest.firstLineFeed
@@ -126,14 +126,14 @@ final class WatchedPage: PageReader {
                 let room = Self.lineBytesMax - pending.count
                 pending += line.prefix(room)
                 line = line.dropFirst(room)
-                takeLine()
+                try takeLine()
             }
             pending += line
-            if end != nil { takeLine() }
+            if end != nil { try takeLine() }
         }
     }
 
-    private func takeLine() {
+    private func takeLine() throws(FetchError) {
         var line = pending
         pending = []
         if line.last == ASCII.carriageReturn { line.removeLast() }
@@ -150,7 +150,7 @@ final class WatchedPage: PageReader {
         } else if rules.heading != nil {
             return
         }
-        guard !rules.comparesLinks || text != nil, rules.filter.keeps(line[...]) else { return }
+        guard !rules.comparesLinks || text != nil, try rules.filter.keeps(line[...]) else { return }
         line.append(ASCII.lineFeed)
         if !rules.comparesLinks { compared.update(line[...]) }
         guard let count = text?.count else { return }

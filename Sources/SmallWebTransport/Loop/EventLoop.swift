@@ -42,6 +42,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private let wakeUp: Descriptor
 
     private var jobs: [UnownedJob] = []
+    /// Those that are running; empty between two passes.
+    private var pass: [UnownedJob] = []
     private var slots: [Slot] = []
     private var timers = IndexedHeap<Waiter>()
     private var curlMulti: CurlMulti?
@@ -54,6 +56,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// While a deadline is awaited: of a wait that a stop of the process made longer, no more than
     /// this counts as time in which it ran.
     private static let pollMillisecondsMax: Int32 = 1000
+    /// For so long jobs run without a look at anything else.
+    private static let turnNanoseconds: UInt64 = 1_000_000
 
     /// - Throws: `connect` when the process has no descriptor left.
     package init() throws(FetchError) {
@@ -92,14 +96,15 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         while true {
             runJobs()
             isStopping = takeInbox() || isStopping
-            if !jobs.isEmpty { continue }
-            if isStopping {
+            // Descriptors, timers and signals have a turn, however many jobs there always are.
+            if !jobs.isEmpty, ProcessClock.monotonic - turnBegan < Self.turnNanoseconds { continue }
+            if isStopping, jobs.isEmpty {
                 if curlMulti?.endTunnels() ?? false { continue }
                 break
             }
-            poll()
+            poll(waits: jobs.isEmpty)
             // Results of other threads count before a deadline does, like readiness.
-            isStopping = takeInbox()
+            isStopping = takeInbox() || isStopping
             fireTimers()
         }
         runner.store(0, ordering: .relaxed)
@@ -158,14 +163,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         _ = try? systemCall { write(wakeUp.borrowed, &one, 8) }
     }
 
+    /// One pass over the jobs that are there: what they add, also by yielding, is for the next.
     private func runJobs() {
-        var index = 0
-        // Jobs may add jobs: one pass takes those too, without the array moving under it.
-        while index < jobs.count {
-            jobs[index].runSynchronously(on: asUnownedTaskExecutor())
-            index += 1
-        }
-        jobs.removeAll(keepingCapacity: true)
+        swap(&jobs, &pass)
+        for job in pass { job.runSynchronously(on: asUnownedTaskExecutor()) }
+        pass.removeAll(keepingCapacity: true)
     }
 
     /// Until the inbox is empty: actions may send more.
@@ -183,13 +185,15 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// Waits for descriptors and takes all that are ready, so that no deadline is judged while the
     /// data it waits for is there.
-    private func poll() {
+    ///
+    /// - Parameter waits: Whether there is nothing else to do.
+    private func poll(waits: Bool) {
         noteTurn()
         let capacity = max(64, slots.count)
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { events in
             // Newer headers of the GNU C library want a place, older ones take none as well.
             guard let place = events.baseAddress else { return }
-            let milliseconds = pollMilliseconds
+            let milliseconds = waits ? pollMilliseconds : 0
             let began = ProcessClock.monotonic
             var count = epoll_wait(epoll.borrowed, place, Int32(capacity), milliseconds)
             if milliseconds > 0 {

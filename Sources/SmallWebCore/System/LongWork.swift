@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+
+/// Ends computations at the deadline and at a signal: each that a server, an archive or a ledger
+/// can make long looks here at least every 50 ms.
+package enum LongWork {
+    /// Of the task: ``within(_:_:)`` and the fetch set it.
+    @TaskLocal package static var deadline = Instant.never
+
+    /// - Throws: `interrupted` once a signal has come or the task is cancelled, `timeout` from the
+    ///   deadline on.
+    package static func check() throws(FetchError) { try check(deadline) }
+
+    /// The same for a deadline that the caller has.
+    package static func check(_ deadline: Instant) throws(FetchError) {
+        guard swposix_pending_signal() == 0, !Task.isCancelled else { throw .cancelled }
+        guard deadline == .never || Instant.now < deadline else {
+            throw FetchError(
+                .timeout, .body, "it took longer than allowed", remedy: .raise(.totalTime))
+        }
+    }
+
+    /// The same, after what waits on the task's event loop has had a turn.
+    package static func pause() async throws(FetchError) {
+        await Task.yield()
+        try check()
+    }
+
+    /// Runs `body` with a deadline `seconds` from now; without one for 0.
+    package static func within<Value>(
+        _ seconds: Double, _ body: () throws(FetchError) -> Value
+    ) throws(FetchError) -> Value {
+        try $deadline.withValue(.after(seconds: seconds)) {
+            Result { () throws(FetchError) in try body() }
+        }.get()
+    }
+}
