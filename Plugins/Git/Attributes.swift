@@ -29,6 +29,9 @@ struct Attributes: Sendable {
     /// Of the files that count, all of which every path is compared with.
     var byteCount: Int { files.reduce(0) { $0 + $1.byteCount } }
 
+    /// How many lines those have.
+    var lineCount: Int { files.reduce(0) { $0 + $1.lines.count } }
+
     /// Takes the file of a directory, which is in the last one that was taken.
     ///
     /// - Parameter directory: Empty for the root, else with a slash at its end.
@@ -45,14 +48,21 @@ struct Attributes: Sendable {
     mutating func pop() { files.removeLast() }
 
     /// - Parameter path: From the root, with a slash at its end for a directory.
-    func values(for path: [UInt8]) -> Values {
+    /// - Throws: `interrupted`, `timeout`: a pattern may be compared with each byte of the path.
+    func values(for path: [UInt8]) throws(FetchError) -> Values {
         var found: [String: Value?] = [:]
+        var work = 0
         for file in files.reversed() {
             // It speaks of what is in its directory, not of that itself.
             guard path.count > file.directory.count, path.starts(with: file.directory) else {
                 continue
             }
             for line in file.lines.reversed() {
+                work += line.byteCount * path.count
+                if work > Self.workMax {
+                    try LongWork.check()
+                    work = 0
+                }
                 guard case .pattern(let pattern) = line.subject,
                     pattern.matches(path, in: file.directory)
                 else { continue }
@@ -61,6 +71,8 @@ struct Attributes: Sendable {
         }
         return found.compactMapValues { $0 }
     }
+
+    private static let workMax = 1 << 20
 
     /// What is said first counts; a macro that is set says what it stands for at that place.
     private func fill(
@@ -84,6 +96,7 @@ struct AttributeLine: Sendable {
     }
 
     let subject: Subject
+    let byteCount: Int
     /// `nil` for what is to be as if nothing had been said of it.
     let states: [(name: String, value: Attributes.Value?)]
 
@@ -103,6 +116,7 @@ struct AttributeLine: Sendable {
         var rest = line.drop(while: Self.isBlank)
         guard let first = rest.first, first != UInt8(ascii: "#"), rest.count <= Self.bytesMax
         else { return nil }
+        byteCount = rest.count
         let name: [UInt8]
         if first == UInt8(ascii: "\""), let (text, end) = Self.unquoted(rest) {
             (name, rest) = (text, end)

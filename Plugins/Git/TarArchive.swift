@@ -18,6 +18,10 @@ final class TarArchive {
     private var pointers: [Int] = []
     /// How many of them have been met.
     private var pointersPassed = 0
+    /// Whether this is a walk to see which names and which files in LFS there will be.
+    private var isRehearsal = false
+    /// Hashes of the names in the archive, and whether each is a directory.
+    private var names: [Int: Bool] = [:]
     private var tar: TarWriter
     private var placeholders: Placeholders?
     private var output: [UInt8] = []
@@ -36,6 +40,8 @@ final class TarArchive {
     /// About as many bytes are looked at before other fetches, deadlines and signals have a turn.
     private static let workMax = 1 << 20
     private var work = 0
+    /// Lines of `.gitattributes` times names that are compared with them: some minutes.
+    private static let comparisonsMax = 1 << 30
     /// Git does not convert what is larger.
     private static let bigFileBytes = 512 << 20
 
@@ -76,8 +82,7 @@ final class TarArchive {
         self.work += work
         guard self.work > Self.workMax else { return }
         self.work = 0
-        await Task.yield()
-        guard !Task.isCancelled else { throw .cancelled }
+        try await LongWork.pause()
     }
 
     // MARK: Checking
@@ -85,12 +90,27 @@ final class TarArchive {
     /// Looks at all trees before a byte of the archive is written.
     ///
     /// - Throws: `protocol-error` for an object that is missing, or a name that Git would not make,
-    ///   or that a directory has twice; `too-large` for too many entries, or too long a path.
-    func check(_ top: TreeEntry, at path: [[UInt8]]) async throws(FetchError) {
+    ///   or that is there twice; `too-large` for too many entries, too many attributes, or too long
+    ///   a path.
+    func check(
+        _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID]
+    ) async throws(FetchError) {
+        try await checkTrees(top, at: path)
+        // Without the beginnings of their names, files of two directories may have one.
+        guard question.strip > 0 || files != nil else { return }
+        isRehearsal = true
+        try await walk(top, at: path, trees: trees) { _ in }
+        (isRehearsal, queued, names) = (false, [], [:])
+    }
+
+    private func checkTrees(_ top: TreeEntry, at path: [[UInt8]]) async throws(FetchError) {
         for name in path { try Self.check(name[...]) }
         let aboveBytes = path.dropLast().reduce(0) { $0 + $1.count + 1 }
         var directories = TreePath()
         var pending: [TreeCursor] = []
+        // Of the directories of the path, those above among them.
+        var lines = [attributes.lineCount]
+        var comparisons = 0
         var next: TreeEntry? = top
         var count = 1
         while true {
@@ -100,6 +120,7 @@ final class TarArchive {
             }
             guard let entry = next.take() else {
                 pending.removeLast()
+                lines.removeLast()
                 directories.leave()
                 continue
             }
@@ -118,18 +139,26 @@ final class TarArchive {
                 let entries = try tree(entry.id)
                 try directories.enter(
                     pathBytes: pathBytes > 0 ? pathBytes + 1 : 0, treeBytes: entries.byteCount)
-                count += try entries.countDistinct(atMost: Self.entriesMax - count + 1)
+                let ownCount = try entries.countDistinct(atMost: Self.entriesMax - count + 1)
+                count += ownCount
                 guard count <= Self.entriesMax else {
                     throw FetchError(
                         .tooLarge, .body, "more than \(Self.entriesMax) files and directories",
                         expected: String(Self.entriesMax))
                 }
                 pending.append(entries)
-                try await pause(after: entries.byteCount)
-            case .file, .executable:
-                guard files != nil, LFSPointer.sizes.contains(try pack.size(number)) else { break }
-                pointers.append(number)
-            case .symbolicLink, .submodule: break
+                let file = try entries.attributes().map { id throws(FetchError) in
+                    try Self.attributes(id, pack)
+                }
+                lines.append(lines[lines.count - 1] + (file?.count { $0 == ASCII.lineFeed } ?? 0))
+                comparisons += lines[lines.count - 1] * ownCount
+                guard comparisons <= Self.comparisonsMax else {
+                    throw FetchError(
+                        .tooLarge, .body, "too many lines of .gitattributes for so many files",
+                        hint: "get a part of it", expected: String(Self.comparisonsMax))
+                }
+                try await pause(after: entries.byteCount + (file?.count ?? 0))
+            case .file, .executable, .symbolicLink, .submodule: break
             }
         }
     }
@@ -161,6 +190,7 @@ final class TarArchive {
     /// - Parameters:
     ///   - path: Where the top is, from the root.
     ///   - trees: On the way there, that of the root first.
+    /// - Throws: As what it emits; ``check(_:at:trees:)`` comes before.
     func write(
         _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID], _ emit: Emit
     ) async throws(FetchError) {
@@ -170,9 +200,16 @@ final class TarArchive {
             while base.count > 1 && base[base.count - 2] == ASCII.slash { base.removeLast() }
             output += tar.entry(base, .directory, shortName: "\(trees[0])")
         }
+        try await walk(top, at: path, trees: trees, emit)
+        try await finish(emit)
+    }
+
+    private func walk(
+        _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID], _ emit: Emit
+    ) async throws(FetchError) {
         for depth in path.indices.dropLast() {
             let directory = path[...depth].flatMap { $0 + [ASCII.slash] }
-            guard !isIgnored(directory) else { return try await finish(emit) }
+            guard try !isIgnored(directory) else { return }
             queued.append((directory, trees[depth + 1]))
         }
         var levels: [Level] = []
@@ -193,7 +230,6 @@ final class TarArchive {
                 if queued.last?.path == level.path { queued.removeLast() }
             }
         }
-        try await finish(emit)
     }
 
     /// Writes what is not a directory, and goes into what is.
@@ -202,7 +238,7 @@ final class TarArchive {
     ) async throws(FetchError) {
         guard entry.kind == .directory else { return try await write(entry, named: name, emit) }
         let directory = name + [ASCII.slash]
-        guard !isIgnored(directory) else { return }
+        guard try !isIgnored(directory) else { return }
         queued.append((directory, entry.id))
         levels.append(try level(entry.id, at: directory))
     }
@@ -247,8 +283,8 @@ final class TarArchive {
         try await emit(.body(bytes[...]))
     }
 
-    private func isIgnored(_ path: [UInt8]) -> Bool {
-        attributes.values(for: path)["export-ignore"] == .set
+    private func isIgnored(_ path: [UInt8]) throws(FetchError) -> Bool {
+        try attributes.values(for: path)["export-ignore"] == .set
     }
 
     /// - Parameter name: From the root, without a slash at its end.
@@ -261,15 +297,15 @@ final class TarArchive {
         let directories = queued
         queued.removeAll()
         for (path, id) in directories {
-            put(path, .directory, id)
+            try put(path, .directory, id)
             try await flush(emit)
         }
-        let values = attributes.values(for: path)
+        let values = try attributes.values(for: path)
         guard values["export-ignore"] != .set else { return }
         switch entry.kind {
         case .submodule:
-            put(path, .directory, entry.id)
-            guard submodules.count < Self.submodulesMax else { break }
+            try put(path, .directory, entry.id)
+            guard !isRehearsal, submodules.count < Self.submodulesMax else { break }
             submodules.append(
                 .object([
                     "path": Facts.Value(utf8: name), "url": modules.url(of: name),
@@ -279,15 +315,33 @@ final class TarArchive {
             guard let object = try pack.object(entry.id, bytesMax: Self.linkBytesMax) else {
                 throw Self.lacks(entry.id)
             }
-            put(path, .symbolicLink(target: object.content), entry.id)
+            try put(path, .symbolicLink(target: object.content), entry.id)
         case .file, .executable, .directory:
             try await writeFile(entry, path, values, emit)
         }
         try await flush(emit)
     }
 
-    private func put(_ path: [UInt8], _ kind: TarWriter.Kind, _ id: ObjectID) {
+    /// - Throws: `protocol-error` for a name that is there already, but for that of two directories:
+    ///   of a link and another, programs that extract an archive could write through the link.
+    private func put(
+        _ path: [UInt8], _ kind: TarWriter.Kind, _ id: ObjectID
+    ) throws(FetchError) {
         guard let path = stripped(path) else { return }
+        guard !isRehearsal else {
+            var hasher = Hasher()
+            hasher.combine(path.last == ASCII.slash ? path.dropLast() : path[...])
+            let isDirectory = kind == .directory
+            let known = names.updateValue(isDirectory, forKey: hasher.finalize())
+            guard known == nil || known == true && isDirectory else {
+                let name = String(decoding: path.prefix(255), as: UTF8.self)
+                throw FetchError(
+                    .protocolError, .body,
+                    "two files would have the name \"\(name)\" without the first parts of theirs",
+                    hint: "ask for fewer parts to be left out, or for one directory")
+            }
+            return
+        }
         output += tar.entry(question.prefix + path, kind, shortName: "\(id)")
     }
 
@@ -309,11 +363,16 @@ final class TarArchive {
         let isExecutable = entry.kind == .executable
         let size = try pack.size(number)
         let pointer = try pointer(number, size)
-        if let pointer, let files, values["filter"] == .text(Array("lfs".utf8)) {
+        let isInLFS = pointer != nil && files != nil && values["filter"] == .text(Array("lfs".utf8))
+        if isRehearsal {
+            if isInLFS { pointers.append(number) }
+            return try put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
+        }
+        if let pointer, let files, isInLFS {
             let content = try await files.content(of: pointer) { () throws(FetchError) in
                 try following(number)
             }
-            put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
+            try put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
             try await write(content, emit)
             return
         }
@@ -331,7 +390,7 @@ final class TarArchive {
                                 + "file of \(pointer.byteCount) bytes in Git LFS, \(pointer.id)"
                                 + why)))
             }
-            put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
+            try put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
             try await pack.stream(number) { bytes async throws(FetchError) in
                 output += bytes
                 try await flush(emit)
@@ -365,7 +424,7 @@ final class TarArchive {
                         "\"\(String(decoding: path, as: UTF8.self))\" stays in UTF-8: it cannot be "
                             + "written in its working-tree-encoding")))
         }
-        put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
+        try put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
         output += content
         output += tar.padding(content.count)
     }

@@ -50,8 +50,8 @@ struct TarReader {
                 try place.modules.flatMap { id throws(FetchError) in
                     try pack.object(id, bytesMax: 64 << 20)?.content[...]
                 } ?? []))
-        try await archive.check(place.entry, at: path)
         let trees = place.trees.isEmpty ? [place.entry.id] : place.trees
+        try await archive.check(place.entry, at: path, trees: trees)
         var head = Head(.success, mediaType: MediaType("application/x-tar"))
         head.suggestedName = name(path)
         head.facts = repository.server.facts
