@@ -6,7 +6,7 @@ internal import SmallWebLibraries
 /// The files of one archive that pointers stand for, from the Git LFS server of the repository.
 ///
 /// They are asked for in the order in which they will be wanted, a hundred places in one request,
-/// when the first of those is wanted.
+/// when the first of those is wanted, and come eight at a time, as with git-lfs.
 final class LFSFiles {
     private let dialer: any Dialer
     private let request: Request
@@ -14,7 +14,10 @@ final class LFSFiles {
     private let uri: URI
     /// What the last batch request said, by the digits of its files.
     private var places: [String: LFSBatch.Place] = [:]
+    /// What has come and will be wanted, by the same.
+    private var arrived: [String: Spool] = [:]
 
+    private static let filesAtOnce = 8
     private static let redirectsMax = 5
     private static let memoryMax = 1 << 20
 
@@ -26,8 +29,7 @@ final class LFSFiles {
 
     /// The content of a file, whose size and hash are what its pointer says.
     ///
-    /// - Parameter following: Pointers that will be wanted after it, asked for when a request has
-    ///   to be made.
+    /// - Parameter following: Pointers that will be wanted after it, asked for when one has to come.
     /// - Throws: `permanent-failure` and `temporary-failure` when the server refuses;
     ///   `protocol-error` for another content, and for an answer that is not one; `write`.
     func content(
@@ -38,10 +40,12 @@ final class LFSFiles {
         {
             throw .tooLarge(largest)
         }
+        if let content = arrived.removeValue(forKey: file.digits) { return content }
+        let others = try following()
         let isFresh = places[file.digits] == nil
-        if isFresh { places = try await ask(for: file, following()) }
+        if isFresh { places = try await ask(for: file, others) }
         do throws(FetchError) {
-            return try await download(file)
+            return try await download(file, with: others)
         } catch  where error.outcome == .permanentFailure && !isFresh {
             // Its place may have expired while the files before it came.
             places = try await ask(for: file, following())
@@ -81,6 +85,53 @@ final class LFSFiles {
     }
 
     // MARK: Files
+
+    //
+    // @unchecked: made by the one task that hands it over.
+    private struct Download: @unchecked Sendable {
+        let file: LFSPointer
+        let content: Result<Spool, FetchError>
+    }
+
+    /// Downloads a file, and with it some of those that will be wanted next. What fails of these
+    /// is tried again when it is wanted.
+    private func download(
+        _ file: LFSPointer, with others: [LFSPointer]
+    ) async throws(FetchError) -> Spool {
+        var files = [file]
+        for next in others where files.count + arrived.count < Self.filesAtOnce {
+            let largest = request.limits.isUsualForBodies ? nil : request.limits.bodyBytesMax
+            guard case .download? = places[next.digits], next.byteCount <= largest ?? .max,
+                arrived[next.digits] == nil, !files.contains(where: { $0.digits == next.digits })
+            else { continue }
+            files.append(next)
+        }
+        // Of this object they only read what does not change before all of them have ended.
+        nonisolated(unsafe) let this = self
+        var content: Result<Spool, FetchError>?
+        await withTaskGroup(of: Download.self) { group in
+            for file in files {
+                group.addTask {
+                    do throws(FetchError) {
+                        return Download(
+                            file: file, content: .success(try await this.download(file)))
+                    } catch {
+                        return Download(file: file, content: .failure(error))
+                    }
+                }
+            }
+            for await download in group {
+                if download.file == file {
+                    content = download.content
+                    if case .failure = download.content { group.cancelAll() }
+                } else if case .success(let spool) = download.content {
+                    arrived[download.file.digits] = spool
+                }
+            }
+        }
+        guard let content else { preconditionFailure("each task has a result") }
+        return try content.get()
+    }
 
     private func download(_ file: LFSPointer) async throws(FetchError) -> Spool {
         guard case .download(var target, let fields)? = places[file.digits] else {

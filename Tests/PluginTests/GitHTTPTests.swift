@@ -312,7 +312,9 @@ final class FakeHTTP: HTTPClient {
 
     private let step: Int
     private let answer: (HTTPRequest) -> Reply
-    private(set) var requests: [HTTPRequest] = []
+    /// Several exchanges may be under way, and here on several threads.
+    private let asked = Locked<[HTTPRequest]>([])
+    var requests: [HTTPRequest] { asked.withLock { $0 } }
     private(set) var isExhausted = false
 
     init(step: Int = .max, _ answer: @escaping (HTTPRequest) -> Reply) {
@@ -324,7 +326,7 @@ final class FakeHTTP: HTTPClient {
         _ request: HTTPRequest, onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
-        requests.append(request)
+        asked.withLock { $0.append(request) }
         let reply = answer(request)
         var head = HTTPReply()
         head.add(line: Array("HTTP/1.1 \(reply.status) Reason\r\n".utf8))

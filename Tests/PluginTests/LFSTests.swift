@@ -266,7 +266,7 @@ internal import Testing
             FakeHTTP.Reply("", [], status: 302, location: location)
         })
         #expect(played.error?.outcome == .protocolError)
-        #expect(requests.count == 2)
+        #expect(requests.count == 3)
     }
 
     @Test func redirectsEnd() async throws {
@@ -274,7 +274,7 @@ internal import Testing
             FakeHTTP.Reply("", [], status: 307, location: request.uri.description)
         })
         #expect(played.error?.outcome == .permanentFailure)
-        #expect(requests.count == 7)
+        #expect(requests.count == 13)
     }
 
     /// A place is good for a while: then its server is asked again, once.

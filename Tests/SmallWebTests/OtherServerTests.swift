@@ -33,6 +33,39 @@ private struct Chained: ProtocolHandler {
 /// A plugin that connects to a server that the URL does not name.
 @Suite(.timeLimit(.minutes(30)))
 struct OtherServerTests {
+    /// From the internet a reply leads to no private address.
+    @Test(arguments: [
+        ("198.51.100.7", true, true), ("127.0.0.1", true, false), ("10.1.2.3", false, true),
+        ("2001:db8::1", false, true), ("::1", true, false),
+    ])
+    func itIsAtNoPrivateAddress(
+        _ address: String, _ mayLeadToPrivate: Bool, _ isRefused: Bool
+    ) async throws {
+        let fetcher = try Bench().fetcher()
+        let request = try fetcher.request("git+https://h.test/r")
+        let hop = Hop(fetcher, request.scheme, request.limits, by: .never) { _ in }
+        hop.mayLeadToPrivate = mayLeadToPrivate
+        let places = ["127.0.0.1", "169.254.169.254", "::1", "192.168.0.1", "fd00::1"].map {
+            Endpoint(host: $0, port: 80, security: .none)
+        }
+        // The server of the URL itself is asked for first.
+        for place in places { #expect(try !hop.resolver(for: place).refusesPrivate) }
+        let own = Connection(
+            endpoint: try request.endpoint, address: address, port: 443, tls: nil, trust: nil)
+        try await hop.say(.connected(own))
+        for place in places {
+            if isRefused {
+                let error = #expect(throws: FetchError.self) { try hop.resolver(for: place) }
+                #expect(error?.outcome == .connect)
+            } else {
+                #expect(try !hop.resolver(for: place).refusesPrivate)
+            }
+        }
+        // What a name stands for is found out when it is looked up.
+        let other = Endpoint(host: "s.test", port: 443, security: .tls)
+        #expect(try hop.resolver(for: other).refusesPrivate == isRefused)
+    }
+
     @Test func itIsNotShownTheIdentityOfTheFirst() async throws {
         let bench = try Bench()
         let servers = try (0..<2).map { _ in

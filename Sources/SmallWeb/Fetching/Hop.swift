@@ -21,6 +21,10 @@ package final class Hop {
     private var identity: (shown: ClientIdentity, endpoint: Endpoint)?
     /// What was asked for, where a redirect has led here.
     var origin: URI?
+    /// Whether all servers that have led here were at private addresses.
+    var mayLeadToPrivate = true
+    /// Whether the server of the URL is; `nil` before it is connected.
+    private(set) var isPrivate: Bool?
     /// Which attempt of its request it is part of, from 1.
     package internal(set) var attempt = 1
     /// Sees what is sent and received; `nil` where nothing is recorded.
@@ -64,6 +68,22 @@ package final class Hop {
         identity?.endpoint.description == endpoint.description ? identity?.shown : nil
     }
 
+    /// How the servers are looked up that a reply names. Those of the internet lead to no private
+    /// address.
+    ///
+    /// - Throws: `connect` where `endpoint` is one.
+    func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
+        var resolver = fetcher.options.resolver
+        // Where the user has named the way, nothing else is reached.
+        guard let isPrivate, !(isPrivate && mayLeadToPrivate), !fetcher.options.http.isSpecial
+        else { return resolver }
+        guard !Resolver.isPrivate(literal: endpoint.host) else {
+            throw .privateAddress(endpoint.host)
+        }
+        resolver.refusesPrivate = true
+        return resolver
+    }
+
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
         try fetcher.options.way(for: scheme, to: endpoint)
     }
@@ -100,6 +120,10 @@ package final class Hop {
     /// Says what happens: to the tap with the secrets that are in it.
     package func say(_ event: Event) async throws(FetchError) {
         tap?.note(event)
+        if case .connected(let connection) = event {
+            let host = connection.address ?? connection.endpoint.host
+            isPrivate = isPrivate ?? Resolver.isPrivate(literal: host)
+        }
         try await emit(event)
     }
 

@@ -100,7 +100,7 @@ struct NetworkDialer: Dialer {
         var settings = hop.fetcher.options.http
         if hop.tap != nil { settings.reportsRequests = true }
         var client = try CurlClient(
-            loop: hop.loop, settings: settings, resolver: hop.fetcher.options.resolver,
+            loop: hop.loop, settings: settings, resolver: try hop.resolver(for: endpoint),
             route: try hop.way(to: endpoint).route, deadline: hop.deadline
         ) { [hop] event async throws(FetchError) in
             try await hop.say(event)

@@ -179,6 +179,8 @@ struct TeeClient: HTTPClient {
         onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
+        await tap.awaitTurn()
+        defer { tap.endTurn() }
         let exchange = tap.begin(request)
         return try await client.exchange(request) { reply async throws(FetchError) in
             exchange.begin(reply)

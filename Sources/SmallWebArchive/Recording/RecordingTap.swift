@@ -22,6 +22,9 @@ final class RecordingTap: HopTap {
     private var hasDialled = false
     private var connection: Connection?
     private var exchanges: [Exchange] = []
+    /// Whether an exchange of the engine is under way, and who waits for its end.
+    private var isBusy = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
     private let date = RecordDate.now
 
     init(_ request: Request, _ hop: Hop, _ archive: ArchiveWriter) {
@@ -89,6 +92,17 @@ final class RecordingTap: HopTap {
     }
 
     func tee(_ client: any HTTPClient) -> any HTTPClient { TeeClient(client: client, tap: self) }
+
+    /// Lets the exchanges of the engine pass one at a time: what is noted is of the last one.
+    func awaitTurn() async {
+        while isBusy { await withCheckedContinuation { waiting.append($0) } }
+        isBusy = true
+    }
+
+    func endTurn() {
+        isBusy = false
+        if !waiting.isEmpty { waiting.removeFirst().resume() }
+    }
 
     /// Another request of the engine, which has a URL of its own.
     func begin(_ request: HTTPRequest) -> Exchange {

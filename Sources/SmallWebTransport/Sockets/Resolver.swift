@@ -103,11 +103,11 @@ public struct Resolver: Sendable {
 }
 
 extension FetchError {
-    /// What a program asks for, and must not reach.
+    /// What a program or a reply asks for, and must not reach.
     package static func privateAddress(_ host: String) -> FetchError {
         FetchError(
             .connect, .connect,
-            "\(host) is at a private address, which a program reaches from a URL of such a"
-                + " host alone")
+            "\(host) is at a private address, to which a program or a reply leads from a URL of"
+                + " such a host alone")
     }
 }
