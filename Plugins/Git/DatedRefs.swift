@@ -17,9 +17,18 @@ struct DatedRefs {
         }
         let pack = try await repository.history(
             FetchRequest(wants: wants, depth: 1, filter: .trees))
+        // A server leaves a tree out that one of the commits has, also where a tag names it.
+        let lacking = wants.filter { pack.find($0) == nil }
+        let branches = refs.lazy.filter { !$0.name.hasPrefix(Tag.prefix) }.map(\.oid)
+        var others = pack
+        if !lacking.isEmpty, Set(branches).isDisjoint(with: lacking.map(\.description)) {
+            others = try await repository.history(
+                FetchRequest(wants: lacking, depth: 1, filter: .trees))
+        }
         var lines: [UInt8] = []
         for ref in refs {
-            let date = try date(of: ref, pack).map(UTCDate.second)
+            let isKnown = ObjectID(hex: ref.oid).map { pack.find($0) != nil } ?? false
+            let date = try date(of: ref, isKnown ? pack : others).map(UTCDate.second)
             lines += "\(ref.oid)\t\(ref.name)\t\(date ?? "")\n".utf8
             guard wantsItems else { continue }
             var item = ref.item

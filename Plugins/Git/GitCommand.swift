@@ -46,7 +46,12 @@ enum GitCommand {
         // In thin packs deltas may be to what the client has. dulwich, which names no agent,
         // insists on them, but makes none. PackSpool refuses a delta whose base never comes.
         let isThin = request.haves.isEmpty || server.value("agent") == nil
-        var offered = ["side-band-64k", "thin-pack", "ofs-delta", "no-progress"].filter {
+        // Some servers refuse whoever cannot be told which of what it has they know.
+        let acknowledgements =
+            server.value("multi_ack_detailed") == nil ? "multi_ack" : "multi_ack_detailed"
+        var offered = [
+            acknowledgements, "side-band-64k", "thin-pack", "ofs-delta", "no-progress",
+        ].filter {
             server.value($0) != nil && (isThin || $0 != "thin-pack")
         }
         // Without it everything comes, and what is too old is left out here.
@@ -149,11 +154,14 @@ struct FetchReply {
                 else { throw FetchError(.protocolError, .body, "malformed shallow line") }
                 shallow.insert(id)
             }
-            // Before version 2 an ACK comes for what we have, and a NAK for nothing.
+            // Before version 2 an ACK comes for what we have, and a NAK for nothing. One that goes
+            // on behind the id is not the last.
             isPack =
                 version == 2
                 ? text.elementsEqual("packfile".utf8)
-                : text.elementsEqual("NAK".utf8) || text.starts(with: "ACK ".utf8)
+                : text.elementsEqual("NAK".utf8)
+                    || text.starts(with: "ACK ".utf8)
+                        && !text.dropFirst(4).contains(ASCII.space)
         } else if version == 2 && packet != .delim {
             throw FetchError(.protocolError, .body, "the server's reply has no pack")
         }

@@ -91,7 +91,6 @@ final class HTTPConversation: GitConversation {
     private let client: any HTTPClient
     /// What follows replies.
     private var overhead: Overhead
-    private var version = 0
     private let request: Request
     private let address: GitAddress
     var refusal: Head?
@@ -106,17 +105,18 @@ final class HTTPConversation: GitConversation {
     }
 
     func greet(_ version: Int, _ take: Take) async throws(FetchError) {
-        self.version = version
         var uri = address.repository
         uri.path += "/info/refs"
         uri.query = Self.service
-        try await perform(uri, body: nil, "advertisement", take)
+        try await perform(uri, body: nil, "advertisement", version, take)
     }
 
     func exchange(_ bytes: [UInt8], _ take: Take) async throws(FetchError) {
         var uri = address.repository
         uri.path += "/git-upload-pack"
-        try await perform(uri, body: bytes, "result", take)
+        // That of the greeting, whatever was asked for: a cache may have that of another client.
+        let isCommand = bytes.dropFirst(4).starts(with: "command=".utf8)
+        try await perform(uri, body: bytes, "result", isCommand ? 2 : 0, take)
     }
 
     func finish() async {}
@@ -124,7 +124,7 @@ final class HTTPConversation: GitConversation {
     private static let service = "service=git-upload-pack"
 
     private func perform(
-        _ uri: URI, body: [UInt8]?, _ kind: String, _ take: Take
+        _ uri: URI, body: [UInt8]?, _ kind: String, _ version: Int, _ take: Take
     ) async throws(FetchError) {
         var options = HTTPOptions(request)
         let type = "application/x-git-upload-pack-"
@@ -172,6 +172,12 @@ final class HTTPConversation: GitConversation {
         default: break
         }
         refusal = refusal ?? reply.head(.permanentFailure, method: method, factName: "http")
+        // Such as a page to sign in.
+        if refusal?.replyClass == .permanentFailure, 300...399 ~= reply.status,
+            let location = reply["location"], let meta = refusal?.meta
+        {
+            refusal?.meta = "\(meta): it leads to \(URI.display(location)), not to a repository"
+        }
         throw refused(String(decoding: reply.reason, as: UTF8.self))
     }
 

@@ -22,6 +22,8 @@ struct LogReader {
         let start: CommitGraph.Number
         /// What the range leaves out, if the server has sent it.
         let excluded: Set<CommitGraph.Number>
+        /// Whether the server was told of a version that is known, and need not say where it ends.
+        let isPart: Bool
     }
 
     /// With paths nothing says how many commits there are to look at.
@@ -74,7 +76,9 @@ struct LogReader {
         let excluded = try bottom.map { number throws(FetchError) in
             try graph.reachable(from: [number])
         }
-        return Found(pack: pack, graph: graph, start: start, excluded: excluded ?? [])
+        let isPart = from != nil && bottom == nil
+        return Found(
+            pack: pack, graph: graph, start: start, excluded: excluded ?? [], isPart: isPart)
     }
 
     /// - Returns: `nil` when the server knows of no commit since that date.
@@ -138,8 +142,13 @@ struct LogReader {
             let node = try graph.node(number)
             if let since = question.since, node.date < since { continue }
             // What was not asked for is missing rightly: what is known, and what is too old.
-            if node.lacksParents && !isCut && commits.count + 1 < question.count ?? .max {
-                isWhole = false
+            if node.lacksParents && commits.count + 1 < question.count ?? .max {
+                if !isCut { isWhole = false }
+                guard found.isPart || repository.cut.contains(graph.id(number)) else {
+                    throw FetchError(
+                        .protocolError, .body,
+                        "the server's pack lacks a parent of \(graph.id(number))")
+                }
             }
             let next = try history?.simplified(number) ?? (parents: node.parents, isListed: true)
             for parent in next.parents { walk.add(parent, try graph.node(parent).date) }
@@ -160,7 +169,7 @@ struct LogReader {
             if lines.count >= Self.pieceBytes {
                 try await emit(.body(lines[...]))
                 lines = []
-                await Task.yield()
+                try await LongWork.pause()
             }
         }
         if !lines.isEmpty { try await emit(.body(lines[...])) }

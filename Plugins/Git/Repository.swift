@@ -17,6 +17,8 @@ final class Repository {
     private var lookedUp: Set<String> = []
     /// Commits whose parents the server itself does not have.
     private(set) var shallow: Set<ObjectID> = []
+    /// Those, and commits whose parents it was not asked for.
+    private(set) var cut: Set<ObjectID> = []
     /// All of a version, when the server could not send less.
     private var snapshot: PackSpool?
 
@@ -189,8 +191,11 @@ final class Repository {
         var packLimits = PackLimits(objectsMax: LogQuestion.countMax)
         if !canFilter {
             packLimits = PackLimits()
+            // Records have the usual limit, too, whatever they hold.
+            let isUsual =
+                limits.isUsualForBodies || limits.bodyBytesMax == Limits.standard.bodyBytesMax
             packLimits.packBytesMax =
-                limits.isUsualForBodies ? 64 << 20 : limits.bodyBytesMax ?? packLimits.packBytesMax
+                isUsual ? 64 << 20 : limits.bodyBytesMax ?? packLimits.packBytesMax
         }
         do throws(FetchError) {
             return try await fetch(request, packLimits)
@@ -288,9 +293,8 @@ final class Repository {
         }
         try pack.finish()
         while try !pack.resolve(Self.resolveBytes) {
-            // Other fetches share the loop, and a signal has to be seen.
-            await Task.yield()
-            guard !Task.isCancelled else { throw .cancelled }
+            // Other fetches share the loop.
+            try await LongWork.pause()
         }
         return pack
     }
@@ -316,7 +320,10 @@ final class Repository {
     ) async throws(FetchError) {
         var reply = FetchReply(server)
         let isCut = request.depth != nil || request.since != nil
-        defer { if !isCut { shallow.formUnion(reply.shallow) } }
+        defer {
+            cut.formUnion(reply.shallow)
+            if !isCut { shallow.formUnion(reply.shallow) }
+        }
         let request = try GitCommand.fetch(request, server)
         try await conversation.exchange(request) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {
@@ -327,6 +334,8 @@ final class Repository {
                 case .pack(let bytes): try await take(bytes)
                 }
             }
+            // While a fast server sends, nothing else looks at them.
+            try LongWork.check()
             return false
         }
     }

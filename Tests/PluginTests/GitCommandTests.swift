@@ -61,7 +61,7 @@ internal import Testing
             "object-format=sha1", "agent=git/2")
         #expect(
             try Self.request(all)
-                == "0082want \(Self.hex) side-band-64k thin-pack ofs-delta no-progress"
+                == "008cwant \(Self.hex) multi_ack side-band-64k thin-pack ofs-delta no-progress"
                 + " object-format=sha1 agent=smallweb\n000ddeepen 1\n00000009done\n")
     }
 
