@@ -197,9 +197,11 @@ package struct Command: Sendable, Adjustable {
                 continue
             }
             let known = (options + words.programOptions.filter(takes)).map(\.long)
+            let typed = words.typed[name] ?? "--\(name)"
             throw usageError(
-                "\(self.name) does not take --\(name)",
-                hint: Nearest.question(name, among: known, sign: "--")
+                "\(self.name) does not take \(typed.count == 2 ? typed : "--\(name)")",
+                hint: ForeignOptions.pointer(typed.dropFirst()) ?? Nearest.question(
+                    name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
     }

@@ -130,6 +130,7 @@ struct ArgumentParser {
                     + " --\(option.long)-file FILE reads it, --ask-\(option.long) asks for it")
         }
         settings.invocation.given.append(option.long)
+        settings.invocation.typed[option.long] = name
         switch option.action {
         case .flag(let set):
             guard attached == nil else { throw usageError("\(name) takes no value") }

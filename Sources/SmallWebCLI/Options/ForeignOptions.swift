@@ -2,7 +2,8 @@
 
 /// Options of curl and wget that are called otherwise here, or are not needed: what to use instead.
 enum ForeignOptions {
-    /// - Parameter name: As it was typed, without its dashes. An option of ours never gets here.
+    /// - Parameter name: As it was typed, without its dashes. A letter may be an option of another
+    ///   command of ours.
     static func pointer(_ name: some StringProtocol) -> String? {
         let name = String(name)
         return pointers.first { $0.names.split(separator: " ").contains { $0 == name } }?.pointer
@@ -18,6 +19,7 @@ enum ForeignOptions {
             "'smallweb links URL | cut -f1 | smallweb get "
                 + "--tree -' fetches what a page links to"
         ),
+        ("p", "-x http://HOST:PORT goes through a proxy by a tunnel (curl)"),
         ("range", "-C OFFSET asks for the rest of a body"),
         ("t tries retries", "--retry N tries again"),
         ("width columns", "COLUMNS=60 in the environment sets the width of a rendered page"),

@@ -110,6 +110,8 @@ struct Invocation: Sendable {
     var lastOperands = 0
     /// The long names of the options on the command line.
     var given: [String] = []
+    /// How each of them was written last: `-p`, `--patch`.
+    var typed: [String: String] = [:]
     /// What programs declare, where the words have a name that the table lacks.
     var programOptions: [Option] = []
     var wantsHelp = false
