@@ -56,8 +56,9 @@ struct GeminiHeader: Hashable {
         case 5: head.isGone = status == 52
         default:
             // Seconds until specification 0.16, free text since: taken for a number if it is one.
-            if status == 44 {
-                head.retryAfter = ASCII.decimal(meta.utf8, max: 86_400).map { .seconds($0) }
+            let isNumber = !meta.isEmpty && meta.utf8.allSatisfy(ASCII.isDigit)
+            if status == 44 && isNumber {
+                head.retryAfter = .seconds(ASCII.decimal(meta.utf8, max: 86_400) ?? 86_400)
             }
         }
         return head

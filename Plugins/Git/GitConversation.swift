@@ -134,21 +134,41 @@ final class HTTPConversation: GitConversation {
         options.body = body
         var decoder = PktLineDecoder()
         var isDone = false
+        var reason: [UInt8] = []
         _ = try await client.exchange(
             try HTTPRequest(request, uri: uri, options: options)
         ) { reply async throws(FetchError) in
             try check(reply, type + kind, method: body == nil ? "GET" : "POST", at: uri)
         } onBody: { bytes async throws(FetchError) in
+            if refusal != nil {
+                reason += bytes.prefix(Self.reasonBytesMax - reason.count)
+                refusal?.explanation = Self.line(reason)
+                guard reason.count < Self.reasonBytesMax else { throw refused("") }
+                return
+            }
             guard !isDone else { return try overhead.add(bytes: bytes.count) }
             decoder.add(bytes)
             isDone = try await take(&decoder)
         }
+        if refusal != nil { throw refused("") }
         guard isDone else {
             throw FetchError(.truncated, .body, "the server's reply ended in the middle")
         }
     }
 
-    /// - Throws: With a `refusal` for every reply but the one that was asked for.
+    /// Longest reason of a refusal that is read.
+    private static let reasonBytesMax = 1024
+
+    /// A text on one line; `nil` for nothing.
+    private static func line(_ text: [UInt8]) -> String? {
+        let words = String(decoding: text[..<(text.count - text[...].cutCharacterCount)], as: UTF8.self)
+            .split { $0.isWhitespace }
+        return words.first?.hasPrefix("<") ?? true ? nil : words.joined(separator: " ")
+    }
+
+    /// Notes a `refusal` for every reply but the one that was asked for.
+    ///
+    /// - Throws: Unless its body may say why.
     private func check(
         _ reply: HTTPReply, _ type: String, method: String, at uri: URI
     ) throws(FetchError) {
@@ -161,12 +181,18 @@ final class HTTPConversation: GitConversation {
                 "no smart Git server: the reply is of the type \(found?.essence ?? "unknown")",
                 hint: "check the path of the repository")
         case 301, 302, 303, 307, 308:
-            if let target = redirectTarget(reply["location"], from: uri) {
-                var head = reply.head(.redirect, method: method, factName: "http")
+            var head = reply.head(.permanentFailure, method: method, factName: "http")
+            if let target = redirectTarget(reply.location, from: uri) {
+                head.replyClass = .redirect
                 head.redirectTarget = target
                 head.isPermanentRedirect = reply.status == 301 || reply.status == 308
-                refusal = head
+            } else if let location = reply.location {
+                let target = try? uri.resolving(location, keepsDotSegments: { _ in true })
+                head.explanation =
+                    "it leads to \(target?.display ?? location), which is not this repository; "
+                    + "perhaps you have to sign in"
             }
+            refusal = head
         case 408, 425, 429, 500...:
             refusal = reply.head(.temporaryFailure, method: method, factName: "http")
         default: break
@@ -178,6 +204,8 @@ final class HTTPConversation: GitConversation {
         {
             refusal?.meta = "\(meta): it leads to \(URI.display(location)), not to a repository"
         }
+        // Other types are pages for browsers.
+        if reply.status >= 400, found?.essence == "text/plain" { return }
         throw refused(String(decoding: reply.reason, as: UTF8.self))
     }
 

@@ -91,7 +91,8 @@ public struct GitPlugin: ProtocolHandler {
                 try await emit(event)
             }
         } catch {
-            guard let refusal = conversation.refusal, !hasHead else { throw error }
+            guard let refusal = conversation.refusal, !hasHead, error.outcome != .interrupted
+            else { throw error }
             try await emit(.head(refusal))
         }
         await conversation.finish()

@@ -4,7 +4,8 @@ internal import SmallWebCore
 /// The value of `Content-Range` in a 206 (RFC 9110 §14.4). Pure.
 struct ContentRange: Hashable {
     let first: Int
-    /// Of the last byte, which is part of the range.
+    /// Of the last byte, which is part of the range. Before ``first`` in a range of no bytes at the
+    /// end of the whole, which no server should send, but some do instead of a 416.
     let last: Int
     /// Bytes of the whole; `nil` when the server does not know.
     let total: Int?
@@ -13,27 +14,40 @@ struct ContentRange: Hashable {
     static let positionMax = 1 << 52
 
     /// `bytes 0-499/1234` or `bytes 0-499/*`; `nil` for anything else, such as a range that ends
-    /// before it begins or beyond the whole.
+    /// beyond the whole.
     init?(parsing text: String) {
-        let unit = "bytes "
-        guard text.prefix(unit.utf8.count).lowercased() == unit else { return nil }
-        let parts = text.utf8.dropFirst(unit.utf8.count).split(
-            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return nil }
+        guard let parts = Self.parts(text) else { return nil }
         let ends = parts[0].split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard ends.count == 2,
             let first = ASCII.decimal(ends[0], max: Self.positionMax),
-            let last = ASCII.decimal(ends[1], max: Self.positionMax), first <= last
+            let last = ASCII.decimal(ends[1], max: Self.positionMax)
         else { return nil }
         self.first = first
         self.last = last
         if parts[1].elementsEqual("*".utf8) {
+            guard first <= last else { return nil }
             total = nil
         } else {
-            guard let total = ASCII.decimal(parts[1], max: Self.positionMax), last < total
+            guard let total = ASCII.decimal(parts[1], max: Self.positionMax),
+                last < total, first <= last || first == total && last == total - 1
             else { return nil }
             self.total = total
         }
+    }
+
+    /// Bytes of the whole by a 416: `bytes */1234`.
+    static func total(unsatisfied text: String) -> Int? {
+        guard let parts = parts(text), parts[0].elementsEqual("*".utf8) else { return nil }
+        return ASCII.decimal(parts[1], max: positionMax)
+    }
+
+    /// Before and after the slash.
+    private static func parts(_ text: String) -> [Substring.UTF8View]? {
+        let unit = "bytes "
+        guard text.prefix(unit.utf8.count).lowercased() == unit else { return nil }
+        let parts = text.utf8.dropFirst(unit.utf8.count).split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return parts.count == 2 ? parts : nil
     }
 
     /// Bytes of the range itself.

@@ -49,7 +49,8 @@ public struct HTTPPlugin: ProtocolHandler {
             exchange.options.method = "HEAD"
         }
         let validator = HTTPValidator(request, exchange.options)
-        exchange.options.fields += validator?.fields ?? []
+        let rest = HTTPRest(request, exchange.options)
+        exchange.options.fields += validator?.fields ?? rest.fields
         for field in exchange.options.fields {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)
         }
@@ -58,61 +59,31 @@ public struct HTTPPlugin: ProtocolHandler {
         }
         let options = exchange.options
         let method = options.method ?? (options.body == nil ? "GET" : "POST")
-        var isWanted = true
-        var range: ContentRange?
+        var body = HTTPRest.Body.all
         var bodyBytes = 0
         let completeness = try await dialer.httpClient(for: request.endpoint).exchange(exchange) {
             reply async throws(FetchError) in
-            var head = try Self.head(reply, method: method, resumeOffset: options.resumeOffset)
+            var head = Self.head(reply, method: method)
             head.hasNoBody = method == "HEAD"
             head.validator = HTTPValidator.text(of: reply)
+            head.bodyState = rest.state(of: reply)
             if reply.status == 304, validator != nil {
                 (head.replyClass, head.isUnchanged) = (.success, true)
             }
-            range = try Self.range(of: reply, options)
-            isWanted = reply.status != 416 || head.replyClass != .success
+            body = try rest.body(of: reply, isSuccess: head.replyClass == .success)
+            if case .none = body { head.replyClass = .success }
             try await emit(.head(head))
         } onBody: { bytes async throws(FetchError) in
             bodyBytes += bytes.count
-            if let range, bodyBytes > range.count { throw Self.beyond(range) }
-            if isWanted { try await emit(.body(bytes)) }
+            if case .none = body { return }
+            if case .part(let range) = body, bodyBytes > range.count {
+                throw HTTPRest.beyond(range)
+            }
+            try await emit(.body(bytes))
         }
-        guard let range, options.method != "HEAD", bodyBytes < range.countToEnd else {
-            return completeness
-        }
+        guard case .part(let range) = body, method != "HEAD", bodyBytes < range.countToEnd
+        else { return completeness }
         return .truncated
-    }
-
-    /// What a 206 says that its body is; `nil` for every other reply, where the user has asked for
-    /// a range of their own, and where the body that we get is not the one that was sent.
-    ///
-    /// - Throws: `protocol-error` when it is not the rest that was asked for: it would end up in
-    ///   the wrong place.
-    private static func range(
-        of reply: HTTPReply, _ options: HTTPOptions
-    ) throws(FetchError) -> ContentRange? {
-        let asksByField = options.fields.contains { $0.name.lowercased() == "range" }
-        guard reply.status == 206, options.resumeOffset != nil || !asksByField else { return nil }
-        let text = reply["content-range"] ?? ""
-        guard let range = ContentRange(parsing: text), range.first == options.resumeOffset ?? 0
-        else {
-            let said = text.isEmpty ? "a range it does not name" : "\"\(text.prefix(80))\""
-            throw FetchError(
-                .protocolError, .header,
-                "the server sent \(said) instead of all from byte \(options.resumeOffset ?? 0)",
-                remedy: options.resumeOffset == nil ? nil : .startOver)
-        }
-        // Decoded, unless a range was asked for.
-        if options.resumeOffset == nil && reply["content-encoding"] != nil { return nil }
-        if let length = reply.contentLength, length > range.count { throw beyond(range) }
-        return range
-    }
-
-    private static func beyond(_ range: ContentRange) -> FetchError {
-        FetchError(
-            .protocolError, .body,
-            "the body is longer than its range, bytes \(range.first) to \(range.last)",
-            expected: String(range.count))
     }
 
     /// RFC 9110 §5.6.2, as far as methods go.
@@ -124,31 +95,14 @@ public struct HTTPPlugin: ProtocolHandler {
             }
     }
 
-    /// - Throws: `permanent-failure` when the server starts again where it was asked to resume: its
-    ///   body would end up in the wrong place.
-    static func head(
-        _ reply: HTTPReply, method: String, resumeOffset: Int?
-    ) throws(FetchError) -> Head {
+    static func head(_ reply: HTTPReply, method: String) -> Head {
         var head = reply.head(replyClass(reply), method: method, factName: "http")
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
         // The length of an encoded body is not the length of what it decodes to.
-        if reply["content-encoding"] == nil { head.bodyBytes = reply.contentLength }
+        if reply.codings("content-encoding").isEmpty { head.bodyBytes = reply.contentLength }
         if head.replyClass == .redirect {
-            head.redirectTarget = reply["location"]
+            head.redirectTarget = reply.location
             head.isPermanentRedirect = reply.status == 301 || reply.status == 308
-        }
-        head.isGone = reply.status == 410
-        head.retryAfter = reply["retry-after"].flatMap {
-            HTTPDate.wait(retryAfter: $0, date: reply["date"])
-        }
-        guard let resumeOffset else { return head }
-        if reply.status == 416 && reply["content-range"] == "bytes */\(resumeOffset)" {
-            // Nothing is missing.
-            head.replyClass = .success
-        } else if head.replyClass == .success && reply.status != 206 {
-            throw FetchError(
-                .permanentFailure, .header, "the server cannot resume at byte \(resumeOffset)",
-                remedy: .startOver)
         }
         return head
     }
@@ -165,7 +119,7 @@ public struct HTTPPlugin: ProtocolHandler {
 }
 
 extension HTTPReply {
-    fileprivate var contentLength: Int? {
+    var contentLength: Int? {
         self["content-length"].flatMap { ASCII.decimal($0.utf8, max: ContentRange.positionMax) }
     }
 }

@@ -25,7 +25,7 @@ struct HTTPValidator {
         }
     }
 
-    private static let conditions: Set<String> = [
+    static let conditions: Set<String> = [
         "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
         "range",
     ]
@@ -39,13 +39,13 @@ struct HTTPValidator {
     }
 
     /// `"x"` or `W/"x"` (RFC 9110 §8.8.3).
-    private static func isTag(_ text: String) -> Bool {
+    static func isTag(_ text: String) -> Bool {
         let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
         return tag.utf8.count >= 2 && tag.hasPrefix("\"") && tag.hasSuffix("\"")
             && !tag.dropFirst().dropLast().contains("\"") && isValue(text)
     }
 
-    private static func isValue(_ text: some StringProtocol) -> Bool {
+    static func isValue(_ text: some StringProtocol) -> Bool {
         1...lengthMax ~= text.utf8.count
             && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }

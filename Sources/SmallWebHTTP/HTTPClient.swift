@@ -64,6 +64,26 @@ public struct HTTPReply: Sendable, Hashable {
     /// The first value of a field, by its name in lower case.
     public subscript(name: String) -> String? { fields[name] }
 
+    /// Where Location leads, with `%XX` for the bytes of one that is not UTF-8.
+    public var location: String? {
+        fields.bytes(of: "location").map { value in
+            String(validating: value, as: UTF8.self)
+                ?? value.map { byte in
+                    byte < 0x80
+                        ? String(UnicodeScalar(byte)) : PercentEncoding.encode([byte])
+                }.joined()
+        }
+    }
+
+    /// The codings of a field such as Content-Encoding, in lower case and in the order in which they
+    /// were applied; without `identity`, which does nothing.
+    public func codings(_ name: String) -> [String] {
+        guard self[name] != nil else { return [] }
+        return fields.all.filter { $0.name.lowercased() == name }
+            .flatMap { $0.value.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" } }
+            .map(String.init).filter { $0 != "identity" }
+    }
+
     /// The reply as an event, as far as it is the same whatever the status means.
     ///
     /// - Parameters:
@@ -74,6 +94,10 @@ public struct HTTPReply: Sendable, Hashable {
         var head = Head(
             status: status, replyClass, meta: String(decoding: reason, as: UTF8.self))
         if String(validating: reason, as: UTF8.self) == nil { head.rawMeta = Array(reason) }
+        head.isGone = status == 410
+        head.retryAfter = self["retry-after"].flatMap {
+            HTTPDate.wait(retryAfter: $0, date: self["date"])
+        }
         head.header = fields.bytes
         head.fields = fields
         head.facts = [factName: .object(["version": .text(version), "method": .text(method)])]

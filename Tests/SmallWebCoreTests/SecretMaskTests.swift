@@ -17,6 +17,25 @@ internal import Testing
         #expect(SecretMask([]).masked("x") == "x" && SecretMask([[]]).isEmpty)
     }
 
+    /// A blank as it is, as `%20`, as forms have it, and beside what is written otherwise.
+    @Test func masksABlankInEachForm() {
+        let mask = SecretMask([Array(" my pass+w\u{F6}rd ".utf8)])
+        let forms = [
+            " my pass+w\u{F6}rd ", "%20my%20pass%2Bw%C3%B6rd%20", "+my+pass%2bw%c3%b6rd+",
+            "+my%20pass+w\u{F6}rd ", "%20my pass%2Bw%c3%B6rd+",
+        ]
+        for form in forms {
+            #expect(mask.masked("a=" + form + "&b") == "a=***&b")
+            for cut in 0...form.utf8.count {
+                var mask = mask
+                let shown = mask.add(form.utf8.prefix(cut)) + mask.add(form.utf8.dropFirst(cut))
+                #expect(text(shown + mask.finish()) == "***", "\(form) \(cut)")
+            }
+        }
+        // What stands for another byte is not one.
+        #expect(mask.masked("+my+pass w\u{F6}rd+") == "+my+pass w\u{F6}rd+")
+    }
+
     /// Whatever stands before and after it, in both alphabets, and in lines of 8.
     @Test func masksBase64AtAnyAlignment() {
         let mask = SecretMask([Self.secret])

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/xattr.h>
 
 // `ECONNREFUSED` for its number, or NULL. Static.
 const char *_Nullable swposix_error_name(int number);

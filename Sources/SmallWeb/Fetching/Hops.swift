@@ -17,6 +17,8 @@ struct Hops {
     private var isPrivate = true
     /// What was asked for.
     private let origin: URI
+    /// Whether that led to a private address; `nil` before it is known.
+    private var beganPrivate: Bool?
     /// What has been asked for so far; empty before the first redirect.
     private var seen: Set<Visit> = []
 
@@ -74,6 +76,7 @@ struct Hops {
             ending.connection = log.connection
             ending.traffic = log.traffic ?? Ending.Traffic()
             if hasSentData { ending.noteData() }
+            beganPrivate = beganPrivate ?? isPrivate(log.connection)
             hops += 1
             guard try await follow(ending, hops: hops) else { return ending }
         }
@@ -91,7 +94,7 @@ struct Hops {
         let (next, note): (Request, Note?)
         do throws(FetchError) {
             (next, note) = try self.target(target, status: head.status)
-            try checkWay(to: next)
+            try await checkWay(to: next)
             try check(next, hops: hops)
         } catch  where error.outcome == .redirectRefused {
             // The reply stands; only following it is refused.
@@ -280,14 +283,16 @@ struct Hops {
     @inline(never)
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
+        var fetcher = try fetcher(for: request)
+        if refusesPrivate { fetcher = fetcher.changed { $0.resolver.refusesPrivate = true } }
         let hop = Hop(
-            try fetcher(for: request), request.scheme, request.limits, by: deadline
+            fetcher, request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
             try await emit(.sent(handler.redacted(bytes), method: method))
         }
         if handler.programVersion != nil { hop.secrets = request.secretValues }
-        hop.sessions = fetcher.sessions
+        hop.sessions = self.fetcher.sessions
         hop.attempt = attempt
         if request.uri != origin { hop.origin = origin }
         let identity = try fetcher.options.identities.identity(
@@ -315,16 +320,7 @@ struct Hops {
             // Servers send spaces around a reference, and in it for names that have one.
             let encoded = reference.trimmed.split(separator: " ", omittingEmptySubsequences: false)
             let text = encoded.joined(separator: "%20")
-            var uri =
-                if URI.scheme(of: text) != nil,
-                    fetcher.registry[named]?.scheme.isVerbatim(text) == true
-                {
-                    try URI(verbatim: text)
-                } else {
-                    try request.uri.resolving(text) {
-                        fetcher.registry[$0]?.scheme.keepsDotSegments ?? false
-                    }
-                }
+            var uri = try request.uri.resolving(text, in: fetcher.registry)
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)
@@ -351,7 +347,9 @@ struct Hops {
             next.wantsItems = request.wantsItems
             next.validator = request.validator
             next.referencePatterns = request.referencePatterns
-            if next.scheme.canResume { next.resumeOffset = request.resumeOffset }
+            if next.scheme.canResume {
+                (next.resumeOffset, next.bodyState) = (request.resumeOffset, request.bodyState)
+            }
             guard let entry = fetcher.registry[request.scheme.name] else {
                 preconditionFailure("a request is made from a registry entry")
             }
@@ -374,10 +372,43 @@ struct Hops {
     }
 
     /// A fetch that began behind a proxy does not go on without one.
-    private func checkWay(to next: Request) throws(FetchError) {
-        guard let way = try way(of: request), !way.isDirect, try self.way(of: next) == .direct
-        else { return }
+    private func checkWay(to next: Request) async throws(FetchError) {
+        let nextWay = try way(of: next)
+        if try await isRefused(next, nextWay) {
+            throw FetchError(
+                .redirectRefused, .header,
+                "the redirect leads to \(next.uri.display), at a private address",
+                hint: "if you trust it, fetch that URL yourself")
+        }
+        guard let way = try way(of: request), !way.isDirect, nextWay == .direct else { return }
         throw .redirect("not leaving the proxy for \(next.uri.display)")
+    }
+
+    /// Whether it must not be asked because of its address.
+    private func isRefused(_ next: Request, _ way: Route?) async throws(FetchError) -> Bool {
+        guard refusesPrivate, let host = next.uri.host else { return false }
+        if Resolver.isPrivate(literal: host) { return true }
+        // Where a proxy looks names up, there is nothing else to judge by.
+        guard way == .direct else { return false }
+        do throws(FetchError) {
+            return try await fetcher.options.resolver.isPrivate(
+                next.endpoint, on: fetcher.loop, by: deadline)
+        } catch {
+            // The connection finds out as well, and says more.
+            return false
+        }
+    }
+
+    private var refusesPrivate: Bool {
+        fetcher.options.redirects.refusesPrivate && beganPrivate == false
+    }
+
+    /// Whether the URL that was asked for is at a private address; also where the user has named
+    /// the way, on which nothing else is reached.
+    private func isPrivate(_ connection: Connection?) -> Bool {
+        if fetcher.options.http.isSpecial { return true }
+        let address = connection.flatMap { $0.proxy == nil ? $0.address : nil }
+        return Resolver.isPrivate(literal: address ?? origin.host ?? "")
     }
 
     /// `nil` for what needs no connection.
@@ -454,7 +485,7 @@ extension Ending {
         let status = head?.status.map { "\($0)" } ?? ""
         let meta = head?.meta.map(URI.shown) ?? ""
         let words = [status, meta].filter { !$0.isEmpty }.joined(separator: " ")
-        let said = words.isEmpty ? "" : ": " + words
+        let said = [words, head?.explanation ?? ""].filter { !$0.isEmpty }.map { ": " + $0 }.joined()
         switch outcome {
         case .truncated:
             return "the body may be cut off: the connection ended without the sign of its end"

@@ -40,10 +40,7 @@ public struct Link: Sendable {
     ///
     /// - Parameter base: The page's own URI, after redirects.
     package init(_ item: Item, base: URI, line: Int, registry: Registry) {
-        uri = item.url.flatMap { url in
-            let uri = try? URI(of: url, on: base) ?? URI(parsing: url)
-            return uri?.whereItLeads(registry)
-        }
+        uri = item.url.flatMap { Self.resolve(Array($0.utf8), base: base, registry) }
         raw = item.target ?? Array(item.text.utf8)
         text = Array(item.text.utf8)
         kind = item.kind
@@ -55,11 +52,11 @@ public struct Link: Sendable {
     package var isLink: Bool { kind != .info && kind != .error }
 
     private static func resolve(_ target: [UInt8], base: URI, _ registry: Registry) -> URI? {
-        guard let text = String(validating: target, as: UTF8.self) else { return nil }
-        let uri =
-            try? URI(of: text, on: base)
-            ?? base.resolving(text) { registry[$0]?.scheme.keepsDotSegments ?? false }
-        return uri?.whereItLeads(registry)
+        guard let text = String(validating: target, as: UTF8.self),
+            let uri = try? base.resolving(text, in: registry),
+            uri.host != nil || registry[uri.scheme]?.scheme.hostForm != .required
+        else { return nil }
+        return uri.whereItLeads
     }
 
     /// What a gemtext link leads to, by a scheme that is not ours, or else by the end of the name.
@@ -93,9 +90,8 @@ extension GemtextReader {
 }
 
 extension URI {
-    /// With an ASCII host; `nil` for a host that cannot be one, and where its scheme needs one.
-    fileprivate func whereItLeads(_ registry: Registry) -> URI? {
-        if host == nil, registry[scheme]?.scheme.hostForm == .required { return nil }
+    /// With an ASCII host; `nil` for a host that cannot be one.
+    fileprivate var whereItLeads: URI? {
         do throws(FetchError) {
             return try withASCIIHost()
         } catch {
@@ -149,14 +145,5 @@ package struct LinkReader {
         case .link, .prompt: Link(line, base: base, registry: registry)
         default: nil
         }
-    }
-}
-
-extension URI {
-    /// A URL that is written out on a page without a host, and of the page's scheme: it stays as it
-    /// is. `nil` for all others.
-    fileprivate init?(of text: String, on base: URI) throws(FetchError) {
-        guard base.host == nil, URI.scheme(of: text) == base.scheme else { return nil }
-        try self.init(verbatim: text)
     }
 }

@@ -153,6 +153,15 @@ extension Option {
                     ? .file(String(value.dropFirst())) : .bytes(value.systemBytes)
             }),
         Option(
+            "netrc", .requests, "user and password from ~/.netrc",
+            manual: "Looks for the host in ~/.netrc, and sends the user and password that it has "
+                + "there, over HTTP and Git over HTTP; of a user that the URL names, the password. "
+                + "The file must be readable by you alone (chmod 600). A password in the URL and an "
+                + "Authorization field of --header come first. Nothing of it goes along with a "
+                + "redirect to another scheme, host or port.",
+            example: "smallweb refs --netrc git+https://example.org/private.git",
+            .flag { settings, isOn in settings.fetch.usesNetrc = isOn }),
+        Option(
             "input", .requests, "prompt for input on a terminal (default)",
             manual: "When a server asks for input and a person is at the terminal, smallweb asks "
                 + "them. With --no-input it never does.",
@@ -169,6 +178,14 @@ extension Option {
             manual: "The most redirects that one fetch follows.",
             example: "smallweb get --max-redirs 1 gemini://geminiprotocol.net/",
             .value("N", OptionValue.count) { $0.fetch.redirects.limit = $1 }),
+        Option(
+            "no-private", .requests, "no redirects into private networks",
+            manual: "Follows no redirect to an address of this machine, of a private network or a "
+                + "link, such as 127.0.0.1, 10.0.0.1 and 169.254.169.254, unless the URL that was "
+                + "asked for is at such an address itself. URLs that are typed or listed are not "
+                + "judged. Behind a proxy that looks names up, only addresses in URLs are known.",
+            example: "smallweb get --no-private https://example.org/",
+            .flag { settings, isOn in settings.fetch.redirects.refusesPrivate = isOn }),
         Option(
             "proto", .requests, "allow only these schemes",
             manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "

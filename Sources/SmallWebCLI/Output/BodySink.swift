@@ -116,6 +116,7 @@ final class BodySink {
                 path, clash: clash(settings.output.existing == .replaced ? .replace : .number),
                 createsDirectories: settings.output.createsDirectories)
         }
+        file?.note(head.bodyState)
     }
 
     /// Writes what a server sent, after ``begin(_:)``: to a terminal it is made safe, unless

@@ -30,6 +30,7 @@ final class FileOutput {
     private var filter: TerminalText.Filter?
     private let clash: Clash
     private var part: String?
+    private var isNoted = false
     private var file: Int32
     private let patience: Patience
 
@@ -114,6 +115,13 @@ final class FileOutput {
         }
     }
 
+    /// Notes in an unfinished file what its bytes are of (``Head/bodyState``).
+    func note(_ state: String?) {
+        guard part != nil, state != nil || clash == .append else { return }
+        isNoted = true
+        PartFile.note(state, in: file)
+    }
+
     /// Gives the file its name.
     func commit() throws(FetchError) {
         guard file >= 0 else { return }
@@ -122,6 +130,7 @@ final class FileOutput {
             filter = nil
             try write(rest[...])
         }
+        if isNoted { PartFile.forgetState(file) }
         let status = close(file)
         let number = errno
         file = -1
@@ -214,18 +223,21 @@ final class FileOutput {
         [S_IFREG, S_IFDIR].contains(fileKind(path))
     }
 
-    /// How many bytes of `path` an earlier attempt has left.
+    /// How many bytes of `path` an earlier attempt has left, and of what.
     ///
     /// - Throws: `write` when that cannot be found out.
-    static func resumableBytes(_ path: String) throws(FetchError) -> Int {
+    static func resumableBytes(
+        _ path: String
+    ) throws(FetchError) -> (count: Int, state: String?) {
         var status = stat()
         let target = resolvingLinks(path)
-        if stat(target, &status) == 0 { return Int(status.st_size) }
+        if stat(target, &status) == 0 { return (Int(status.st_size), nil) }
         let error = SystemError(number: errno)
         guard error.number == ENOENT else {
             throw FetchError(.write, .output, "cannot continue \(target)", error)
         }
-        return try PartFile.check(partName(target))
+        let part = partName(target)
+        return (try PartFile.check(part), PartFile.state(part))
     }
 
     /// A link fails when the name is taken, so two processes can never take the same one.

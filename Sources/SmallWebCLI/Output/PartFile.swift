@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
@@ -28,5 +29,33 @@ enum PartFile {
         throw FetchError(
             .write, .output, "cannot continue \(name): \(problem)",
             hint: "remove it, or fetch the whole file without -C")
+    }
+
+    // MARK: What its bytes are of
+
+    /// The extended attribute that holds ``Head/bodyState``: it goes where the file goes.
+    private static let attribute = "user.smallweb.state"
+    /// Longer states are not kept, nor read.
+    private static let stateBytesMax = 4096
+
+    /// What an earlier fetch has noted; `nil` without a note.
+    static func state(_ name: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: stateBytesMax)
+        let count = lgetxattr(name, attribute, &bytes, bytes.count)
+        return count > 0 ? String(validating: bytes[..<count], as: UTF8.self) : nil
+    }
+
+    /// Notes it, unless the file has bytes with a note already.
+    static func note(_ state: String?, in file: Int32) {
+        var status = stat()
+        if fstat(file, &status) == 0, status.st_size == 0 { forgetState(file) }
+        guard let state, state.utf8.count <= stateBytesMax else { return }
+        // Not every file system has attributes: such a file is continued without.
+        _ = fsetxattr(file, attribute, state, state.utf8.count, Int32(XATTR_CREATE))
+    }
+
+    static func forgetState(_ file: Int32) {
+        // It usually has none.
+        _ = fremovexattr(file, attribute)
     }
 }

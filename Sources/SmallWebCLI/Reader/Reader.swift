@@ -220,7 +220,7 @@ struct Reader {
             text.removeFirst()
         }
         guard let base = opened.uri else { return text }
-        return try base.resolving(text) { registry[$0]?.scheme.pathForm == .opaque }.description
+        return try base.resolving(text, in: registry).description
     }
 
     private mutating func chooseVisit() throws(FetchError) {

@@ -105,10 +105,31 @@ struct RequestPlan {
         throw usageError("\(scheme.name) requests do not take --\(name)")
     }
 
+    /// Of ~/.netrc, where the protocol has header fields, and none of the user says who they are.
+    private func addLogin(to request: inout Request) {
+        let uri = request.uri
+        let parts = (uri.userinfo ?? "").split(separator: ":", maxSplits: 1)
+        guard settings.fetch.usesNetrc, parts.count < 2, let host = uri.host,
+            let handler = fetcher.registry[uri.scheme]?.handler, handler.programVersion == nil,
+            handler.options.contains(where: {
+                $0.key == "header" && $0.schemes?.contains(uri.scheme) ?? true
+            }),
+            !request.options.list("header").contains(where: {
+                $0.prefix { $0 != ":" }.lowercased().hasPrefix("authorization")
+            }),
+            let login = settings.fetch.netrc?.login(
+                for: host, user: parts.first.map { PercentEncoding.decode($0) })
+        else { return }
+        request.options.append("Authorization: Basic " + Base64.encode(login), to: "header")
+        // libcurl would send the user alone.
+        request.uri.userinfo = nil
+    }
+
     mutating func configure(_ request: inout Request) throws(FetchError) {
         request.wantsRawBody = settings.fetch.wantsRawBody
         request.allowsEmptyReply = settings.fetch.allowsEmptyReply
         request.options = settings.fetch.options
+        addLogin(to: &request)
         request.referencePatterns = settings.fetch.referencePatterns
         request.upload = settings.fetch.upload
         request.wantsItems =
@@ -139,8 +160,8 @@ struct RequestPlan {
             guard case .file(let path) = destination else {
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
-            let offset = try FileOutput.resumableBytes(path)
-            request.resumeOffset = offset > 0 ? offset : nil
+            let (offset, state) = try FileOutput.resumableBytes(path)
+            if offset > 0 { (request.resumeOffset, request.bodyState) = (offset, state) }
         }
     }
 }

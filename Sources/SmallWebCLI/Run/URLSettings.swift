@@ -161,6 +161,9 @@ struct FetchSettings: Sendable {
     /// By their keys: the files of secrets, and those to be asked for.
     var secretFiles: [String: String] = [:]
     var secretsToAsk: Set<String> = []
+    /// `--netrc`, and what the file has, once it is read.
+    var usesNetrc = false
+    private(set) var netrc: Netrc?
     /// For `put`.
     var upload: Request.Upload?
     var deletes = false
@@ -218,7 +221,7 @@ struct FetchSettings: Sendable {
         try readLists()
     }
 
-    /// Of these, those that belong to a plugin's option.
+    /// Of these, those that belong to a plugin's option, and ~/.netrc.
     mutating func readLists() throws(FetchError) {
         for (option, value) in lists {
             for line in try InputSource.lines(value) {
@@ -227,6 +230,7 @@ struct FetchSettings: Sendable {
             }
         }
         lists = []
+        if usesNetrc && netrc == nil { netrc = try Netrc.read() }
     }
 }
 

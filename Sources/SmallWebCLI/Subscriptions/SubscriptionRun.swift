@@ -184,14 +184,16 @@ final class SubscriptionOutput: Output {
     /// Whether a request may begin where an earlier one was redirected to for good: what was given
     /// for one server is not sent to another.
     private static func mayFollow(_ plan: RequestPlan, to moved: String) -> Bool {
-        guard let target = try? URI(parsing: moved), let uri = plan.request?.uri else {
-            return false
-        }
+        // Where that leads is judged by the redirect.
+        guard let target = try? URI(parsing: moved), let uri = plan.request?.uri,
+            !plan.settings.fetch.redirects.refusesPrivate
+        else { return false }
         if target.scheme == uri.scheme && target.host == uri.host && target.port == uri.port {
             return plan.order.changes.isEmpty
         }
         let (fetch, connection) = (plan.settings.fetch, plan.settings.connection)
         return plan.order.changes.isEmpty && fetch.options.isEmpty && fetch.input == nil
+            && !fetch.usesNetrc
             && connection.identityName == nil && connection.certificateFile == nil
             && connection.pin == nil && uri.userinfo == nil
     }

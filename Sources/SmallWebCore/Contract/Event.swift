@@ -41,6 +41,7 @@ public struct Head: Sendable, Hashable {
         var rawMeta: [UInt8]?
         var redirectTarget: String?
         var isPermanentRedirect = false
+        var explanation: String?
         var wantsSensitiveInput = false
         var hasNoBody = false
         var bodyBytes: Int?
@@ -50,6 +51,7 @@ public struct Head: Sendable, Hashable {
         var isGone = false
         var isUnchanged = false
         var validator: String?
+        var bodyState: String?
         var contentOption: String?
         var facts = Facts()
     }
@@ -106,6 +108,12 @@ public struct Head: Sendable, Hashable {
         get { parts.value.isPermanentRedirect }
         set { parts.value.isPermanentRedirect = newValue }
     }
+    /// For a refusal: what else is known of its reason, for people, on one line. May hold anything
+    /// a server can send.
+    public var explanation: String? {
+        get { parts.value.explanation }
+        set { parts.value.explanation = newValue }
+    }
     /// For ``Head/Class/input``: the answer must not be shown or remembered.
     public var wantsSensitiveInput: Bool {
         get { parts.value.wantsSensitiveInput }
@@ -155,6 +163,12 @@ public struct Head: Sendable, Hashable {
     public var validator: String? {
         get { parts.value.validator }
         set { parts.value.validator = newValue }
+    }
+    /// What tells the body from those of other states of the resource: a request for its rest gives
+    /// it back to the plugin, which refuses the rest of another. `nil` where nothing is known.
+    public var bodyState: String? {
+        get { parts.value.bodyState }
+        set { parts.value.bodyState = newValue }
     }
     /// For a body that is a list of names: the key of the option (``Request/Option/key``) with
     /// which it would be what they name. `nil` where there is no such option.

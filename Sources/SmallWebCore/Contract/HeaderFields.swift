@@ -31,12 +31,20 @@ extension Head {
         /// In order, repeated ones repeated.
         public var all: [(name: String, value: String)] {
             spans.map { span in
-                (String(decoding: bytes[span.start..<span.colon], as: UTF8.self), value(span))
+                (
+                    String(decoding: bytes[span.start..<span.colon], as: UTF8.self),
+                    String(decoding: value(span), as: UTF8.self)
+                )
             }
         }
 
         /// The first value of a field, by its name in lower case.
         public subscript(name: String) -> String? {
+            bytes(of: name).map { String(decoding: $0, as: UTF8.self) }
+        }
+
+        /// The same as it came, without the blanks before it.
+        public func bytes(of name: String) -> ArraySlice<UInt8>? {
             let name = name.utf8
             return spans.first { span in
                 span.colon - span.start == name.count
@@ -46,9 +54,8 @@ extension Head {
             }.map(value)
         }
 
-        private func value(_ span: Span) -> String {
-            let value = bytes[(span.colon + 1)..<span.end].drop(while: ASCII.isBlank)
-            return String(decoding: value, as: UTF8.self)
+        private func value(_ span: Span) -> ArraySlice<UInt8> {
+            bytes[(span.colon + 1)..<span.end].drop(while: ASCII.isBlank)
         }
     }
 }

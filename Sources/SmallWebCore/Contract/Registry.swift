@@ -80,3 +80,18 @@ public struct Registry: Sendable {
         entries.values.map(\.scheme).sorted { $0.name < $1.name }
     }
 }
+
+extension URI {
+    /// The target of `reference` as seen from this URI, by the rules of its scheme.
+    ///
+    /// - Throws: `bad-url` when the reference cannot be parsed.
+    package func resolving(
+        _ reference: String, in registry: Registry
+    ) throws(FetchError) -> URI {
+        let whole = reference.hasPrefix("//") ? "\(scheme):\(reference)" : reference
+        if let name = URI.scheme(of: whole), registry[name]?.scheme.isVerbatim(whole) ?? false {
+            return try URI(verbatim: whole)
+        }
+        return try resolving(reference) { registry[$0]?.scheme.pathForm == .opaque }
+    }
+}

@@ -13,6 +13,7 @@ public struct Request: Sendable {
         var allowsEmptyReply = false
         var options = Request.Options()
         var resumeOffset: Int?
+        var bodyState: String?
         var upload: Request.Upload?
         var referencePatterns: [String]?
         var wantsItems = true
@@ -70,6 +71,11 @@ public struct Request: Sendable {
     public var resumeOffset: Int? {
         get { parts.value.resumeOffset }
         set { parts.value.resumeOffset = newValue }
+    }
+    /// ``Head/bodyState`` of the bytes that are there already; `nil` when it is not known.
+    public var bodyState: String? {
+        get { parts.value.bodyState }
+        set { parts.value.bodyState = newValue }
     }
     /// What is sent to be stored.
     public var upload: Request.Upload? {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// Puts `***` in the place of values that must not be shown, wherever they appear in a stream of
-/// bytes: as they are, percent-encoded in whole or in part, in Base64 at any alignment, and in
-/// pieces.
+/// bytes: as they are, percent-encoded in whole or in part (a blank also as `+`), in Base64 at any
+/// alignment, and in pieces.
 package struct SecretMask: Sendable {
     private struct Pattern: Sendable {
         let bytes: [UInt8]
@@ -36,7 +36,9 @@ package struct SecretMask: Sendable {
         self.patterns = patterns
         var begins = [Bool](repeating: false, count: patterns.isEmpty ? 0 : 256)
         for pattern in patterns { begins[Int(pattern.bytes[0])] = true }
-        if !patterns.isEmpty { begins[Int(ASCII.percent)] = true }
+        if !patterns.isEmpty {
+            for mark in [ASCII.percent, UInt8(ascii: "+")] { begins[Int(mark)] = true }
+        }
         self.begins = begins
     }
 
@@ -154,7 +156,7 @@ package struct SecretMask: Sendable {
         return isPartial ? .partial : .none
     }
 
-    /// Each byte as it is, or as `%XX`.
+    /// Each byte as it is, or as `%XX`; a blank also as forms have it.
     private static func plain(_ pattern: Pattern, _ text: ArraySlice<UInt8>) -> Match {
         var index = text.startIndex
         for byte in pattern.bytes {
@@ -168,7 +170,9 @@ package struct SecretMask: Sendable {
                 text[(index + 1)...].allSatisfy({ ASCII.hexValue($0) != nil })
             {
                 return .partial
-            } else if text[index] == byte {
+            } else if text[index] == byte
+                || byte == ASCII.space && text[index] == UInt8(ascii: "+")
+            {
                 index += 1
             } else {
                 return .none

@@ -18,7 +18,11 @@ extension URI {
     public func resolving(
         _ reference: String, keepsDotSegments: (_ scheme: String) -> Bool = { _ in false }
     ) throws(FetchError) -> URI {
-        let reference = try Reference(parsing: reference)
+        // What stands for a place, where no host is understood, stays as it is.
+        let (place, rest) = verbatimParts
+        let lead = host == nil && path.hasPrefix("//") ? "//" + place : ""
+        let isOfPlace = !place.isEmpty && Self.scheme(of: reference) == nil
+        let reference = try Reference(parsing: reference, readsAuthority: !isOfPlace)
         var target = self
         target.fragment = reference.fragment
         target.query = reference.query
@@ -29,10 +33,16 @@ extension URI {
         } else if reference.path.isEmpty {
             target.query = reference.query ?? query
             return target
-        } else if reference.path.hasPrefix("/") {
+        } else if reference.path.hasPrefix("//") {
             target.path = reference.path
+        } else if reference.path.hasPrefix("/") {
+            target.path = lead + reference.path
         } else {
-            target.path = mergedPath(with: reference.path)
+            // Everything of the base path up to its last slash comes first (§5.2.3).
+            let hasPlace = host != nil || !lead.isEmpty
+            let end = rest.lastIndex(of: "/").map(rest.index(after:)) ?? rest.startIndex
+            let base = rest.isEmpty && hasPlace ? "/" : rest[..<end]
+            target.path = lead + base + reference.path
         }
         return keepsDotSegments(target.scheme) ? target : target.removingDotSegments()
     }
@@ -42,13 +52,6 @@ extension URI {
         let name = Array(reference.utf8.prefix { $0 != ASCII.colon })[...]
         guard name.count < reference.utf8.count, Reference.isScheme(name) else { return nil }
         return String(decoding: name, as: UTF8.self).lowercased()
-    }
-
-    /// Everything of the base path up to its last slash, then the reference's path (§5.2.3).
-    private func mergedPath(with relative: String) -> String {
-        if host != nil && path.isEmpty { return "/" + relative }
-        guard let slash = path.lastIndex(of: "/") else { return relative }
-        return path[...slash] + relative
     }
 
     /// §5.2.4, on segments.

@@ -138,7 +138,9 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         // What stands for a place is not one of the segments.
         let (place, rest) = host == nil ? verbatimParts : ("", path)
         let lead = host == nil && path.hasPrefix("//") ? "//" + place : ""
-        let resolved = lead + Self.removeDotSegments(rest)
+        var resolved = lead + Self.removeDotSegments(rest)
+        // Nor does one of them become a place (§3.3).
+        if host == nil && lead.isEmpty && resolved.hasPrefix("//") { resolved = "/." + resolved }
         guard resolved != path else { return self }
         var copy = self
         copy.path = resolved

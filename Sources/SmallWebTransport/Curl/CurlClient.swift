@@ -82,16 +82,22 @@ package struct CurlClient: HTTPClient {
         try multi.add(transfer)
 
         var isAnnounced = false
+        var decoder = ContentDecoder()
         var silence = Silence(request.limits.idleSeconds)
         while true {
             if transfer.hasReply && !isAnnounced {
                 isAnnounced = true
                 try await announce(transfer)
                 try checkAnswer(transfer.reply, request)
+                decoder = ContentDecoder(transfer.reply, ofTransfer: true)
                 try await onReply(transfer.reply)
                 silence = Silence(request.limits.idleSeconds)
             }
-            if try await transfer.deliver(onBody) {
+            let hasMoved = try await transfer.deliver { bytes async throws(FetchError) in
+                guard !decoder.isIdle else { return try await onBody(bytes) }
+                try await decoder.decode(bytes, on: loop, by: deadline, onBody)
+            }
+            if hasMoved {
                 silence = Silence(request.limits.idleSeconds)
                 continue
             }
@@ -118,7 +124,7 @@ package struct CurlClient: HTTPClient {
             try checkAnswer(transfer.reply, request)
             try await onReply(transfer.reply)
         }
-        return Self.completeness(transfer.reply, request)
+        return decoder.isCutOff ? .truncated : Self.completeness(transfer.reply, request)
     }
 
     private func makeTransfer(_ request: HTTPRequest) throws(FetchError) -> CurlTransfer {

@@ -25,25 +25,9 @@ package struct DecodingClient: HTTPClient {
             if request.decodesBody { decoder = ContentDecoder(reply) }
             try await onReply(reply)
         } onBody: { piece async throws(FetchError) in
-            try await decoder.decode(piece) { some async throws(FetchError) in
-                try await pass(some, onBody)
-                // One piece may unpack to 64 MiB: others have their turn meanwhile.
-                if some.count == ContentDecoder.outputBytesMax {
-                    await loop.sleep(until: .now)
-                }
-            }
+            try await decoder.decode(piece, on: loop, by: deadline, onBody)
         }
         return decoder.isCutOff ? .truncated : completeness
-    }
-
-    /// Hands on a part of the body, as long as there is time for it.
-    private func pass(
-        _ bytes: ArraySlice<UInt8>, _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
-    ) async throws(FetchError) {
-        try await onBody(bytes)
-        // As for sockets: what comes fast must not outlast the fetch.
-        guard Instant.now < deadline else { throw .silence(.body) }
-        if Task.isCancelled { throw .cancelled }
     }
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebHTTP
+
+/// The state of a resource that the bytes of a file are of. The rest of another state must not be
+/// joined to them (RFC 9110 §8.8, §13.1.5). Pure.
+struct BodyState: Hashable {
+    /// Values of ETag, Last-Modified and Date, as they came.
+    private(set) var (tag, modified, date): (String?, String?, String?)
+    /// Bytes of the whole.
+    private(set) var total: Int?
+    /// The content codings that the bytes still have.
+    private(set) var coding = ""
+
+    /// - Parameters:
+    ///   - total: Of the reply's encoded body.
+    ///   - keepsCoding: Whether its bytes are taken as they come. What they decode to has another
+    ///     tag and length.
+    init(_ reply: HTTPReply, total: Int?, keepsCoding: Bool) {
+        (modified, date) = (reply["last-modified"], reply["date"])
+        let coding = reply.codings("content-encoding").joined(separator: ", ")
+        guard keepsCoding || coding.isEmpty else { return }
+        (tag, self.total, self.coding) = (reply["etag"], total, coding)
+    }
+
+    /// What ``text`` has said; of other lines nothing.
+    init(parsing text: String) {
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            let value = String(parts[1])
+            switch parts[0] {
+            case "etag": tag = value
+            case "modified": modified = value
+            case "date": date = value
+            case "bytes": total = ASCII.decimal(value.utf8, max: ContentRange.positionMax)
+            case "coding": coding = value
+            default: break
+            }
+        }
+    }
+
+    /// `nil` where nothing tells it from others.
+    var text: String? {
+        guard tag != nil || modified != nil || total != nil else { return nil }
+        return [
+            tag.map { "etag " + $0 }, modified.map { "modified " + $0 }, date.map { "date " + $0 },
+            total.map { "bytes \($0)" }, coding.isEmpty ? nil : "coding " + coding,
+        ].compactMap(\.self).joined(separator: "\n")
+    }
+
+    /// The value of `If-Range`, which takes a strong tag; or a moment at least a second before the
+    /// reply, where there is no tag (§8.8.2.2, §13.1.5).
+    var condition: String? {
+        if let tag { return HTTPValidator.isTag(tag) && !tag.hasPrefix("W/") ? tag : nil }
+        guard let modified, HTTPValidator.isValue(modified),
+            let moment = HTTPDate.unixSeconds(modified),
+            let sent = date.flatMap({ HTTPDate.unixSeconds($0) }), moment < sent
+        else { return nil }
+        return modified
+    }
+
+    /// Whether a reply that says `other` is of another state, as far as both say.
+    func differs(from other: BodyState) -> Bool {
+        if let total, let its = other.total, total != its { return true }
+        let bare = { (tag: String) in tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
+        if let tag, let its = other.tag { return bare(tag) != bare(its) }
+        guard let modified, let its = other.modified else { return false }
+        return modified != its
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebHTTP
+
+/// What a reply must say so that its body may be joined to the bytes that are there already
+/// (RFC 9110 §14, §15.3.7). Pure.
+struct HTTPRest {
+    /// Bytes that are there; `nil` when everything is asked for.
+    let offset: Int?
+    /// What is known of them.
+    private let known: BodyState
+    private let keepsCoding: Bool
+    private let asksByField: Bool
+
+    init(_ request: Request, _ options: HTTPOptions) {
+        offset = options.resumeOffset
+        known = BodyState(parsing: request.bodyState ?? "")
+        keepsCoding = request.wantsRawBody
+        asksByField = options.fields.contains { $0.name.lowercased() == "range" }
+        guard offset != nil, let condition = known.condition,
+            !options.fields.contains(where: {
+                HTTPValidator.conditions.contains($0.name.lowercased())
+            })
+        else { return }
+        fields = [HTTPField("If-Range", condition)]
+    }
+
+    /// What asks for the rest of the same state, or for all of another.
+    private(set) var fields: [HTTPField] = []
+
+    /// What may follow the header.
+    enum Body {
+        case all
+        /// A range of the whole.
+        case part(ContentRange)
+        /// Nothing that is wanted: all is there already.
+        case none
+    }
+
+    /// - Parameter isSuccess: Whether the status means one.
+    /// - Throws: `protocol-error` for another part than was asked for, or one in another coding:
+    ///   it would end up in the wrong place. `permanent-failure` where the rest cannot be had.
+    func body(of reply: HTTPReply, isSuccess: Bool) throws(FetchError) -> Body {
+        let text = reply["content-range"] ?? ""
+        guard let offset else {
+            guard reply.status == 206, !asksByField else { return .all }
+            let range = try range(text, of: reply, from: 0)
+            // Decoded, unless a range was asked for.
+            return keepsCoding || reply.codings("content-encoding").isEmpty ? .part(range) : .all
+        }
+        let unsatisfied = ContentRange.total(unsatisfied: text)
+        let range = reply.status == 206 ? ContentRange(parsing: text) : nil
+        let total = unsatisfied ?? range?.total
+        let state = BodyState(reply, total: total, keepsCoding: keepsCoding)
+        if reply.status == 416 || reply.status == 206 && unsatisfied != nil {
+            guard total ?? known.total == offset else {
+                guard isSuccess else { return .all }
+                throw unwanted(text, from: offset)
+            }
+            if known.differs(from: state) { throw changed(offset) }
+            return .none
+        }
+        guard isSuccess else { return .all }
+        guard reply.status == 206 else {
+            let length = reply.codings("content-encoding").isEmpty ? reply.contentLength : nil
+            let whole = BodyState(reply, total: length, keepsCoding: keepsCoding)
+            throw known.differs(from: whole)
+                ? changed(offset)
+                : FetchError(
+                    .permanentFailure, .header, "the server cannot resume at byte \(offset)",
+                    remedy: .startOver)
+        }
+        let codings = reply.codings("content-encoding").joined(separator: ", ")
+        guard keepsCoding ? codings == known.coding : codings.isEmpty else {
+            throw FetchError(
+                .protocolError, .header,
+                "the rest is encoded as \"\(codings.prefix(80))\", unlike the bytes before it",
+                remedy: .startOver)
+        }
+        let part = try self.range(text, of: reply, from: offset)
+        if known.differs(from: state) { throw changed(offset) }
+        return part.count == 0 ? .none : .part(part)
+    }
+
+    /// What the body is to be continued by; `nil` where it never is.
+    func state(of reply: HTTPReply) -> String? {
+        guard reply.status == 200 || reply.status == 206 else { return nil }
+        let total =
+            reply.status == 200
+            ? reply.contentLength : ContentRange(parsing: reply["content-range"] ?? "")?.total
+        return BodyState(reply, total: total, keepsCoding: keepsCoding).text
+    }
+
+    private func range(
+        _ text: String, of reply: HTTPReply, from first: Int
+    ) throws(FetchError) -> ContentRange {
+        guard let range = ContentRange(parsing: text), range.first == first else {
+            throw unwanted(text, from: first)
+        }
+        if let length = reply.contentLength, length > range.count { throw Self.beyond(range) }
+        return range
+    }
+
+    private func unwanted(_ text: String, from first: Int) -> FetchError {
+        let said = text.isEmpty ? "a range it does not name" : "\"\(text.prefix(80))\""
+        return FetchError(
+            .protocolError, .header, "the server sent \(said) instead of all from byte \(first)",
+            remedy: offset == nil ? nil : .startOver)
+    }
+
+    private func changed(_ offset: Int) -> FetchError {
+        FetchError(
+            .permanentFailure, .header,
+            "the file has changed on the server since its first \(offset) bytes came",
+            remedy: .startOver)
+    }
+
+    static func beyond(_ range: ContentRange) -> FetchError {
+        FetchError(
+            .protocolError, .body,
+            "the body is longer than its range, bytes \(range.first) to \(range.last)",
+            expected: String(range.count))
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+
+/// Dates of HTTP (RFC 9110 §5.6.7), and the values of `Retry-After` (§10.2.3). Pure.
+package enum HTTPDate {
+    /// Longest wait that a server may ask for: a day.
+    private static let secondsMax = 86_400
+
+    /// At most a day; `nil` for nonsense.
+    ///
+    /// - Parameters:
+    ///   - date: The reply's own `Date`, by which a moment becomes a wait whatever our clock says.
+    ///   - now: Our clock, in Unix seconds, for a reply without one.
+    package static func wait(
+        retryAfter text: String, date: String?, now: Int = UTCDate.now
+    ) -> Duration? {
+        let digits = text.utf8.drop(while: ASCII.isBlank).prefix { !ASCII.isBlank($0) }
+        if !digits.isEmpty, digits.allSatisfy(ASCII.isDigit) {
+            return .seconds(ASCII.decimal(digits, max: secondsMax) ?? secondsMax)
+        }
+        guard let moment = unixSeconds(text, now: now) else { return nil }
+        let sent = date.flatMap { unixSeconds($0, now: now) } ?? now
+        return .seconds(min(max(moment - sent, 0), secondsMax))
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, and the forms that must be understood still:
+    /// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
+    ///
+    /// - Parameter now: In Unix seconds: a year of two digits is at most 50 years later.
+    package static func unixSeconds(_ text: String, now: Int = UTCDate.now) -> Int? {
+        var parts = text.split { $0 == " " || $0 == "-" }
+        if parts.count == 5 { parts = [parts[0], parts[2], parts[1], parts[4], parts[3], "GMT"] }
+        guard parts.count == 6, parts[5] == "GMT",
+            let day = ASCII.decimal(parts[1].utf8, max: 31),
+            let month = months.firstIndex(of: String(parts[2])),
+            var year = ASCII.decimal(parts[3].utf8, max: 9999)
+        else { return nil }
+        if parts[3].utf8.count == 2 {
+            let latest = 1970 + now / 31_556_952 + 50
+            year = latest - (latest - year) % 100
+        }
+        let clock = parts[4].split(separator: ":").compactMap { ASCII.decimal($0.utf8, max: 60) }
+        guard clock.count == 3 else { return nil }
+        // Days since 1 March of year 0, so that the leap day is the last of its year.
+        let years = month < 2 ? year - 1 : year
+        let monthsSinceMarch = (month + 10) % 12
+        let leapDays = years / 4 - years / 100 + years / 400
+        let days = 365 * years + leapDays + (153 * monthsSinceMarch + 2) / 5 + day - 1 - 719_468
+        return days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+    }
+}
