@@ -161,8 +161,10 @@ final class HTTPConversation: GitConversation {
 
     /// A text on one line; `nil` for nothing.
     private static func line(_ text: [UInt8]) -> String? {
-        let words = String(decoding: text[..<(text.count - text[...].cutCharacterCount)], as: UTF8.self)
-            .split { $0.isWhitespace }
+        let words = String(
+            decoding: text[..<(text.count - text[...].cutCharacterCount)], as: UTF8.self
+        )
+        .split { $0.isWhitespace }
         return words.first?.hasPrefix("<") ?? true ? nil : words.joined(separator: " ")
     }
 

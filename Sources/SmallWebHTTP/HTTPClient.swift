@@ -75,8 +75,8 @@ public struct HTTPReply: Sendable, Hashable {
         }
     }
 
-    /// The codings of a field such as Content-Encoding, in lower case and in the order in which they
-    /// were applied; without `identity`, which does nothing.
+    /// The codings of a field such as Content-Encoding, in lower case and in the order in which
+    /// they were applied; without `identity`, which does nothing.
     public func codings(_ name: String) -> [String] {
         guard self[name] != nil else { return [] }
         return fields.all.filter { $0.name.lowercased() == name }

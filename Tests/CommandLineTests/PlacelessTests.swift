@@ -46,6 +46,47 @@ struct PlacelessTests {
         #expect(result.text == told + "\n", "\(result.errors)")
     }
 
+    /// Whatever a redirect or a link says: the place is not part of the path.
+    @Test func aPlaceStaysInRedirectsAndLinks() throws {
+        let folder = try plugin(
+            host: "verbatim",
+            #"""
+            #!/bin/sh
+            to() { printf '{"type":"head","class":"redirect","redirect":"%s"}\n' "$1" >&3; }
+            case $SMALLWEB_PATH in
+            /to_*) to "${SMALLWEB_PATH#/to_}";;
+            "") to other;;
+            /page) echo '{"type":"head","class":"success","mime":"text/gemini"}' >&3
+                printf '=> %s\n' /top c ../d //QmY/x trial://QmW/../e '?q' >&4;;
+            *) echo "$SMALLWEB_URL|$SMALLWEB_HOST" >&4;; esac
+            """#)
+        #expect(try get(folder, "trial://QmX").text == "trial://QmX/other|QmX\n")
+        for (target, url) in [
+            ("/top", "trial://QmX/top|QmX"), ("//QmY/b", "trial://QmY/b|QmY"),
+            ("c", "trial://QmX/c|QmX"),
+        ] {
+            #expect(try get(folder, "trial://QmX/to_" + target).text == url + "\n")
+        }
+        let links = try smallweb.run(["links", "--plugin", folder, "trial://QmX/page"])
+        #expect(
+            links.text.split(separator: "\n").map { $0.prefix { $0 != "\t" } } == [
+                "trial://QmX/top", "trial://QmX/c", "trial://QmX/d", "trial://QmY/x",
+                "trial://QmW/../e", "trial://QmX/page?q",
+            ], "\(links.errors)")
+    }
+
+    /// What needs a host leads nowhere without one, also from a page of its own scheme.
+    @Test func aLinkWithoutItsHostIsNoURL() throws {
+        let page =
+            "=> gemini:/x a\n=> gemini:x b\n=> gopher:/x c\n=> gopher:///x d\n=> spartan:x e\n"
+        let capsule = try Capsule(
+            page: Array("20 text/gemini\r\n\(page)=> mailto:a@b.test f\n".utf8))
+        let result = try smallweb.run(["links", "-k", "--json", capsule.place])
+        let urls = try Records(result.output).all.filter { $0["type"]?.string == "link" }
+            .map { $0["url"] }
+        #expect(urls == [.null, .null, .null, .null, .null, .string("mailto:a@b.test")])
+    }
+
     @Test func longOnesAreKeptAndBadOnesRefused() throws {
         let folder = try plugin(host: "verbatim")
         let long = "trial://" + String(repeating: "Ab", count: 4096)

@@ -50,6 +50,26 @@ internal import Testing
         #expect(throws: FetchError.self) { try base.resolving(reference) }
     }
 
+    /// The place of a URL without a host that is understood stays; what is empty, too.
+    @Test(arguments: [
+        ("vb://QmX/a/b", "/top", "vb://QmX/top"), ("vb://QmX/a/b", "c", "vb://QmX/a/c"),
+        ("vb://QmX/a/b", "../../../c", "vb://QmX/c"), ("vb://QmX/a/b", "?q", "vb://QmX/a/b?q"),
+        ("vb://QmX/a/b", "#f", "vb://QmX/a/b#f"), ("vb://QmX/a/b", "", "vb://QmX/a/b"),
+        ("vb://QmX/a/b", "//QmY/c", "vb://QmY/c"), ("vb://QmX/a/b", "//QmY", "vb://QmY"),
+        ("vb://QmX/a/b", "http://H/c", "http://h/c"), ("vb://QmX/a/b", ".", "vb://QmX/a/"),
+        ("vb://QmX/a/b", "/.//c", "vb://QmX//c"),
+        ("vb://QmX", "other", "vb://QmX/other"), ("vb://QmX", "/top", "vb://QmX/top"),
+        ("vb://QmX?q", "other", "vb://QmX/other"), ("vb://QmX", "..", "vb://QmX/"),
+        ("vb://QmX", "?q", "vb://QmX?q"),
+        ("vb:///a/b", "/top", "vb:///top"), ("vb:///a/b", "c", "vb:///a/c"),
+        ("vb:///a/b", "../../c", "vb:///c"), ("vb://", "c", "vb:///c"),
+        ("vb:a/b", "c", "vb:a/c"), ("vb:a/b", "/c", "vb:/c"), ("vb:/a/b", "c", "vb:/a/c"),
+        ("vb:/a", "/.//c", "vb:/.//c"), ("vb:/a", "..//c", "vb:/.//c"), ("vb:", "c", "vb:c"),
+    ])
+    func keepsAPlaceThatIsNoHost(_ base: String, _ reference: String, _ target: String) throws {
+        #expect(try URI(verbatim: base).resolving(reference).description == target)
+    }
+
     @Test func neverNormalisesOpaquePaths() throws {
         let base = try URI(parsing: "gopher://h.test/1/a/b")
         let target = try base.resolving("gopher://g.test/0/a/../b/./c") { $0 == "gopher" }

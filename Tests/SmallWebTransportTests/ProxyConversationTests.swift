@@ -341,7 +341,8 @@ struct ProxyConversationTests {
 
     @Test(arguments: [
         ("no s:cr t", "no ***"), ("joe:s:cr t!", "***!"), ("s%3acr%20t", "***"),
-        ("s:cr+t+", "***+"), ("s%3Acr+t", "***"), ("s+cr+t", "s+cr+t"), ("%73%3A%63%72%20%74.", "***."), ("x am9lOnM6Y3IgdA== y", "x *** y"),
+        ("s:cr+t+", "***+"), ("s%3Acr+t", "***"), ("s+cr+t", "s+cr+t"),
+        ("%73%3A%63%72%20%74.", "***."), ("x am9lOnM6Y3IgdA== y", "x *** y"),
         ("am9lOnM6Y3IgdEBob3N0", "***"), ("am9lOnM6Y3IgdA%3D%3D", "***%3D%3D"),
         ("czpjciB0", "***"), ("eHM6Y3IgdHk=", "***"), ("Joe s:cr", "Joe s:cr"), ("%7", "%7"),
     ])

@@ -10,8 +10,8 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// Schemes that a redirect may lead to from another one; empty for none.
     public var otherSchemes: Set<String> = []
 
-    /// Whether none leads to an address of this machine or of a private network, unless the URL that
-    /// was asked for is at one itself.
+    /// Whether none leads to an address of this machine or of a private network, unless the URL
+    /// that was asked for is at one itself.
     public var refusesPrivate = false
 
     /// Five redirects, within a scheme or to its form over TLS.

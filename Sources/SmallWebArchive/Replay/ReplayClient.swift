@@ -122,7 +122,13 @@ struct ReplayClient: HTTPClient {
             _ = try box.reader.next()
             (head, _) = try self.head(box.reader, hasHead: true)
         }
-        let isChunked = head["transfer-encoding"] != nil
+        let codings = head.codings("transfer-encoding")
+        guard codings.allSatisfy({ $0 == "chunked" }) else {
+            throw FetchError(
+                .protocolError, .body,
+                "recorded in the transfer coding \"\(codings.joined(separator: ", "))\"")
+        }
+        let isChunked = !codings.isEmpty
         if let original = facts.head {
             head = HTTPReply(lines: original)
         } else if recording.isHTTP2 {

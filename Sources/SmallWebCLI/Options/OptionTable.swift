@@ -103,7 +103,8 @@ extension Option {
             "continue-at", short: "C", .output, "resume at OFFSET, or - at the file's end",
             manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
                 + "--output file, to which the rest is added. If the server or the scheme cannot "
-                + "resume, that is an error, and the file stays as it was.",
+                + "resume, or the file has changed on the server, that is an error, and the file "
+                + "stays as it was.",
             example: "smallweb get -C - -o disk.img https://example.org/disk.img",
             .value("OFFSET") { settings, value throws(FetchError) in
                 settings.fetch.resume =
@@ -156,9 +157,9 @@ extension Option {
             "netrc", .requests, "user and password from ~/.netrc",
             manual: "Looks for the host in ~/.netrc, and sends the user and password that it has "
                 + "there, over HTTP and Git over HTTP; of a user that the URL names, the password. "
-                + "The file must be readable by you alone (chmod 600). A password in the URL and an "
-                + "Authorization field of --header come first. Nothing of it goes along with a "
-                + "redirect to another scheme, host or port.",
+                + "The file must be readable by you alone (chmod 600). A password in the URL and "
+                + "an Authorization field of --header come first. Nothing of it goes along with "
+                + "a redirect to another scheme, host or port.",
             example: "smallweb refs --netrc git+https://example.org/private.git",
             .flag { settings, isOn in settings.fetch.usesNetrc = isOn }),
         Option(
