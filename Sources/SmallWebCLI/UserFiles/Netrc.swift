@@ -18,7 +18,7 @@ struct Netrc: Sendable {
     /// - Throws: `usage` when there is no home directory; `read` when the file cannot be read, or
     ///   others can read it.
     static func read() throws(FetchError) -> Netrc {
-        guard let home = UserFiles.home else {
+        guard let home = homeDirectory else {
             throw usageError("no home directory for .netrc", hint: "set HOME")
         }
         let name = home + "/.netrc"
