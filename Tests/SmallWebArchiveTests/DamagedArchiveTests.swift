@@ -72,7 +72,7 @@ import Testing
     }
 
     /// A member that lost its end before another program went on.
-    @Test(arguments: [1, 5, 8, 20, 60])
+    @Test(arguments: [1, 5, 8])
     func aTearInTheMiddleCostsOneRecord(_ lost: Int) async throws {
         let records = try records(true)
         let archive = try TestArchive(records[0] + records[1].dropLast(lost) + records[2])
@@ -124,8 +124,6 @@ import Testing
     func whatOnlyBeginsAsARecordIsPassedOver(_ beginning: String) async throws {
         let filling = Array(String(repeating: beginning, count: 30_000).utf8)
         let archive = try TestArchive(Self.pages[0] + filling + Self.pages[1] + Self.pages[2])
-        let found = try await texts(archive)
-        // A header without an end takes the next record's for its own.
-        #expect(found == ["a", beginning == "WARC/1.1\n" ? "not-recorded" : "b", "c"])
+        #expect(try await texts(archive) == ["a", "b", "c"])
     }
 }

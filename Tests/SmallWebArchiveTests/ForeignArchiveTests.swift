@@ -92,7 +92,7 @@ import Testing
             }
             if step < coded.count { block += Array("0\r\n\r\n".utf8) }
             let text = TestArchive.record("response", url, "")
-            let head = text.dropLast(8).replacing(
+            let head = text.dropLast(4).replacing(
                 "Content-Length: 0", with: "Content-Length: \(block.count)")
             let archive = try TestArchive(
                 Array(head.utf8) + [13, 10, 13, 10] + block + [13, 10, 13, 10])
@@ -106,11 +106,20 @@ import Testing
         ("4\r\nabc\n\r\n0\r\nX-Trailer: 1\r\n", "abc\n"),
         ("4\r\nabc\n\r\n0\r\nX-Trailer: 1\r\nY: 2", "abc\n"), ("0\r\n", ""),
         ("4\r\nabc\n\r\n", "truncated"), ("4\r\nab", "truncated"), ("4\r\nabc\n\r\n0", "truncated"),
-        ("4\r\nabc\n\r\nno\r\n", "protocol-error"), ("abc", "abc"),
+        ("4\r\nabc\n\r\nno\r\n", "protocol-error"), ("hello", "hello"), ("{\"a\":1}", "{\"a\":1}"),
+        ("ab", "truncated"),
     ])
     func theLastChunkIsTheEnd(_ body: String, _ found: String) async throws {
         let text = TestArchive.page(url, body, ["Transfer-Encoding: chunked"])
         #expect(try await TestArchive(text).get(url) == [found])
+    }
+
+    @Test func aHeadAloneNeedsNoLastChunk() async throws {
+        let text = TestArchive.page(url, "", ["Transfer-Encoding: chunked"])
+        let client = try TestArchive(text).client(isLoose: true)
+        var request = try client.request(url)
+        request.wantsHeadAlone = true
+        #expect(try await client.fetch(request).status == 200)
     }
 
     /// Each chunk costs a look, and no more.

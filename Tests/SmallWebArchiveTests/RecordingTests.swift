@@ -37,7 +37,7 @@ import Testing
             let limits = Limits(bodyBytesMax: bodyBytesMax)
             let page = try await client.fetch(url, limits: limits)
             let head = "\(page.outcome.rawValue) \(page.url) \(String(describing: page.mediaType)) "
-            return head + "\(page.facts) \(page.items) \(page.body.hashValue)"
+            return head + "\(page.items) \(page.body.hashValue)"
         } catch {
             return "\(error.outcome.rawValue) \(error.message)"
         }
@@ -87,7 +87,8 @@ import Testing
         for pieceBytes in [nil, 1] {
             let replayer = try replayer(path, pieceBytes: pieceBytes)
             for (url, found) in zip(urls, live) where pieceBytes == nil || !url.contains("big") {
-                #expect(await fetch(url, replayer) == found, "\(url)")
+                let again = await fetch(url, replayer)
+                #expect(again == found, "\(url)")
             }
             #expect(
                 await fetch(urls[0] + "/other", replayer).hasPrefix("not-recorded no recording"))

@@ -93,6 +93,8 @@ package final class ArchiveReader {
     package func next() throws(FetchError) -> RecordHeader? {
         try LongWork.check()
         if isInRecord { try skip() }
+        // The last member had more in it than its record.
+        if let fault { throw broken(fault) }
         if input.isEmpty, try !fill() {
             offset = position
             return nil
@@ -113,11 +115,13 @@ package final class ArchiveReader {
     package func nextWhole() throws(FetchError) -> RecordHeader? {
         while true {
             if fault != nil, try !recover() { break }
-            var header: RecordHeader?
             do throws(FetchError) {
-                header = try next()
-                if header != nil { try skip() }
-                guard let header else { break }
+                guard let header = try next() else { break }
+                try skip()
+                if let fault {
+                    damage = damage ?? broken(fault)
+                    guard fault.isBehindRecord else { continue }
+                }
                 hasWhole = true
                 return header
             } catch {
@@ -125,9 +129,6 @@ package final class ArchiveReader {
                 // Another run is writing the record that is not whole.
                 if fault.isTorn && isBeingWritten { return nil }
                 damage = damage ?? error
-                guard fault.isBehindRecord, let header else { continue }
-                hasWhole = true
-                return header
             }
         }
         if let damage, !hasWhole { throw damage }
@@ -137,7 +138,7 @@ package final class ArchiveReader {
     /// Looks for the beginning of another record behind a fault. Within a record that the end of
     /// the file cuts off it does not: a body may be an archive itself.
     private func recover() throws(FetchError) -> Bool {
-        guard let fault, !fault.isTorn else { return false }
+        guard let fault, !fault.isTorn || !hasBegunRecord else { return false }
         let mark = members == nil ? RecordHeader.magic : GzipMembers.magic
         // Where a member was cut off, the beginning of the next one was inflated, too.
         let back = members == nil ? 0 : 1024
@@ -253,8 +254,9 @@ package final class ArchiveReader {
             }
             inflated = try members.inflate(&input)
         }
-        guard inflated.isEmpty else {
-            throw Malformed(
+        // The record itself is whole: the next one is told of it.
+        if !inflated.isEmpty {
+            fault = Malformed(
                 why: "the gzip member has more in it than a record: "
                     + "such a file must be compressed again, record by record",
                 isBehindRecord: inflated.first != RecordHeader.magic.first)

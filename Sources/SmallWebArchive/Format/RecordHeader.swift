@@ -6,7 +6,7 @@ package struct Malformed: Error, Sendable, Hashable {
     package let why: String
     /// Whether all would be well if the bytes went on: a record that a crash has torn.
     package var isTorn = false
-    /// Of a header that has an end: the search for another record goes on behind it.
+    /// Of a header, until where it is one: the search for another record goes on there.
     var headerBytes = 0
     /// True if it stands behind a record that is whole.
     var isBehindRecord = false
@@ -42,7 +42,7 @@ package struct RecordHeader: Sendable, Hashable {
         _ bytes: ArraySlice<UInt8>
     ) throws(Malformed) -> (header: RecordHeader, bytes: Int)? {
         let version = try checkVersion(bytes)
-        guard let version, let end = end(of: bytes) else {
+        guard let version, let end = try end(of: bytes) else {
             guard bytes.count < bytesMax else {
                 throw Malformed(why: "the record's header is longer than \(bytesMax >> 20) MiB")
             }
@@ -60,6 +60,7 @@ package struct RecordHeader: Sendable, Hashable {
     }
 
     static let magic = Array("WARC/".utf8)
+    private static let notField = "a line of the record's header is not NAME: VALUE"
 
     /// - Returns: The version; `nil` when its line is not there yet.
     private static func checkVersion(_ bytes: ArraySlice<UInt8>) throws(Malformed) -> String? {
@@ -79,12 +80,15 @@ package struct RecordHeader: Sendable, Hashable {
     }
 
     /// Where the empty line ends that ends a header; `nil` when it is not there yet.
-    private static func end(of bytes: ArraySlice<UInt8>) -> Int? {
-        var start = bytes.startIndex
+    private static func end(of bytes: ArraySlice<UInt8>) throws(Malformed) -> Int? {
+        var start = bytes.firstLineFeed.map { $0 + 1 } ?? bytes.endIndex
         while let lineFeed = bytes[start...].firstLineFeed {
             let line = bytes[start..<lineFeed]
             if line.isEmpty || line.count == 1 && line.first == ASCII.carriageReturn {
                 return lineFeed + 1
+            }
+            guard line.contains(ASCII.colon) || line.first.map(ASCII.isBlank) ?? false else {
+                throw Malformed(why: notField, headerBytes: start - bytes.startIndex)
             }
             start = lineFeed + 1
         }
@@ -108,7 +112,7 @@ package struct RecordHeader: Sendable, Hashable {
                 continue
             }
             guard let colon = line.firstIndex(of: ASCII.colon), colon > line.startIndex else {
-                throw Malformed(why: "a line of the record's header is not NAME: VALUE")
+                throw Malformed(why: Self.notField)
             }
             let value = line[(colon + 1)...].drop(while: ASCII.isBlank)
             let valueEnd = value.lastIndex { !ASCII.isBlank($0) } ?? value.startIndex - 1

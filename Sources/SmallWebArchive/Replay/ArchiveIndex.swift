@@ -82,7 +82,7 @@ struct ArchiveIndex: Sendable {
     private static let addressBytesMax = 64
 
     /// - Parameter onDamage: Gets a sentence for each archive of which only a part is used.
-    /// - Throws: `read`; `protocol-error` with the offset of what is not a record, where nothing is.
+    /// - Throws: `read`; `protocol-error` with an offset for a file without any whole record.
     init(_ paths: [String], _ onDamage: (String) -> Void = { _ in }) throws(FetchError) {
         self.paths = paths
         try Self.forEachHeader(of: paths, onDamage) { note($0, $1) }

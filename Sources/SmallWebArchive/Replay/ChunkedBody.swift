@@ -48,6 +48,14 @@ package struct ChunkedBody: Sendable {
         }
     }
 
+    /// The rest, behind all input, of a body that is not chunked and has no line end.
+    package mutating func finish() -> [UInt8] {
+        let isSize = held.allSatisfy { ASCII.hexValue($0) != nil || $0 == ASCII.carriageReturn }
+        guard isFirst, case .size = place, !isSize else { return [] }
+        place = .plain
+        return held
+    }
+
     /// The next bytes of the body; `nil` when all of `input` is used and more is needed.
     ///
     /// - Parameter input: What is used is removed from its front.

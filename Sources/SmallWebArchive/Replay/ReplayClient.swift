@@ -141,7 +141,9 @@ struct ReplayClient: HTTPClient {
             var fault: Malformed?
             if isChunked {
                 let (more, why) = chunks.decode(&rest)
-                (body, fault) = (body + more, why)
+                body += more
+                if isEnd { body += chunks.finish() }
+                fault = why
             } else {
                 body = body.isEmpty ? rest : body + rest
             }
@@ -163,7 +165,7 @@ struct ReplayClient: HTTPClient {
         let hasNoBody =
             request.options.method == "HEAD" || head.status == 204 || head.status == 304
         let isShort = !isChunked && !hasNoBody && length.map { bodyBytes < $0 } ?? false
-        return (head, (!isChunked || chunks.isWhole) && !isShort)
+        return (head, (!isChunked || hasNoBody || chunks.isWhole) && !isShort)
     }
 
     private func give(

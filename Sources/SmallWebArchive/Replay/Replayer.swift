@@ -103,7 +103,8 @@ final class Replayer: Sendable {
         }.sorted { $0.1.offset < $1.1.offset }
         for (position, place) in wanted where place.file == file {
             // What lies behind one another is read in one go.
-            var header = isFirst ? nil : try box.reader.next()
+            var header: RecordHeader?
+            if !isFirst { header = try? box.reader.next() }
             if header == nil || box.reader.offset != place.offset {
                 box.reader.seek(to: place.offset)
                 header = try box.reader.next()
