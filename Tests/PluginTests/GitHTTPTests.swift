@@ -51,7 +51,9 @@ internal import Testing
             #expect(
                 requests.map(\.uri.description)
                     == ["https://h.test:1/a/r/info/refs?service=git-upload-pack"])
-            #expect(Self.fields(requests[0]) == ["Accept: \(Self.advertisement)"])
+            #expect(
+                Self.fields(requests[0])
+                    == ["Git-Protocol: version=2", "Accept: \(Self.advertisement)"])
             #expect(requests[0].options.body == nil && requests[0].options.method == nil)
         }
     }

@@ -63,13 +63,13 @@ internal import Testing
         #expect(head?.facts["symref"] == .text("refs/heads/main"))
         let tag = all.refs.first { $0.text == "refs/tags/v1" }
         #expect(tag.map { $0.facts["peeled"] != Facts.Value.none } == true)
-        // Nobody needs the names' meanings: the list comes with the greeting.
+        // A list that nobody takes apart is asked for in the same way.
         let bare = await playGit("git://h.test/r", wantsItems: false) {
             git.answer($0, version: wanted.version, filters: wanted.filters)
         }
         #expect(bare.body == all.body)
         #expect(bare.refs.isEmpty)
-        #expect(bare.requests[0] == Array("0023git-upload-pack /r\0host=h.test\0".utf8))
+        #expect(bare.requests == all.requests)
         query.showsSymrefs = true
         #expect(
             try await Self.play("", wanted, refs: query).body == (try git.lsRemote(["--symref"])))
