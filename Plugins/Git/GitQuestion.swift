@@ -21,6 +21,16 @@ struct TarQuestion: Hashable, Sendable {
     var strip = 0
     /// Whether files in Git LFS come instead of the pointers to them.
     var takesLargeFiles = false
+
+    /// A path without the directories that are left out; `nil` when nothing is left.
+    func stripped(_ path: [UInt8]) -> [UInt8]? {
+        var rest = path[...]
+        for _ in 0..<strip {
+            guard let slash = rest.firstIndex(of: ASCII.slash) else { return nil }
+            rest = rest[(slash + 1)...]
+        }
+        return rest.isEmpty ? nil : Array(rest)
+    }
 }
 
 struct LogQuestion: Hashable, Sendable {

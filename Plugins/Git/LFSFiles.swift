@@ -29,7 +29,7 @@ final class LFSFiles {
 
     /// The content of a file, whose size and hash are what its pointer says.
     ///
-    /// - Parameter following: Pointers that will be wanted after it, asked for when one has to come.
+    /// - Parameter following: Pointers that will be wanted after it.
     /// - Throws: `permanent-failure` and `temporary-failure` when the server refuses;
     ///   `protocol-error` for another content, and for an answer that is not one; `write`.
     func content(

@@ -322,12 +322,12 @@ final class TarArchive {
         try await flush(emit)
     }
 
-    /// - Throws: `protocol-error` for a name that is there already, but for that of two directories:
-    ///   of a link and another, programs that extract an archive could write through the link.
+    /// - Throws: `protocol-error` for a name that is there already, unless both are directories:
+    ///   programs that extract an archive could write through a link.
     private func put(
         _ path: [UInt8], _ kind: TarWriter.Kind, _ id: ObjectID
     ) throws(FetchError) {
-        guard let path = stripped(path) else { return }
+        guard let path = question.stripped(path) else { return }
         guard !isRehearsal else {
             var hasher = Hasher()
             hasher.combine(path.last == ASCII.slash ? path.dropLast() : path[...])
@@ -345,23 +345,14 @@ final class TarArchive {
         output += tar.entry(question.prefix + path, kind, shortName: "\(id)")
     }
 
-    /// Without the directories that are left out; `nil` when nothing is left.
-    private func stripped(_ path: [UInt8]) -> [UInt8]? {
-        var rest = path[...]
-        for _ in 0..<question.strip {
-            guard let slash = rest.firstIndex(of: ASCII.slash) else { return nil }
-            rest = rest[(slash + 1)...]
-        }
-        return rest.isEmpty ? nil : Array(rest)
-    }
-
     private func writeFile(
         _ entry: TreeEntry, _ path: [UInt8], _ values: Attributes.Values, _ emit: Emit
     ) async throws(FetchError) {
-        guard stripped(path) != nil else { return }
+        guard question.stripped(path) != nil else { return }
         guard let number = pack.find(entry.id) else { throw Self.lacks(entry.id) }
         let isExecutable = entry.kind == .executable
         let size = try pack.size(number)
+        let name = String(decoding: path, as: UTF8.self)
         let pointer = try pointer(number, size)
         let isInLFS = pointer != nil && files != nil && values["filter"] == .text(Array("lfs".utf8))
         if isRehearsal {
@@ -386,9 +377,8 @@ final class TarArchive {
                     .note(
                         Note(
                             "lfs-pointer",
-                            "\"\(String(decoding: path, as: UTF8.self))\" stays a pointer to a "
-                                + "file of \(pointer.byteCount) bytes in Git LFS, \(pointer.id)"
-                                + why)))
+                            "\"\(name)\" stays a pointer to a file of \(pointer.byteCount) "
+                                + "bytes in Git LFS, \(pointer.id)\(why)")))
             }
             try put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
             try await pack.stream(number) { bytes async throws(FetchError) in
@@ -402,8 +392,7 @@ final class TarArchive {
         guard size <= most, let object = try pack.object(entry.id, bytesMax: most) else {
             throw FetchError(
                 .tooLarge, .body,
-                "\"\(String(decoding: path, as: UTF8.self))\" is larger than "
-                    + "\(most) bytes, and its attributes ask to convert it",
+                "\"\(name)\" is larger than \(most) bytes, and its attributes ask to convert it",
                 expected: String(most), actual: String(size))
         }
         let (converted, isEncoded) = conversion.apply(
@@ -412,8 +401,7 @@ final class TarArchive {
         guard let content, content.count <= most else {
             throw FetchError(
                 .tooLarge, .body,
-                "\"\(String(decoding: path, as: UTF8.self))\" is larger than "
-                    + "\(most) bytes when it is converted as its attributes ask",
+                "\"\(name)\" is larger than \(most) bytes when its attributes convert it",
                 expected: String(most))
         }
         if !isEncoded {
@@ -421,8 +409,7 @@ final class TarArchive {
                 .note(
                     Note(
                         "not-encoded",
-                        "\"\(String(decoding: path, as: UTF8.self))\" stays in UTF-8: it cannot be "
-                            + "written in its working-tree-encoding")))
+                        "\"\(name)\" stays in UTF-8: its working-tree-encoding cannot have it")))
         }
         try put(path, .file(byteCount: content.count, isExecutable: isExecutable), entry.id)
         output += content

@@ -88,8 +88,8 @@ package final class ArchiveReader {
 
     /// The next record's header; `nil` at the end of the file.
     ///
-    /// - Throws: `protocol-error` for what is not a WARC, with the offset; `read`; `interrupted` and
-    ///   `timeout`, since an archive may have millions of records.
+    /// - Throws: `protocol-error` for what is not a WARC, with the offset; `read`; `interrupted`
+    ///   and `timeout`, since an archive may have millions of records.
     package func next() throws(FetchError) -> RecordHeader? {
         try LongWork.check()
         if isInRecord { try skip() }
