@@ -256,8 +256,9 @@ package struct CurlClient: HTTPClient {
             transfer.set(CURLOPT_RANGE, "\(offset)-")
         } else if request.decodesBody {
             transfer.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.accepted)
-            transfer.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         }
+        // Nor the coding of a transfer that it did not ask for.
+        transfer.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     }
 
     /// The proxy that gets the request itself, with the whole URL, instead of a tunnel.
