@@ -89,7 +89,7 @@ public struct GopherPlugin: ProtocolHandler {
     ) async throws(FetchError) -> Completeness {
         let isLines = type.form != .binary && !request.wantsRawBody
         var text = GopherText(heldBytesMax: request.limits.heldBytesMax)
-        var menu = GopherMenuReader(
+        var menu = MenuReader(
             base: request.uri, lineBytesMax: request.limits.lineBytesMax,
             isWanted: type.form == .menu)
         func deliver(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {

@@ -107,7 +107,7 @@ package enum GopherMenu {
 }
 
 /// Turns the bytes of a menu into items.
-package struct GopherMenuReader {
+package struct MenuReader {
     private let base: URI
     private let isWanted: Bool
     private var framer: LineFramer
@@ -118,7 +118,7 @@ package struct GopherMenuReader {
 
     /// - Parameters:
     ///   - isWanted: False for replies that are not menus: then there are never items.
-    ///   - hasTerminator: Whether a lone dot ends the menu; nobody has taken it away then.
+    ///   - hasTerminator: Whether the bytes may have the lone dot that ends a menu.
     package init(base: URI, lineBytesMax: Int, isWanted: Bool, hasTerminator: Bool = false) {
         self.hasTerminator = hasTerminator
         self.base = base

@@ -87,6 +87,8 @@ import Testing
             "Sources/SmallWebTransport/Proxies/", "Sources/smallweb-manual/",
             "Sources/SmallWebCLI/Commands/Help.swift",
             "Sources/SmallWebFormats/Feeds/FeedWriter.swift",
+            // A format that every scheme can serve, as gemtext is.
+            "Sources/SmallWebFormats/Gopher",
         ]
         guard !exempt.contains(where: source.path.hasPrefix) else { return }
         let names = "gemini|titan|gophers?|finger|spartan|nex|git|git\\+https?|https?"

@@ -7,7 +7,7 @@ struct MenuItems {
     /// So many are held back.
     private static let heldMax = 10_000
 
-    private var reader: GopherMenuReader
+    private var reader: MenuReader
     private var held: [Item] = []
     private let isHeld: Bool
 
@@ -18,7 +18,7 @@ struct MenuItems {
             !request.scheme.readsMenus, request.wantsItems, !request.wantsRawBody
         else { return nil }
         self.isHeld = isHeld
-        reader = GopherMenuReader(
+        reader = MenuReader(
             base: request.uri, lineBytesMax: request.limits.lineBytesMax, isWanted: true,
             hasTerminator: true)
     }

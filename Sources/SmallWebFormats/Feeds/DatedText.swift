@@ -147,8 +147,8 @@ package struct DatedText: Sendable, Hashable {
     }
 
     /// What a form finds at a place: `Y` is four digits, `m` and `d` two, `D` one or two, `h` and
-    /// `n` an hour and two digits of a minute, `M` and `W` names of months and weekdays, a blank one
-    /// to three.
+    /// `n` an hour and two digits of a minute, `M` and `W` names of months and weekdays, a blank
+    /// one to three.
     private static func match(
         _ form: String, _ text: ArraySlice<UInt8>, at start: Int
     ) -> (day: (year: Int, month: Int, day: Int), end: Int)? {
