@@ -9,9 +9,9 @@ extension Command {
         "feed URL…", "what is new on pages, as a feed",
         manual: "Writes an Atom feed of what is dated on the pages: the links of gemtext whose "
             + "label begins with a date (\"Subscribing to Gemini pages\"), headings of gemtext "
-            + "with a date or the links below them, the items of gopher menus and other listings with "
-            + "a date in their text, the dated headings of plain text, and the tags and branches "
-            + "of a Git repository. Several URLs make one feed, "
+            + "with a date or the links below them, the items of gopher menus and other listings "
+            + "with a date in their text, the dated headings of plain text, and the tags and "
+            + "branches of a Git repository. Several URLs make one feed, "
             + "the newest entry first. The same pages give the same bytes. A page that is an Atom, "
             + "RSS or JSON feed already passes through if it is the only URL. Feed readers can run "
             + "it, such as newsboat with a line 'exec:' in its file urls.\n\n"
