@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -37,6 +38,10 @@
 
 // More pipes and sockets than this cannot be told apart.
 #define ENDS_MAX 4096
+
+// More processes than this get less of the processor.
+#define CROWD 8
+#define CROWD_NICENESS 10
 
 // Milliseconds that a killed group may take, before what is left is looked for one by one.
 #define ROUNDS_MAX 20
@@ -355,6 +360,9 @@ int watch_sum(
     memset(seen, 0, sizeof seen);
     seen_count = 0;
     if (!list(has_proc)) listed_count = 0;
+    // Beside many processes of its own weight this one would come too late.
+    for (int index = 0; listed_count > CROWD && index < listed_count; index++)
+        setpriority(PRIO_PROCESS, (id_t)listed[index], CROWD_NICENESS);
     for (int round = 0; round < 2; round++)
         for (int index = 0; index < listed_count && goes_on(&sum); index++)
             add_process(&sum, listed[index], program, has_view, round);
