@@ -138,8 +138,8 @@ static void take_mappings(void) {
     char *memory = mmap(NULL, 40 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (long page = 0; memory != MAP_FAILED && page < 40 * MIB / PAGE; page += 2) {
         if (mprotect(memory + page * PAGE, PAGE, PROT_NONE) != 0) break;
-        // With 1 KiB for two, more than there is: so that few processes show it.
-        if (page % 200 == 198) claim(100 << 10);
+        // Two of at least 250 bytes.
+        if (page % 200 == 198) claim(100 * 2 * 250);
     }
 }
 static void mappings(void) { in_processes(take_mappings); }
