@@ -360,7 +360,7 @@ int watch_sum(
     memset(seen, 0, sizeof seen);
     seen_count = 0;
     if (!list(has_proc)) listed_count = 0;
-    // Beside many processes of its own weight this one would come too late.
+    // Among many processes of its own weight this one would come too late.
     for (int index = 0; listed_count > CROWD && index < listed_count; index++)
         setpriority(PRIO_PROCESS, (id_t)listed[index], CROWD_NICENESS);
     for (int round = 0; round < 2; round++)
