@@ -46,7 +46,7 @@ enum GitCommand {
         // In thin packs deltas may be to what the client has. dulwich, which names no agent,
         // insists on them, but makes none. PackSpool refuses a delta whose base never comes.
         let isThin = request.haves.isEmpty || server.value("agent") == nil
-        // Some servers refuse whoever cannot be told which of what it has they know.
+        // Some servers refuse clients that they cannot tell which of their objects they know.
         let acknowledgements =
             server.value("multi_ack_detailed") == nil ? "multi_ack" : "multi_ack_detailed"
         var offered = [

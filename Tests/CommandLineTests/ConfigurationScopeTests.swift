@@ -76,6 +76,7 @@ struct ConfigurationScopeTests {
         ("user-agent", "me", "get http://127.0.0.1:HTTP/echo"),
         ("referer", "http://a.example/", "get http://127.0.0.1:HTTP/echo"),
         ("request", "PUT", "get http://127.0.0.1:HTTP/echo"),
+        ("netrc", "true", "get http://127.0.0.1:HTTP/echo"),
         ("mime", "text/x-a", "put titan://127.0.0.1:TITAN/a file"),
         ("token-file", "file", "put titan://127.0.0.1:TITAN/a file"),
         ("ask-token", "true", "put titan://127.0.0.1:TITAN/a file"),
@@ -111,6 +112,7 @@ struct ConfigurationScopeTests {
     ]
 
     private static let exceptions: [String: String] = [
+        "no-private": "its effect needs a public address: HTTPAnswerTests",
         "overwrite": "its effect needs a file that has the URL's name",
         "limit-rate": "its effect is time",
         "plugin": "its effect needs a folder: ProgramTests",

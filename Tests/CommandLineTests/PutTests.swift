@@ -143,7 +143,6 @@ struct PutTests {
     @Test func whatHasNoBodyOrNoPlaceIsAMistake() throws {
         #expect(try smallweb.run(["get", "titan://127.0.0.1:1/a"]).status == 2)
         #expect(try smallweb.run(["put", "gemini://127.0.0.1:1/a", "/etc/hosts"]).status == 2)
-        #expect(try smallweb.run(["put", "titan://127.0.0.1:1/", "/etc/hosts"]).status == 3)
         #expect(
             try smallweb.run(["put", "titan://127.0.0.1:1/a;size=4", "/etc/hosts"]).status == 3)
         #expect(try smallweb.run(["put", "titan://127.0.0.1:1/a", "/missing"]).status == 26)

@@ -366,7 +366,8 @@ FILES = {
     "bookmarks.gmi": "=> gemini://example.org/a A\n",
     "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
     "password.txt": "secret\n", "login": "user:secret\n",
- "work.conf": "max-time = 30\n",
+    ".netrc": "machine example.org login user password secret\n",
+    "work.conf": "max-time = 30\n",
     "part0.jsonl": '{"type":"response","v":1,"outcome":"ok","url":"gemini://example.org/a"}\n',
     "part1.jsonl": '{"type":"error","v":1,"outcome":"timeout","url":"gemini://example.net/b"}\n',
     "known_hosts": "example.org SHA-512 " + ":".join(["AB"] * 64) + " 1900000000\n",
@@ -434,6 +435,7 @@ def make_home(home):
         os.makedirs(os.path.dirname(home + "/" + name), exist_ok=True)
         with open(home + "/" + name, "w") as file:
             file.write(text)
+    os.chmod(home + "/.netrc", 0o600)
     shell(home, "smallweb get gemini://geminiprotocol.net/ gemini://example.org/;"
           "smallweb bookmarks add gemini://example.org/ Example;"
           "smallweb identity new alice gemini://example.org/app",
@@ -447,7 +449,9 @@ def run(line):
     setup = ""
     if "identity new" in line:
         setup += "smallweb identity remove --force alice;"
-    for name in ("dict", "hello", "nex"):
+    if "./nex" in line:
+        setup += "cp -r %s/docs/examples/plugins/nex .; chmod -R go-w nex;" % root
+    for name in ("dict", "hello"):
         if "./" + name in line or name + ".tar" in line:
             setup += "smallweb plugin new {0}; tar -cf {0}.tar {0};".format(name)
     if "--known-hosts" in line:

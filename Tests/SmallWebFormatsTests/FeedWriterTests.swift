@@ -113,7 +113,7 @@ internal import Testing
 
 @Suite struct FeedTextTests {
     @Test(arguments: [
-        ("", ""), ("  a  b\t\nc ", "a b c"), ("a\u{1B}[31mb", "a [31mb"), ("a\u{0}\u{7F}b", "a b"),
+        ("", ""), ("  a  b\t\nc ", "a b c"), ("a\u{1B}[31mb", "ab"), ("a\u{0}\u{7F}b", "a b"),
         ("a\u{202E}b\u{2066}c\u{200F}", "abc"),
         ("a\u{85}b\u{2028}c", "a b c"), ("\u{1F642} é", "\u{1F642} é"), ("]]> & <", "]]> & <"),
     ])

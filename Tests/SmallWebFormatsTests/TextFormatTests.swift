@@ -199,7 +199,7 @@ internal import Testing
                 <pre>
                 &lt;/pre&gt;  &lt;x&gt;
                 </pre>
-                <h1>[31mred</h1>
+                <h1>red</h1>
                 <p>1. one</p>
                 <p>- minus</p>
 
@@ -222,7 +222,7 @@ internal import Testing
 
                     </pre>  <x>
 
-                # \\[31mred
+                # red
 
                 1\\. one
 

@@ -55,6 +55,8 @@ package final class Engine: @unchecked Sendable {
     package private(set) var tally = Tally()
     /// Why the run cannot go on, or why its source has failed.
     package private(set) var failure: FetchError?
+    /// Until an output could not be delivered: those behind it would fail, too.
+    private var canDeliver = true
     private var sourceFailure: FetchError?
 
     /// - Parameters:
@@ -313,10 +315,11 @@ package final class Engine: @unchecked Sendable {
     }
 
     private func hand(out job: Job?) async {
-        guard let job else { return }
+        guard canDeliver, let job else { return }
         do throws(FetchError) {
             try await job.output.deliver()
         } catch {
+            canDeliver = false
             failure = failure ?? error
         }
     }
