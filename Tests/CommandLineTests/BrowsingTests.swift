@@ -72,8 +72,7 @@ struct BrowsingTests {
                 that is long
                 [1] a/
 
-                [2] The
-                    \\x1B[1msecond
+                [2] The second
                 =>
                 no end
 

@@ -76,7 +76,6 @@ struct ConfigurationScopeTests {
         ("user-agent", "me", "get http://127.0.0.1:HTTP/echo"),
         ("referer", "http://a.example/", "get http://127.0.0.1:HTTP/echo"),
         ("request", "PUT", "get http://127.0.0.1:HTTP/echo"),
-        ("netrc", "true", "get http://127.0.0.1:HTTP/echo"),
         ("mime", "text/x-a", "put titan://127.0.0.1:TITAN/a file"),
         ("token-file", "file", "put titan://127.0.0.1:TITAN/a file"),
         ("ask-token", "true", "put titan://127.0.0.1:TITAN/a file"),
@@ -112,6 +111,7 @@ struct ConfigurationScopeTests {
     ]
 
     private static let exceptions: [String: String] = [
+        "netrc": "its effect needs ~/.netrc: HTTPAnswerTests",
         "no-private": "its effect needs a public address: HTTPAnswerTests",
         "overwrite": "its effect needs a file that has the URL's name",
         "limit-rate": "its effect is time",

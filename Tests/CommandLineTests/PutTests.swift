@@ -134,7 +134,7 @@ struct PutTests {
         let server = try LoopbackServer(tls: .make()) { peer in
             _ = peer.readLine()
             _ = peer.read(3)
-            peer.write("30 /elsewhere.gmi\r\n")
+            peer.write("30 titan://127.0.0.1/elsewhere.gmi\r\n")
         }
         #expect(try put(server, [], stdin: "abc").status == 102)
         #expect(received(server).count == 1)

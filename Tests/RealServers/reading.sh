@@ -103,7 +103,7 @@ END
     run_there open --color always "$site/wide"
     screen_says 'q quit:'
     on_screen "$site/wide"
-    on_screen '# \x1B[31mred'
+    on_screen '# red'
     quits
 
     check "reading: a line can be edited, arrows are not keys"
@@ -164,7 +164,7 @@ END
     screen_says 'quit: g wi'
     keys -l 'de'
     keys Enter
-    on_screen '# \x1B[31mred'
+    on_screen '# red'
     quits
 
     check "reading: Ctrl-C after a page"
