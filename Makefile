@@ -65,7 +65,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 
 .PHONY: all build deps test-deps all-deps static-libs install install-files install-docs uninstall \
 	deb deb-files dist dist-check dist-roots generated \
-	test test-release test-all unit unit-proxies unit-processes unit-address manual \
+	test test-release test-all unit unit-proxies unit-commands \
+	unit-more-commands unit-programs unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
 	programs more-programs containment one-containment shells packages documents \
 	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl git-oracle soak \
@@ -171,7 +172,7 @@ generated:
 
 # Each part is a target of its own, and parts.sh sums up. docs/CONTRIBUTING.md says what each costs.
 # The longest come first: three run at a time, since they wait for half of it.
-TEST_PARTS := unit-processes manual unit unit-proxies
+TEST_PARTS := unit-commands unit-more-commands unit-programs unit unit-proxies manual
 RELEASE_PARTS := git terminals protocols one-containment programs
 OTHER_PARTS := containment proxies examples fuzz more-git more-protocols shells faults documents \
 	more-programs packages
@@ -207,11 +208,14 @@ test-all:
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(REST)
 	@$(MAKE) --no-print-directory $(DONE) counts
 
-# Tests that wait for processes block the few threads that all tests share: they get a run of their
-# own, so that none of the others waits for them beyond its time limit. And a process that has just
-# been forked has all sockets of the tests, some of which count theirs. Tests of proxies have both:
-# processes, and connections that a server keeps for a while.
-PROCESS_TESTS := ^(CommandLineTests[.]|PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
+# Tests that wait for processes block the few threads that all tests of a run share: they get runs of
+# their own, so that none of the others waits for them beyond its time limit, and several, so that one
+# computes while another waits. And a process that has just been forked has all sockets of the tests,
+# some of which count theirs. Tests of proxies have both: processes, and connections that a server keeps
+# for a while.
+COMMAND_TESTS := ^CommandLineTests[.][A-O]
+MORE_COMMAND_TESTS := ^CommandLineTests[.][P-Z]
+PROGRAM_TESTS := ^(PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
 # Options of another build than the usual one, such as a sanitizer, and where that lies.
 VARIANT ?=
@@ -226,13 +230,19 @@ tests: deps test-deps
 	$(SWIFT) build --build-tests $(VARIANT)
 
 unit: tests
-	$(RUN_TESTS) --skip '$(PROCESS_TESTS)' --skip '$(PROXY_TESTS)'
+	$(RUN_TESTS) --skip '^CommandLineTests[.]' --skip '$(PROGRAM_TESTS)' --skip '$(PROXY_TESTS)'
 
 unit-proxies: tests
 	$(RUN_TESTS) --filter '$(PROXY_TESTS)'
 
-unit-processes: tests
-	$(RUN_TESTS) --filter '$(PROCESS_TESTS)'
+unit-commands: tests
+	$(RUN_TESTS) --filter '$(COMMAND_TESTS)'
+
+unit-more-commands: tests
+	$(RUN_TESTS) --filter '$(MORE_COMMAND_TESTS)'
+
+unit-programs: tests
+	$(RUN_TESTS) --filter '$(PROGRAM_TESTS)'
 
 # Every example of the manual and of README.md, in a network of its own.
 manual: debug-binaries
@@ -352,7 +362,8 @@ soak: all-deps build loopback
 
 sanitize: all-deps
 	@JOBS=1 VARIANT_PATH=.build/thread VARIANT='--scratch-path .build/thread --sanitize=thread' \
-		Tests/parts.sh '$(MAKE)' unit unit-proxies unit-processes unit-address
+		Tests/parts.sh '$(MAKE)' unit unit-proxies unit-commands unit-more-commands unit-programs \
+		unit-address
 
 unit-address: all-deps
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp $(SWIFT) test -c release \

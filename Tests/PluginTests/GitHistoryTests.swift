@@ -244,13 +244,13 @@ extension FakeGit {
         #expect(played.body.isEmpty)
     }
 
-    /// A directory that has the same one ten times, and so on: more files than there are stars.
+    /// A directory that has the same one a hundred times, and so on: more files than there are stars.
     @Test func aTreeThatGrowsIsBounded() async {
         var git = FakeGit()
         var tree = git.addTree([("100644 a", git.add(.blob, "x"))])
         for _ in 0..<8 {
             let inner = tree
-            tree = git.addTree((0..<10).map { ("40000 \($0)", inner) })
+            tree = git.addTree((0..<100).map { ("40000 \($0)", inner) })
         }
         let commit = git.addCommit(tree: tree)
         git.refs = pkt("\(commit) HEAD\n") + gitFlush
