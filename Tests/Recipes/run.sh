@@ -77,7 +77,8 @@ else
 fi
 
 if has less; then
-    LESSOPEN='|smallweb-lessopen %s' script -qec "less -FX $log" /dev/null </dev/null >"$work/out"
+    # Of a terminal that it does not know less would ask first.
+    TERM=xterm LESSOPEN='|smallweb-lessopen %s' script -qec "less -FX $log" /dev/null </dev/null >"$work/out"
     must "less opens a URL" grep -q 'The second' "$work/out"
 fi
 
