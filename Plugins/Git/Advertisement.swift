@@ -7,6 +7,8 @@ struct Advertisement: Sendable {
     private(set) var version = 0
     private(set) var format = ObjectFormat.sha1
     private(set) var capabilities: [Substring] = []
+    /// Before version 2: the commits whose parents the server does not have.
+    private(set) var shallow: Set<ObjectID> = []
     private var isFirst = true
     /// Whether the flush comes that ends HTTP's preface.
     private var isPrefaced = false
@@ -49,7 +51,10 @@ struct Advertisement: Sendable {
             isFirst = true
             return .more
         }
-        if text.starts(with: "shallow ".utf8) { return .more }
+        if text.starts(with: "shallow ".utf8) {
+            try FetchReply.add(shallow: text, to: &shallow)
+            return .more
+        }
         guard wasFirst, let nul = text.firstIndex(of: ASCII.nul) else { return .ref(text) }
         let list = Substring(decoding: text[(nul + 1)...], as: UTF8.self)
         capabilities = list.split(separator: " ", maxSplits: Self.capabilitiesMax)

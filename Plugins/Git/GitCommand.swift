@@ -145,14 +145,24 @@ struct FetchReply {
         }
     }
 
+    /// Reads `shallow SP oid` (gitprotocol-pack(5)).
+    ///
+    /// - Throws: `protocol-error` for another line, and for more than 2^20 of them.
+    static func add(
+        shallow line: ArraySlice<UInt8>, to known: inout Set<ObjectID>
+    ) throws(FetchError) {
+        guard let id = ObjectID(hex: line.dropFirst(8)), known.count < shallowMax else {
+            throw FetchError(.protocolError, .body, "malformed shallow line")
+        }
+        known.insert(id)
+    }
+
     /// What comes before the pack: sections by name in version 2, in any order; shallow lines, a
     /// flush and `NAK` before.
     private mutating func takeSection(_ packet: PktLine) throws(FetchError) -> Step {
         if let text = packet.text {
             if text.starts(with: "shallow ".utf8) {
-                guard let id = ObjectID(hex: text.dropFirst(8)), shallow.count < Self.shallowMax
-                else { throw FetchError(.protocolError, .body, "malformed shallow line") }
-                shallow.insert(id)
+                try Self.add(shallow: text, to: &shallow)
             }
             // Before version 2 an ACK comes for what we have, and a NAK for nothing. One that goes
             // on behind the id is not the last.

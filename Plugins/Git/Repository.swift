@@ -35,6 +35,8 @@ final class Repository {
         self.overhead = overhead
         refs = listed.wanted
         others = listed
+        shallow = server.shallow
+        cut = server.shallow
     }
 
     var format: ObjectFormat { server.format }
