@@ -36,6 +36,8 @@ ERRORS = {
     "unlink": UNLINK, "unlinkat": UNLINK, "rmdir": UNLINK,
     "mkdir": MKDIR, "mkdirat": MKDIR,
     "chmod": MODE, "fchmod": MODE, "fchmodat": MODE, "fchown": MODE, "utimensat": MODE,
+    "fsetxattr": ["EOPNOTSUPP", "ENOSPC", "EIO"], "fgetxattr": ["EOPNOTSUPP", "EIO"],
+    "fremovexattr": ["EOPNOTSUPP", "EIO"],
     "ftruncate": ["EIO", "EPERM", "EINTR"], "fallocate": ["ENOSPC", "EOPNOTSUPP", "EINTR"],
     "fsync": SYNC, "fdatasync": SYNC,
     "flock": ["ENOLCK", "EINTR"], "fcntl": ["EMFILE", "EINVAL"],

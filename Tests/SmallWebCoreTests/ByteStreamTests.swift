@@ -201,6 +201,18 @@ internal import Testing
         #expect(stream.ending != nil && stream.bytesSent == 0)
     }
 
+    /// All that such a peer has said is there already.
+    @Test func waitsForNoAnswerToWhatCannotBeSent() async throws {
+        var script = Script([], close: .silence)
+        script.sendError = FetchError(.send, .send, "broken")
+        let (stream, transport) = try await started(script)
+        try await stream.writeAll([1])
+        #expect(
+            await outcome { () async throws(FetchError) in _ = try await stream.readSome() }
+                == .send)
+        #expect(transport.waits == 0)
+    }
+
     /// An error that says more than that the connection is broken is the reason.
     @Test(arguments: [Outcome.needsIdentity, .receive])
     func anErrorMaySayWhyNothingIsTaken(_ found: Outcome) async throws {

@@ -284,7 +284,8 @@ public final class ByteStream {
             if let unanswered { throw failing(unanswered) }
             self.ending = ending
             state = .stopped(nil)
-        case .wouldBlock: break
+        // All that such a peer has said is there already.
+        case .wouldBlock: if let sendFailure { throw failing(sendFailure.error) }
         }
         return read
     }
