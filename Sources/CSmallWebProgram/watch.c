@@ -369,8 +369,9 @@ int watch_sum(
     // Any of them may be such a text.
     add_certain(&sum, sum.descriptors * 2 * sum.facts_max);
     *is_certain = sum.certain > sum.bound || seen_count == ENDS_MAX;
-    if (sum.bytes > sum.bound || *is_certain) return SWPROGRAM_MEMORY;
-    return sum.threads > SWPROGRAM_PROCESSES_MAX ? SWPROGRAM_COUNT : 0;
+    // Too many processes have too much memory, too.
+    if (sum.threads > SWPROGRAM_PROCESSES_MAX) return SWPROGRAM_COUNT;
+    return sum.bytes > sum.bound || *is_certain ? SWPROGRAM_MEMORY : 0;
 }
 
 // MARK: The end

@@ -51,6 +51,7 @@ BOMB_SECONDS_MAX = 60
 PROCESSES_MAX = 64
 # What may be taken before it is seen, beside what 50 ms of taking give.
 SLACK_BYTES = 32 << 20
+ATTEMPTS = 8
 BOMB_PROCESSES = 400
 SWAPS = 60
 
@@ -393,9 +394,9 @@ class Mode:
     def bound(self, name):
         # Many files take long to make, and to remove.
         bound = MEMORY_BYTES // 4 if name in SMALL_ONES else MEMORY_BYTES
-        # What adds it up every 10 ms may have to wait for the processor, but hardly three times.
+        # What adds it up every 10 ms may have to wait for the processor, but hardly each time.
         problems = []
-        for _ in range(3):
+        for _ in range(ATTEMPTS):
             self.scene.write_manifest(bound)
             exchange = Exchange(self, name)
             self.scene.write_manifest(MEMORY_BYTES)
