@@ -62,7 +62,7 @@ struct ContentDecoder {
     ///
     /// - Parameter piece: The encoded body's next bytes, not empty.
     /// - Throws: `protocol-error` for another coding and for corrupt data; what `body` throws.
-    private mutating func decode(
+    mutating func decode(
         _ piece: ArraySlice<UInt8>, _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
         if codings.isEmpty { return try await body(piece) }
