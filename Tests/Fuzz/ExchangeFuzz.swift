@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import Dispatch
 internal import FingerPlugin
 internal import GeminiPlugin
 internal import GopherPlugin
@@ -8,12 +9,18 @@ internal import SmallWebTesting
 internal import SmallWebTestSupport
 internal import SpartanPlugin
 
-/// Runs what never has to wait: its task is over when `immediate` returns.
+/// Runs a task to its end. Most never wait and are over when `immediate` returns; a long computation
+/// yields, and goes on in another thread.
 func immediately<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
-    // Nothing else runs until then.
+    // Read after the signal.
     nonisolated(unsafe) var value: Value?
-    _ = Task.immediate { value = await body() }
-    guard let value else { fatalError("it has suspended") }
+    let isOver = DispatchSemaphore(value: 0)
+    _ = Task.immediate {
+        value = await body()
+        isOver.signal()
+    }
+    isOver.wait()
+    guard let value else { fatalError("the task has no value") }
     return value
 }
 
