@@ -106,7 +106,8 @@ final class LFSFiles {
             else { continue }
             files.append(next)
         }
-        // @unchecked: of this object they only read what does not change before all of them have ended.
+        // @unchecked: of this object they only read what does not change before all of them have
+        // ended.
         nonisolated(unsafe) let this = self
         var content: Result<Spool, FetchError>?
         await withTaskGroup(of: Download.self) { group in

@@ -241,9 +241,14 @@ struct ProgramDoorTests {
         let server = try server("a\n")
         let echo = kind == "udp" ? try DatagramEcho() : nil
         let port = echo?.port ?? server.port
-        let result = try run(
-            [before, #"echo '{"type":"starttls","connection":\#(number)}' >&3"#, "sleep 20"], more,
-            transport: #""\#(kind)", "port": \#(port)"#, url: "trial://127.0.0.1/")
+        func attempt() throws -> Smallweb.Result {
+            try run(
+                [before, #"echo '{"type":"starttls","connection":\#(number)}' >&3"#, "sleep 20"],
+                more, transport: #""\#(kind)", "port": \#(port)"#, url: "trial://127.0.0.1/")
+        }
+        var result = try attempt()
+        // On a busy machine the connection may be made before the program asks for it.
+        for _ in 0..<9 where result.status == 8 { result = try attempt() }
         #expect(result.status == 110, "\(result.errors)")
         #expect(result.errors.contains(word), "\(result.errors)")
         withExtendedLifetime((server, echo)) {}

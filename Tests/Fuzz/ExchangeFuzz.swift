@@ -9,8 +9,8 @@ internal import SmallWebTesting
 internal import SmallWebTestSupport
 internal import SpartanPlugin
 
-/// Runs a task to its end. Most never wait and are over when `immediate` returns; a long computation
-/// yields, and goes on in another thread.
+/// Runs a task to its end. Most never wait and are over when `immediate` returns; a long
+/// computation yields, and goes on in another thread.
 func immediately<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
     // Read after the signal.
     nonisolated(unsafe) var value: Value?

@@ -244,7 +244,7 @@ extension FakeGit {
         #expect(played.body.isEmpty)
     }
 
-    /// A directory that has the same one a hundred times, and so on: more files than there are stars.
+    /// A directory that has the same one a hundred times, and so on: more files than stars.
     @Test func aTreeThatGrowsIsBounded() async {
         var git = FakeGit()
         var tree = git.addTree([("100644 a", git.add(.blob, "x"))])
