@@ -231,7 +231,7 @@ class Web(Encrypted, http.server.BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         path, _, query = self.path.partition("?")
-        if path.startswith("/repo.git"):
+        if path.startswith(("/repo.git", "/private.git")):
             return self.git(path, query, body)
         page = bytes(range(256)) * 64 if path.endswith(".img") else PAGE.encode()
         start = re.match(r"bytes=(\d+)-$", self.headers.get("Range") or "")
@@ -334,7 +334,7 @@ for tag in ("v1", "v2"):
     command(*git, "tag", tag)
 for tag in ("v1.0", "v2.0"):
     command(*git, "tag", "-m", tag, tag)
-for name in ("/repo.git", "/a.git"):
+for name in ("/repo.git", "/private.git", "/a.git"):
     command("git", "clone", "-q", "--bare", work + "/files", work + name)
     command("git", "-C", work + name, "config", "uploadpack.allowFilter", "true")
 daemon = subprocess.Popen(
