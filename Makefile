@@ -48,7 +48,7 @@ LOOPBACK := .build/release/smallweb-loopback
 # Nothing asks the binary for a symbol, so it exports none. Modules are optimised together, by as many
 # processors as there are (thin link-time optimisation). Each function and variable is a section, so
 # that those which are not used go, and those of a start lie side by side (make start-order). There is
-# no debugging information: it would be a fifth of the build, and `make install` would strip it.
+# no debugging information: `make install` would strip it.
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
 # Others build the same bytes: the path of this directory is not in the binary (make dist-check).
