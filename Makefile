@@ -41,20 +41,22 @@ JOBS ?= 2
 
 SWIFT ?= swift
 BIN := .build/release/smallweb
+# Servers: those for debugging are there after make test; where time is measured they are fast.
+SERVERS := .build/debug/smallweb-loopback
 LOOPBACK := .build/release/smallweb-loopback
 
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
-# Nothing asks the binary for a symbol, so it exports none. Modules are optimised together, by as many
-# processors as there are (thin link-time optimisation). Each function and variable is a section, so
-# that those which are not used go, and those of a start lie side by side (make start-order). There is
-# no debugging information: `make install` would strip it.
+# Nothing asks the binary for a symbol, so it exports none. Each function is a section, so that those
+# which are not used go, and those of a start lie side by side (make start-order). There is no debugging
+# information: `make install` would strip it. Nothing is optimised at link time: it takes a minute and
+# gives less than 5 % (docs/decisions/0028-minutes.md).
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
 # Others build the same bytes: the path of this directory is not in the binary (make dist-check).
 STATIC_LIBS := .build/static-libs
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
-	--experimental-lto-mode thin -debug-info-format none \
+	-debug-info-format none \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(STATIC_LIBS) \
 	-Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
@@ -183,7 +185,7 @@ PARTS_OF_test-release := $(RELEASE_PARTS)
 REST := $(filter-out $(foreach target,$(LESS),$(PARTS_OF_$(target))),$(ALL_PARTS))
 
 # What parts need not look at again.
-DONE := $(addprefix -o ,deps test-deps all-deps build loopback tests debug-binaries)
+DONE := $(addprefix -o ,deps test-deps all-deps build tests debug-binaries)
 
 test:
 	@echo "make test builds smallweb and its tests for debugging (three minutes on two cores, when" \
@@ -204,7 +206,7 @@ test-all:
 	@echo "make test-all installs some sixty packages, if they are missing, builds everything (ten" \
 		"minutes on two cores, when nothing is built) and tests it for fifteen, with fuzzers and" \
 		"failing system calls."
-	@$(MAKE) --no-print-directory all-deps tests build loopback
+	@$(MAKE) --no-print-directory all-deps tests build
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(REST)
 	@$(MAKE) --no-print-directory $(DONE) counts
 
@@ -213,8 +215,8 @@ test-all:
 # computes while another waits. And a process that has just been forked has all sockets of the tests,
 # some of which count theirs. Tests of proxies have both: processes, and connections that a server keeps
 # for a while.
-COMMAND_TESTS := ^CommandLineTests[.][A-O]
-MORE_COMMAND_TESTS := ^CommandLineTests[.][P-Z]
+COMMAND_TESTS := ^CommandLineTests[.][A-OR]
+MORE_COMMAND_TESTS := ^CommandLineTests[.][PQS-Z]
 PROGRAM_TESTS := ^(PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
 # Options of another build than the usual one, such as a sanitizer, and where that lies.
@@ -330,11 +332,11 @@ demo:
 bench: all-deps build loopback
 	Tests/Benchmark/run.sh $(BIN) $(LOOPBACK) $(CASES)
 
-counts: all-deps build loopback
-	Tests/Benchmark/counts.py $(if $(WHY),--update '$(WHY)') $(BIN) $(LOOPBACK)
+counts: all-deps build debug-binaries
+	Tests/Benchmark/counts.py $(if $(WHY),--update '$(WHY)') $(BIN) $(SERVERS)
 
-start-order: build loopback
-	docs/packaging/start_order.py $(BIN) $(LOOPBACK) docs/packaging/start-order.txt
+start-order: build debug-binaries
+	docs/packaging/start_order.py $(BIN) $(SERVERS) docs/packaging/start-order.txt
 
 fuzz: deps
 	Tests/Fuzz/run.py fuzz --seconds $(or $(SECONDS),120) --jobs $(JOBS) $(addprefix --build ,$(FUZZERS))
@@ -345,8 +347,8 @@ fuzz-night: deps
 fuzz-coverage: deps
 	Tests/Fuzz/run.py coverage --jobs $(JOBS)
 
-faults: all-deps build loopback
-	python3 Tests/Faults/run.py $(BIN) $(LOOPBACK) $(if $(SECONDS),--seconds $(SECONDS))
+faults: all-deps build debug-binaries
+	python3 Tests/Faults/run.py $(BIN) $(SERVERS) $(if $(SECONDS),--seconds $(SECONDS))
 
 # A million lines of ten thousand hosts: some 45 minutes. Only CI and this install Spark, 500 MB.
 crawl: build

@@ -37,6 +37,7 @@ public struct GitPlugin: ProtocolHandler {
     private static func shared(_ scheme: inout Scheme) {
         scheme.pathForm = .opaque
         scheme.hasReferences = true
+        scheme.computesForLong = true
         scheme.pathMark = ".git//"
         scheme.messageSubtype = "x-git"
         scheme.factNames = ["git", "http"]

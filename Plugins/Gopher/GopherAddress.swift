@@ -65,7 +65,7 @@ struct GopherAddress: Hashable {
     ///
     /// - Throws: `unsupported-scheme` for sessions that are not transfers.
     func replyWithoutServer() throws(FetchError) -> Head? {
-        if let target = GopherMenu.externalURL(selector) {
+        if let target = GopherMenu.externalURL(selector[...]) {
             var head = Head(.redirect, meta: target)
             head.redirectTarget = target
             return head

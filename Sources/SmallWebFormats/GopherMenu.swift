@@ -60,14 +60,12 @@ package enum GopherMenu {
 
     /// The URL in a selector `URL:…` or `/URL:…`, with its blanks escaped; `nil` for other
     /// selectors.
-    package static func externalURL(_ selector: some Collection<UInt8>) -> String? {
-        for prefix in ["URL:", "/URL:"] where selector.starts(with: prefix.utf8) {
-            let bytes = Array(selector.dropFirst(prefix.utf8.count))[...]
-            let url = String(validating: bytes.trimmed, as: UTF8.self)?
-                .replacing(text: " ", with: "%20")
-            return url.flatMap { URI.scheme(of: $0) == nil ? nil : $0 }
-        }
-        return nil
+    package static func externalURL(_ selector: ArraySlice<UInt8>) -> String? {
+        let path = selector.first == ASCII.slash ? selector.dropFirst() : selector
+        guard path.starts(with: "URL:".utf8) else { return nil }
+        let url = String(validating: path.dropFirst(4).trimmed, as: UTF8.self)?
+            .replacing(text: " ", with: "%20")
+        return url.flatMap { URI.scheme(of: $0) == nil ? nil : $0 }
     }
 
     /// Without blanks around it, and without the brackets of an IPv6 address.

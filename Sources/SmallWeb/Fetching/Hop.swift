@@ -23,8 +23,8 @@ package final class Hop {
     var origin: URI?
     /// Whether all servers that have led here were at private addresses.
     var mayLeadToPrivate = true
-    /// Whether the server of the URL is; `nil` before it is connected.
-    private(set) var isPrivate: Bool?
+    /// The first, which is to the server of the URL.
+    private(set) var connection: Connection?
     /// Which attempt of its request it is part of, from 1.
     package internal(set) var attempt = 1
     /// Sees what is sent and received; `nil` where nothing is recorded.
@@ -75,7 +75,8 @@ package final class Hop {
     func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
         var resolver = fetcher.options.resolver
         // Where the user has named the way, nothing else is reached.
-        guard let isPrivate, !(isPrivate && mayLeadToPrivate), !fetcher.options.http.isSpecial
+        guard let connection, !(connection.isPrivate && mayLeadToPrivate),
+            !fetcher.options.http.isSpecial
         else { return resolver }
         guard !Resolver.isPrivate(literal: endpoint.host) else {
             throw .privateAddress(endpoint.host)
@@ -121,8 +122,7 @@ package final class Hop {
     package func say(_ event: Event) async throws(FetchError) {
         tap?.note(event)
         if case .connected(let connection) = event {
-            let host = connection.address ?? connection.endpoint.host
-            isPrivate = isPrivate ?? Resolver.isPrivate(literal: host)
+            self.connection = self.connection ?? connection
         }
         try await emit(event)
     }
@@ -143,4 +143,9 @@ package final class Hop {
         for carrier in carriers { carrier.close() }
         carriers = []
     }
+}
+
+extension Connection {
+    /// Whether it is to a private address.
+    var isPrivate: Bool { Resolver.isPrivate(literal: address ?? endpoint.host) }
 }

@@ -13,11 +13,13 @@ struct Hops {
     private let wantsRefusals: Bool
     /// Whether a server has got data, and did not refuse it for now.
     private var hasSentData = false
-    /// Whether all servers so far were at private addresses.
-    private var isPrivate = true
+    /// Of the last exchange.
+    private var server: Connection?
+    /// Whether all servers before that were at private addresses.
+    private var mayLeadToPrivate = true
     /// What was asked for.
     private let origin: URI
-    /// Whether that led to a private address; `nil` before it is known.
+    /// Whether that led to a private address; `nil` before it is known, or where it does not count.
     private var beganPrivate: Bool?
     /// What has been asked for so far; empty before the first redirect.
     private var seen: Set<Visit> = []
@@ -76,7 +78,9 @@ struct Hops {
             ending.connection = log.connection
             ending.traffic = log.traffic ?? Ending.Traffic()
             if hasSentData { ending.noteData() }
-            beganPrivate = beganPrivate ?? isPrivate(log.connection)
+            if fetcher.options.redirects.refusesPrivate {
+                beganPrivate = beganPrivate ?? isPrivate(log.connection)
+            }
             hops += 1
             guard try await follow(ending, hops: hops) else { return ending }
         }
@@ -108,6 +112,7 @@ struct Hops {
         redirect.header = head.header
         try await emit(.redirect(redirect))
         if let note { try await emit(.note(note)) }
+        mayLeadToPrivate = mayLeadToPrivate && server?.isPrivate ?? true
         request = next
         return true
     }
@@ -162,63 +167,77 @@ struct Hops {
         }
     }
 
+    /// How far the reply of an exchange has been read. One value: each variable that the closure
+    /// keeps would be an allocation of its own.
+    private struct Reading {
+        /// Bytes of body; `nil` for no limit.
+        var limit: Int?
+        var head: Head?
+        /// True while the reply is a redirect that may be followed.
+        var isHeld = false
+        var heldBytes = 0
+        /// True once nothing else is wanted of the reply.
+        var isEnough = false
+        var menu: MenuItems?
+    }
+
     /// One request and its reply. A redirect's head is held back while it may be followed.
     private mutating func exchange() async throws(FetchError) -> Ending {
         guard let entry = fetcher.registry[request.uri.scheme] else {
             preconditionFailure("a request is made from a registry entry")
         }
         let hop = try hop(entry.handler)
-        hop.mayLeadToPrivate = isPrivate
+        hop.mayLeadToPrivate = mayLeadToPrivate
         defer {
-            isPrivate = isPrivate && hop.isPrivate ?? true
+            server = hop.connection
             hop.close()
             log.traffic?.sent += hop.traffic.sent
             log.traffic?.received += hop.traffic.received
             log.programConnections = hop.programConnections
         }
         let (log, emit, limits) = (log, emit, request.limits)
-        var limit = limits.bodyBytesMax
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = try fetcher.options.network.dialer(request, hop)
-        var head: Head?
-        var (isHeld, heldBytes) = (false, 0)
-        var isEnough = false
-        var menu: MenuItems?
+        var reading = Reading(limit: limits.bodyBytesMax)
         let (page, isProgram) = (request, entry.handler.programVersion != nil)
         let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
-                head = reply
-                if reply.hasNoUsualSize && limits.isUsualForBodies { limit = nil }
+                reading.head = reply
+                if reply.hasNoUsualSize && limits.isUsualForBodies {
+                    reading.limit = nil
+                }
                 log.timings.note(event)
-                isHeld = holdsRedirects && reply.redirectTarget != nil
-                if isHeld { return }
-                menu = MenuItems(reply, of: page, isHeld: isProgram)
-            case .body(let bytes) where isHeld:
+                reading.isHeld = holdsRedirects && reply.redirectTarget != nil
+                if reading.isHeld { return }
+                reading.menu = MenuItems(reply, of: page, isHeld: isProgram)
+            case .body(let bytes) where reading.isHeld:
                 // A page about the redirect, which is not what was asked for.
-                heldBytes += bytes.count
-                guard heldBytes <= Self.redirectBytesMax else {
+                reading.heldBytes += bytes.count
+                guard reading.heldBytes <= Self.redirectBytesMax else {
                     throw FetchError(
                         .tooLarge, .body, "the body of the redirect itself is too large",
                         expected: String(Self.redirectBytesMax))
                 }
                 return
             case .body(let bytes):
-                if let limit, log.bodyBytes + bytes.count > limit { throw .tooLarge(limit) }
-            case .item: menu = nil
+                if let limit = reading.limit, log.bodyBytes + bytes.count > limit {
+                    throw .tooLarge(limit)
+                }
+            case .item: reading.menu = nil
             default: break
             }
             try await emit(event)
             if case .body(let bytes) = event {
-                for item in menu?.add(bytes) ?? [] { try await emit(.item(item)) }
+                for item in reading.menu?.add(bytes) ?? [] { try await emit(.item(item)) }
             }
             // While a fast server sends, nothing else looks at them.
             try LongWork.check(deadline)
             if case .head(let reply) = event, !reply.hasNoBody,
                 wantsHeadAlone || !wantsRefusals && reply.replyClass != .success
             {
-                isEnough = true
+                reading.isEnough = true
                 // Caught below: it tells the plugin to stop.
                 throw .cancelled
             }
@@ -229,28 +248,27 @@ struct Hops {
             asked.validator = nil
         }
         do throws(FetchError) {
-            completeness = try await LongWork.$deadline.withValue(deadline) {
-                () async -> Result<Completeness, FetchError> in
-                do throws(FetchError) {
-                    return .success(
-                        try await entry.handler.fetch(asked, dialer: dialer, emit: take))
-                } catch {
-                    return .failure(error)
+            completeness =
+                if asked.scheme.computesForLong {
+                    try await LongWork.within(deadline) { () async throws(FetchError) in
+                        try await entry.handler.fetch(asked, dialer: dialer, emit: take)
+                    }
+                } else {
+                    try await entry.handler.fetch(asked, dialer: dialer, emit: take)
                 }
-            }.get()
-            for item in menu?.finish() ?? [] { try await emit(.item(item)) }
+            for item in reading.menu?.finish() ?? [] { try await emit(.item(item)) }
         } catch {
             hop.close()
-            try hop.tap?.end(isEnough ? .headAlone : .failed(timed(error)))
+            try hop.tap?.end(reading.isEnough ? .headAlone : .failed(timed(error)))
             try await hop.endSent()
-            guard isEnough else { throw error }
+            guard reading.isEnough else { throw error }
         }
         try await hop.endSent()
         hop.close()
-        if !isEnough { try hop.tap?.end(.replied(completeness)) }
+        if !reading.isEnough { try hop.tap?.end(.replied(completeness)) }
         log.timings.end()
         let ending = Ending(
-            request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
+            request.uri, reading.head, completeness, bodyBytes: log.bodyBytes, log.timings)
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
             ending.remedy = otherURL()
         } else if ending.outcome == .needsIdentity, hop.hasIdentity {
@@ -399,9 +417,7 @@ struct Hops {
         }
     }
 
-    private var refusesPrivate: Bool {
-        fetcher.options.redirects.refusesPrivate && beganPrivate == false
-    }
+    private var refusesPrivate: Bool { beganPrivate == false }
 
     /// Whether the URL that was asked for is at a private address; also where the user has named
     /// the way, on which nothing else is reached.

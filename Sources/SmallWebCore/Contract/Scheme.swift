@@ -116,6 +116,8 @@ public struct Scheme: Sendable, Hashable {
     /// Whether its plugin gives the lines of gopher menus as items; those of other schemes are read
     /// from the body.
     public var readsMenus = false
+    /// Whether its plugin computes for more than 50 ms between two events, and looks at ``LongWork``.
+    package var computesForLong = false
     /// Whether the user before the host is part of the address, and no login.
     public var isUserPartOfAddress = false
     /// Whether a desktop may open its links with smallweb.

@@ -34,4 +34,18 @@ package enum LongWork {
             Result { () throws(FetchError) in try body() }
         }.get()
     }
+
+    /// Runs `body`, which looks at `deadline` by ``check()``.
+    package static func within<Value>(
+        _ deadline: Instant, _ body: () async throws(FetchError) -> Value
+    ) async throws(FetchError) -> Value {
+        try await $deadline.withValue(deadline) {
+            () async -> Result<Value, FetchError> in
+            do throws(FetchError) {
+                return .success(try await body())
+            } catch {
+                return .failure(error)
+            }
+        }.get()
+    }
 }
