@@ -14,9 +14,7 @@ let strict: [SwiftSetting] = [
 func plugin(_ name: String) -> Target {
     .target(
         name: "\(name)Plugin",
-        dependencies: [
-            "SmallWebCore", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries",
-        ],
+        dependencies: ["SmallWebCore", "SmallWebFormats"],
         path: "Plugins/\(name)", swiftSettings: strict)
 }
 
@@ -35,8 +33,7 @@ let plugins = ["External", "Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 let commandLineDependencies: [Target.Dependency] = [
-    "ExternalPlugin", "SmallWeb", "SmallWebArchive", "SmallWebFormats", "SmallWebLibraries",
-    "SmallWebPlugins",
+    "ExternalPlugin", "SmallWeb", "SmallWebArchive", "SmallWebFormats", "SmallWebPlugins",
     "SmallWebRecords", "SmallWebTesting", "SmallWebTransport", "CSmallWebPOSIX",
 ]
 
@@ -52,16 +49,12 @@ var targets: [Target] = [
     // Replaces what the release binary does not use of the static Swift runtime; empty elsewhere.
     .target(name: "CSmallWebRuntime"),
 
-    library("SmallWebCore", ["CSmallWebPOSIX"]),
-    // The contract between HTTP's engine, which the transport has, and the plugins that use it.
-    library("SmallWebHTTP", ["SmallWebCore"]),
-    // System libraries that have nothing to do with the network, opened when first needed.
-    library("SmallWebLibraries", ["SmallWebCore", "CSmallWebCrypto", "CSmallWebZlib"]),
+    // The contract of plugins, and what all of them need: text, bytes, digests, inflating.
+    library("SmallWebCore", ["CSmallWebCrypto", "CSmallWebPOSIX", "CSmallWebZlib"]),
     library(
         "SmallWebTransport",
         [
-            "SmallWebCore", "SmallWebHTTP", "SmallWebLibraries", "CSmallWebCurl", "CSmallWebPOSIX",
-            "CSmallWebProgram", "CSmallWebTLS",
+            "SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebProgram", "CSmallWebTLS",
         ]),
     // Formats of the small web, without a network: gemtext.
     library("SmallWebFormats", ["SmallWebCore"]),
@@ -70,19 +63,18 @@ var targets: [Target] = [
     library(
         "SmallWeb",
         [
-            "SmallWebCore", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries",
-            "SmallWebPlugins", "SmallWebTransport", "CSmallWebPOSIX",
+            "SmallWebCore", "SmallWebFormats", "SmallWebPlugins", "SmallWebTransport",
+            "CSmallWebPOSIX",
         ]),
     // Results as JSON lines, lists of requests, the ledger.
-    library("SmallWebRecords", ["SmallWeb", "SmallWebCore", "SmallWebLibraries"]),
+    library("SmallWebRecords", ["SmallWeb", "SmallWebCore"]),
     // Recorded conversations, replayed: for `plugin test`, our own tests and those of others.
     library("SmallWebTesting", ["SmallWeb", "SmallWebCore", "SmallWebTransport"]),
     // Archives of what went over the wire: WARC, recording and replay.
     library(
         "SmallWebArchive",
         [
-            "SmallWeb", "SmallWebCore", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting",
-            "SmallWebTransport", "CSmallWebPOSIX",
+            "SmallWeb", "SmallWebCore", "SmallWebTesting", "SmallWebTransport", "CSmallWebPOSIX",
         ]),
     .target(
         name: "SmallWebCLI", dependencies: commandLineDependencies,
@@ -100,7 +92,7 @@ var targets: [Target] = [
     .target(
         name: "SmallWebTestSupport",
         dependencies: [
-            "SmallWebCore", "SmallWebHTTP", "SmallWebTesting", "SmallWebTransport",
+            "SmallWebCore", "SmallWebTesting", "SmallWebTransport",
             "CSmallWebTLS", "CSmallWebPOSIX",
         ],
         path: "Tests/SmallWebTestSupport", swiftSettings: strict,
@@ -112,22 +104,22 @@ var targets: [Target] = [
 
     tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebTesting"]),
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
-    tests("SmallWebTransportTests", ["SmallWebHTTP", "SmallWebTransport"]),
-    tests("SmallWebTests", ["SmallWeb", "SmallWebHTTP", "SmallWebPlugins", "SmallWebTesting"]),
+    tests("SmallWebTransportTests", ["SmallWebTransport"]),
+    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebTestingTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
     tests(
         "SmallWebArchiveTests",
-        ["SmallWeb", "SmallWebArchive", "SmallWebLibraries", "SmallWebPlugins", "SmallWebTesting"]),
+        ["SmallWeb", "SmallWebArchive", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebRecordsTests", ["SmallWebRecords", "SmallWebFormats", "SmallWebTesting"]),
     tests(
         "PluginTests",
         [
-            "SmallWeb", "SmallWebFormats", "SmallWebHTTP", "SmallWebLibraries", "SmallWebTesting",
+            "SmallWeb", "SmallWebFormats", "SmallWebTesting",
         ] + pluginTargets),
     tests(
         "CommandLineTests",
         [
-            "SmallWeb", "SmallWebCLI", "SmallWebRecords", "SmallWebFormats", "SmallWebHTTP",
+            "SmallWeb", "SmallWebCLI", "SmallWebRecords", "SmallWebFormats",
             "smallweb-manual",
         ]),
     tests("TidyTests", []),
@@ -140,8 +132,7 @@ if Context.environment["SMALLWEB_FUZZ"] != nil {
         .executableTarget(
             name: "smallweb-fuzz",
             dependencies: [
-                "SmallWebArchive", "SmallWebCore", "SmallWebFormats", "SmallWebHTTP",
-                "SmallWebLibraries", "SmallWeb",
+                "SmallWebArchive", "SmallWebCore", "SmallWebFormats", "SmallWeb",
                 "SmallWebRecords", "SmallWebTesting", "SmallWebTransport", "SmallWebPlugins",
                 "SmallWebCLI", "SmallWebTestSupport", "CSmallWebTLS",
             ] + pluginTargets,
@@ -153,7 +144,6 @@ let package = Package(
     name: "smallweb",
     products: [
         .library(name: "SmallWeb", targets: ["SmallWeb"]),
-        .library(name: "SmallWebHTTP", targets: ["SmallWebHTTP"]),
         .library(name: "SmallWebRecords", targets: ["SmallWebRecords"]),
         .library(name: "SmallWebTesting", targets: ["SmallWebTesting"]),
         .executable(name: "smallweb", targets: ["SmallWebMain"]),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// Who made something, and when: `NAME <MAIL> SECONDS ZONE`. Pure.
 struct Ident: Hashable, Sendable {

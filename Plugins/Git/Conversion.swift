@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// What Git does to a file's content on its way out of the repository, as its attributes say
 /// (gitattributes(5)): `ident`, the ends of lines, the encoding. Pure.

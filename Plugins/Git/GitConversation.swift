@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// A server of one repository, whatever carries its packets: it greets, then answers requests.
 protocol GitConversation: AnyObject {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
-internal import SmallWebHTTP
 
 /// Git without a clone: the references of a remote repository, and single files and directories,
 /// over git:// and smart HTTP (gitprotocol-v2(5) and its older forms).

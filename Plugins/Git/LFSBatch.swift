@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// The batch request of Git LFS, which asks where files are, and its answer (docs/api/batch.md of
 /// git-lfs). Pure.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
-internal import SmallWebLibraries
 
 /// The files of one archive that pointers stand for, from the Git LFS server of the repository.
 ///

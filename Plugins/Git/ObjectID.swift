@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// The hash that names the objects of a repository.
 enum ObjectFormat: String, CaseIterable, Sendable {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// Reads a packfile (gitformat-pack(5)) that arrives in any pieces: `add` bytes, and take events
 /// from `next` until there are none. Pure.

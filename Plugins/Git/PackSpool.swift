@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// A pack in a temporary file, with an index of its objects in memory: `add` its bytes, `finish`,
 /// and `resolve` what its deltas make until that is done. Objects are made again when they are

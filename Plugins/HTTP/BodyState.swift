@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// The state of a resource that the bytes of a file are of. The rest of another state must not be
 /// joined to them (RFC 9110 §8.8, §13.1.5). Pure.

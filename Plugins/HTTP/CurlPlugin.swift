@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
-internal import SmallWebHTTP
 
 /// Further schemes that this machine's libcurl can fetch, for those who ask for them: what comes is
 /// a body, without the meaning that a plugin of its own would give it.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
-internal import SmallWebHTTP
 
 /// HTTP (RFC 9110) by the host side's engine, which is libcurl. The plugin says what a reply means;
 /// redirects, limits and events are the same as for every other scheme.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// What a reply must say so that its body may be joined to the bytes that are there already
 /// (RFC 9110 §14, §15.3.7). Pure.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
-internal import SmallWebLibraries
 
 /// The body of one reply, as its record will show it: hashed, and kept as far as it may go into the
 /// record, or written as records of its own.

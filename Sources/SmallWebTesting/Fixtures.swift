@@ -108,7 +108,7 @@ extension Network {
 }
 
 /// Connects with the server of a fixture.
-private struct FixtureDialer: Dialer {
+private struct FixtureDialer: ProgramHost {
     let folder: String
     let wire: WireCase?
     let request: Request
@@ -129,12 +129,8 @@ private struct FixtureDialer: Dialer {
         return hop.stream(over: ScriptedCarrier(server))
     }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        guard type == (any ProgramRunner).self else { throw .noEngine(type) }
-        let scripted = ScriptedDialer(try server(), on: hop.loop, by: hop.deadline)
-        return try scripted.engine(type, for: endpoint)
+    func programRunner() throws(FetchError) -> any ProgramRunner {
+        ScriptedDialer(try server(), on: hop.loop, by: hop.deadline).programRunner()
     }
 }
 

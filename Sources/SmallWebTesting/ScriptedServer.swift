@@ -264,7 +264,7 @@ final class ScriptedCarrier: Carrier {
 }
 
 /// Connects a plugin, or its program, with a ``ScriptedServer``.
-final class ScriptedDialer: Dialer {
+final class ScriptedDialer: ProgramHost {
     let server: ScriptedServer
     private var endpoint: Endpoint?
     /// The URL that the program has opened.
@@ -295,14 +295,7 @@ final class ScriptedDialer: Dialer {
         return ByteStream(ScriptedCarrier(server), idleSeconds: 0, deadline: deadline)
     }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        guard let runner = programRunner as? Engine else { throw .noEngine(type) }
-        return runner
-    }
-
-    private var programRunner: any ProgramRunner {
+    func programRunner() -> any ProgramRunner {
         var network = ProgramNetwork { [self] program throws(FetchError) in
             isWanted = program.isServerFirst
             switch program.transport {

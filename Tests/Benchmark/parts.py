@@ -19,7 +19,7 @@ RULES = [
     ("crypto", re.compile(r"libcrypto"), None),
     ("tls", re.compile(r"libssl"), None),
     ("network", re.compile(r"libcurl|libnghttp2|libpsl|libidn2"), None),
-    ("hash", None, re.compile(r"SmallWebLibraries6Digest")),
+    ("hash", None, re.compile(r"SmallWebCore6Digest")),
     ("tls", None, re.compile(r"SmallWebTransport\d+\w*TLS|SmallWebTransport\d+OpenSSL")),
     ("rest", None, re.compile(r"SmallWebTransport9EventLoopC7runJobs")),
     ("network", None, re.compile(r"^\$s17SmallWebTransport")),

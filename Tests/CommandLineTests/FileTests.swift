@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import SmallWebHTTP
 import Foundation
 import SmallWeb
 import SmallWebTestSupport

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 import Foundation
 import SmallWeb
-import SmallWebLibraries
 import Testing
 
 /// Any JSON value.

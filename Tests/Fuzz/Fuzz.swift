@@ -7,7 +7,6 @@ internal import Glibc
 @testable internal import SmallWeb
 @testable internal import SmallWebCore
 @testable internal import SmallWebFormats
-internal import SmallWebHTTP
 internal import SmallWebTestSupport
 @testable internal import SpartanPlugin
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 func pktLine(_ input: [UInt8]) {
     let decode = { (pieces: [ArraySlice<UInt8>]) -> ([PktLine], FetchError?) in

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-import SmallWebHTTP
-internal import SmallWebLibraries
 
 /// A server that answers each request with the next of its replies, and then hangs up.
 private final class GitServer: Carrier, HTTPClient, Dialer {
@@ -46,12 +44,7 @@ private final class GitServer: Carrier, HTTPClient, Dialer {
 
     // MARK: Smart HTTP
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        guard let client = self as? Engine else { throw .noEngine(type) }
-        return client
-    }
+    func httpClient(for endpoint: Endpoint) -> any HTTPClient { self }
 
     /// The answer's first byte is 0 for the header that is wanted; else a header comes first.
     func exchange(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// Any bytes as a commit, and as one whose first line is right.
 func gitCommit(_ input: [UInt8]) {

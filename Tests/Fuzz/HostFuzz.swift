@@ -4,7 +4,6 @@ internal import Glibc
 @testable internal import HTTPPlugin
 @testable internal import SmallWeb
 @testable internal import SmallWebCore
-import SmallWebHTTP
 internal import SmallWebPlugins
 @testable internal import SmallWebTransport
 

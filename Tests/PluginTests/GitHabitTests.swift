@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-internal import SmallWebHTTP
 internal import SmallWebTestSupport
 internal import SmallWebTesting
 internal import Testing

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-import SmallWebHTTP
 internal import SmallWebTestSupport
 internal import SmallWebTesting
 internal import Testing
@@ -117,10 +116,8 @@ final class GitDialer: Dialer {
         return ByteStream(peer, idleSeconds: 0, deadline: .never)
     }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        guard let http = http as? Engine else { throw .noEngine(type) }
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        guard let http else { throw FetchError(.notBuiltIn, .input, "there is no HTTP here") }
         return http
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebHTTP
+internal import SmallWebCore
 internal import Testing
 
 /// Dates of HTTP in all three forms, and waits.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-internal import SmallWebHTTP
-internal import SmallWebLibraries
 internal import SmallWebTestSupport
 internal import Testing
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 @testable internal import GitPlugin
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// Writes packs, right ones and wrong ones.
 struct PackBuilder {

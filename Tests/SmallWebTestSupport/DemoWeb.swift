@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-import SmallWebCore
-public import SmallWebHTTP
+public import SmallWebCore
 
 /// A request as the server of ``DemoSites/web(_:)`` has read it.
 public struct WebRequest: Sendable, Hashable {

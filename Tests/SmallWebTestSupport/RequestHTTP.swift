@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
-public import SmallWebHTTP
 
 extension Request {
     /// What its options mean to the HTTP engine, to be set as a test likes.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 import SmallWeb
-import SmallWebHTTP
 import SmallWebTestSupport
 import SmallWebTransport
 import Testing

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 import SmallWeb
-import SmallWebHTTP
 import SmallWebTesting
 import SmallWebTestSupport
 import SmallWebTransport

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 import Glibc
-import SmallWebHTTP
 import SmallWeb
 import SmallWebTesting
 import SmallWebTestSupport

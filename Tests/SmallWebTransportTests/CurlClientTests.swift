@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 import SmallWebCore
-import SmallWebHTTP
 import SmallWebTestSupport
 import Testing
 

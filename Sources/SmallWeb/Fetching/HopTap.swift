@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-package import SmallWebHTTP
 
 /// Sees what the exchanges of one hop send and receive: a recorder. Lives on the loop of the fetch.
 package protocol HopTap: AnyObject {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
 internal import SmallWebTransport
 
 /// Dials over real sockets, judges keys by the trust store, and says what happens in events.
-struct NetworkDialer: Dialer {
+struct NetworkDialer: ProgramHost {
     let hop: Hop
 
     private var trustStore: TrustStore { hop.trustStore }
@@ -75,24 +74,16 @@ struct NetworkDialer: Dialer {
         return (carrier, connector.connection)
     }
 
-    private var programRunner: any ProgramRunner {
+    func programRunner() -> any ProgramRunner {
         ProgramExchange(
             on: hop.loop, by: hop.deadline, network: ProgramDialer(dialer: self).network)
     }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        if type == (any HTTPClient).self, let endpoint {
-            hop.tap?.dials()
-            let curl = try curlClient(for: endpoint)
-            let client = DecodingClient(
-                hop.tap?.tee(curl) ?? curl, loop: hop.loop, deadline: hop.deadline)
-            // The types are the same: a cast would look up the conformance once more for each page.
-            return unsafeBitCast(client as any HTTPClient, to: type)
-        }
-        guard let engine = programRunner as? Engine else { throw .noEngine(type) }
-        return engine
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        hop.tap?.dials()
+        let curl = try curlClient(for: endpoint)
+        return DecodingClient(
+            hop.tap?.tee(curl) ?? curl, loop: hop.loop, deadline: hop.deadline)
     }
 
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {

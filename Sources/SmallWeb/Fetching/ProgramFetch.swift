@@ -104,7 +104,7 @@ extension Network {
     }
 }
 
-private struct GuardedDialer: Dialer {
+private struct GuardedDialer: ProgramHost {
     let inner: any Dialer
     let place: Endpoint
 
@@ -113,12 +113,12 @@ private struct GuardedDialer: Dialer {
         return try await inner.dial(endpoint)
     }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        if let endpoint { try check(endpoint) }
-        return try inner.engine(type, for: endpoint)
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        try check(endpoint)
+        return try inner.httpClient(for: endpoint)
     }
+
+    func programRunner() throws(FetchError) -> any ProgramRunner { try inner.runner() }
 
     private func check(_ endpoint: Endpoint) throws(FetchError) {
         guard endpoint == place else {

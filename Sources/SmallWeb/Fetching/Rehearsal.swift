@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-internal import SmallWebHTTP
 internal import SmallWebTransport
 
 /// What a fetch would do first, found out without a connection: its plugin ran, and whatever it
@@ -85,7 +84,7 @@ private final class Stage: @unchecked Sendable {
     }
 }
 
-private struct RehearsalDialer: Dialer {
+private struct RehearsalDialer: ProgramHost {
     let stage: Stage
     let hop: Hop
 
@@ -95,20 +94,13 @@ private struct RehearsalDialer: Dialer {
         return ByteStream(RehearsalCarrier(stage: stage), idleSeconds: 0, deadline: .never)
     }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        let engine: Any
-        if let endpoint, type == (any HTTPClient).self {
-            stage.rehearsal.way = try hop.way(to: endpoint)
-            engine = RehearsalClient(
-                stage: stage, client: try NetworkDialer(hop: hop).curlClient(for: endpoint))
-        } else {
-            engine = RehearsalRunner(stage: stage, hop: hop)
-        }
-        guard let engine = engine as? Engine else { throw .noEngine(type) }
-        return engine
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        stage.rehearsal.way = try hop.way(to: endpoint)
+        return RehearsalClient(
+            stage: stage, client: try NetworkDialer(hop: hop).curlClient(for: endpoint))
     }
+
+    func programRunner() -> any ProgramRunner { RehearsalRunner(stage: stage, hop: hop) }
 }
 
 /// Runs a program for what it writes before it waits for a reply.

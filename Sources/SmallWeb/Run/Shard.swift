@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-internal import SmallWebLibraries
 
 /// One of `count` parts of all hosts, numbered from 0.
 package struct Shard: Sendable, Hashable {

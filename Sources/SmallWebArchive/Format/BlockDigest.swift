@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
-package import SmallWebLibraries
+package import SmallWebCore
 
 /// A digest as archives write it: `ALGORITHM:TEXT`, hexadecimal or Base32 (RFC 4648, section 6).
 package struct BlockDigest: Sendable, Hashable {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-internal import SmallWebLibraries
 
 /// Inflates the members of a gzip file one after the other, and says where each begins.
 package final class GzipMembers {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-internal import SmallWebLibraries
 
 /// Checks an archive: lengths, digests, identifiers, and what refers to what.
 package struct ArchiveCheck {

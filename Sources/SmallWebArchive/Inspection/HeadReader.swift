@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-internal import SmallWebHTTP
 internal import SmallWebTesting
 
 /// Says what a recorded reply is, by the plugin of its scheme: status and media type.
@@ -43,14 +42,7 @@ private struct BlockDialer: Dialer, HTTPClient {
 
     func dial(_ endpoint: Endpoint) -> ByteStream { ByteStream(replaying: block) }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        guard type == (any HTTPClient).self, let engine = self as any HTTPClient as? Engine else {
-            throw .noEngine(type)
-        }
-        return engine
-    }
+    func httpClient(for endpoint: Endpoint) -> any HTTPClient { self }
 
     func exchange(
         _ request: HTTPRequest,

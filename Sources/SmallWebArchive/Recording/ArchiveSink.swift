@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// Writes records behind one another into a file, plain or compressed, and undoes what did not get
 /// whole.

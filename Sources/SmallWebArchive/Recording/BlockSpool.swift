@@ -2,7 +2,6 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// One direction of an exchange while it goes on: in memory up to a limit, then in a file without a
 /// name next to the archive, which is hashed as it grows.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// What went over one connection, or was asked of HTTP's engine once, while it goes on.
 final class Exchange {

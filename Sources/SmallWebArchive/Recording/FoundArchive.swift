@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// What is in a file that an archive goes on in. Read from the front: from the back, an archive
 /// within a body would look like one of ours.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// Heads of HTTP messages as archives have them: those of HTTP/1.1, whatever the engine spoke.
 enum MessageHead {

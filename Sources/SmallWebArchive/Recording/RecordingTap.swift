@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 extension Network {
     /// The same network, of which everything is recorded.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// Where a record is.
 struct RecordPlace: Sendable, Hashable {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebCore
-internal import SmallWebHTTP
 internal import SmallWebTransport
 
 /// HTTP's engine, by what archives have.

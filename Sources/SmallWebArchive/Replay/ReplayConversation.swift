@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebCore
-internal import SmallWebLibraries
 
 /// What a recording says to what is sent: which recording that is, the request tells.
 final class ReplayConversation {

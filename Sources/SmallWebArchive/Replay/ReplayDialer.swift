@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebCore
-internal import SmallWebHTTP
 internal import SmallWebTransport
 
 /// Connects a plugin, or its program, with what archives have.
-struct ReplayDialer: Dialer {
+struct ReplayDialer: ProgramHost {
     let replayer: Replayer
     let request: Request
     let hop: Hop
@@ -37,22 +36,12 @@ struct ReplayDialer: Dialer {
             isSecure: endpoint.security == .tls)
     }
 
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        let engine: Any =
-            if type == (any HTTPClient).self {
-                DecodingClient(
-                    ReplayClient(replayer: replayer, hop: hop), loop: hop.loop,
-                    deadline: hop.deadline)
-            } else {
-                runner
-            }
-        guard let engine = engine as? Engine else { throw .noEngine(type) }
-        return engine
+    func httpClient(for endpoint: Endpoint) -> any HTTPClient {
+        DecodingClient(
+            ReplayClient(replayer: replayer, hop: hop), loop: hop.loop, deadline: hop.deadline)
     }
 
-    private var runner: any ProgramRunner {
+    func programRunner() -> any ProgramRunner {
         let (dialer, hop) = (self, hop)
         var network = ProgramNetwork { program throws(FetchError) in
             switch program.transport {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 package import SmallWebCore
-internal import SmallWebLibraries
 
 /// How archives are replayed.
 package struct ReplayOptions: Sendable {

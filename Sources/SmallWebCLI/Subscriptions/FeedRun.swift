@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebFormats
-internal import SmallWebLibraries
 
 /// One `smallweb feed`: the entries of its pages, which become one feed at the end.
 final class FeedRun: SubscriptionRun {

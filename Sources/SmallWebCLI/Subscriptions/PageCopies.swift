@@ -2,7 +2,6 @@
 internal import Glibc
 internal import SmallWeb
 internal import SmallWebFormats
-internal import SmallWebLibraries
 
 /// The texts and lists of links that `watch` keeps beside its state to show what has changed: a
 /// file for each page, at most ``WatchedPage/keptMax`` long.

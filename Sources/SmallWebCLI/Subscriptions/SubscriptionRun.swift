@@ -3,7 +3,6 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 internal import SmallWebArchive
-internal import SmallWebLibraries
 internal import SmallWebRecords
 
 /// What the pages of one `feed` or `watch` share: the state, the time, and what becomes of each.

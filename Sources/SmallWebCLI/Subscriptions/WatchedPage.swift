@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 internal import SmallWebFormats
-internal import SmallWebLibraries
 
 /// What is compared of a page: its bytes, its text without some lines, or its links.
 struct ComparisonRules {

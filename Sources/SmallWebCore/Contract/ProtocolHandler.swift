@@ -94,32 +94,30 @@ public protocol Dialer {
     /// - Throws: `resolve`, `connect`, `tls`, `untrusted`, `trust-changed`, `timeout`.
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream
 
-    /// An engine of the host side that connects for itself, by its type.
+    /// The HTTP engine, which connects for itself.
     ///
-    /// - Parameter endpoint: Where all its connections go; `nil` where that is not known yet.
-    /// - Throws: `not-built-in` when there is none; what ``dial(_:)`` throws of a proxy.
-    func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine
+    /// - Parameter endpoint: The server of all its requests.
+    /// - Throws: `not-built-in` when libcurl is not installed, or where there is no network; errors
+    ///   of ``dial(_:)`` about a proxy.
+    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient
 }
 
 extension Dialer {
-    /// There is none.
-    public func engine<Engine>(
-        _ type: Engine.Type, for endpoint: Endpoint?
-    ) throws(FetchError) -> Engine {
-        throw .noEngine(type)
+    /// Throws `not-built-in`.
+    public func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
+        throw FetchError(.notBuiltIn, .input, "there is no HTTP here")
     }
 
     /// - Throws: `not-built-in` where no program can be run.
     package func runner() throws(FetchError) -> any ProgramRunner {
-        try engine((any ProgramRunner).self, for: nil)
+        guard let host = self as? any ProgramHost else {
+            throw FetchError(.notBuiltIn, .input, "no program can be run here")
+        }
+        return try host.programRunner()
     }
 }
 
-extension FetchError {
-    /// A dialer's answer to a type that it knows nothing of.
-    package static func noEngine(_ type: Any.Type) -> FetchError {
-        FetchError(.notBuiltIn, .input, "the host side has no \(type)")
-    }
+/// A dialer that runs programs, too. Not a requirement of ``Dialer``: that is public, programs are not.
+package protocol ProgramHost: Dialer {
+    func programRunner() throws(FetchError) -> any ProgramRunner
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
-internal import SmallWebHTTP
-internal import SmallWebLibraries
 
 /// Undoes the content coding of an HTTP reply (RFC 9110, section 8.4): gzip, the only one that is
 /// asked for. Or a transfer coding beside chunked, which none should send unasked (RFC 9112,

@@ -2,7 +2,6 @@
 internal import CSmallWebCurl
 internal import Glibc
 package import SmallWebCore
-package import SmallWebHTTP
 
 /// The HTTP engine: libcurl on our event loop, under our limits.
 package struct CurlClient: HTTPClient {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
 package import SmallWebCore
-package import SmallWebHTTP
 
 extension CurlClient {
     /// The bytes of a request, without a server: libcurl talks to a socket of our own that is not

@@ -3,7 +3,6 @@ internal import CSmallWebCurl
 internal import CSmallWebTLS
 internal import Glibc
 internal import SmallWebCore
-internal import SmallWebHTTP
 
 /// One libcurl transfer: has the use of an easy handle until ``CurlMulti/remove(_:)``, and owns
 /// everything that libcurl points into until then.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
-package import SmallWebHTTP
 
 /// Undoes the content coding of what another engine hands out, as long as there is time for it.
 package struct DecodingClient: HTTPClient {

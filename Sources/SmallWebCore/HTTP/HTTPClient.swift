@@ -119,14 +119,3 @@ public protocol HTTPClient {
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness
 }
-
-extension Dialer {
-    /// The HTTP engine, which dials for itself.
-    ///
-    /// - Parameter endpoint: Where all its requests go.
-    /// - Throws: `not-built-in` when libcurl is not installed, or where there is no network; what
-    ///   ``Dialer/dial(_:)`` throws of a proxy.
-    public func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
-        try engine((any HTTPClient).self, for: endpoint)
-    }
-}
