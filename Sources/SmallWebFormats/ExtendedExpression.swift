@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// An extended regular expression of POSIX, as regcomp(3) reads it in the locale C with the escapes
-/// of GNU, without back-references: it says whether there is a match in some bytes, in time that is
-/// at most their number times ``stepsMax``. Pure.
+/// A POSIX extended regular expression, as regcomp(3) reads it in the locale C with GNU's escapes,
+/// without back-references. It finds only the existence of a match, in time at most the number of
+/// bytes times ``stepsMax``. Pure.
 ///
 /// The automaton of regexec(3) takes minutes and hundreds of megabytes for a kilobyte of text and
 /// expressions such as `(a|b)*a(a|b){200}`.
 package struct ExtendedExpression: Sendable {
-    /// Why a text is not such an expression.
+    /// The reason why a text is rejected; `message` continues a sentence about the expression.
     package struct Problem: Error, Hashable {
         package let message: String
     }
 
-    /// Longest expression.
+    /// Longest expression, in bytes.
     package static let bytesMax = 1024
     /// Largest count of a repetition.
     package static let countMax = 255
-    /// Largest automaton, in steps: repetitions count as often as they repeat.
+    /// Largest automaton, in steps; a repetition's steps count as often as it repeats.
     package static let stepsMax = 4000
 
     fileprivate enum Step: Sendable {
@@ -27,7 +27,7 @@ package struct ExtendedExpression: Sendable {
         case match
     }
 
-    /// What a place in the bytes must be.
+    /// An assertion about a position in the bytes.
     fileprivate enum Place: Sendable {
         case start, end, wordStart, wordEnd, wordEdge, noWordEdge
     }
@@ -35,7 +35,7 @@ package struct ExtendedExpression: Sendable {
     private var steps: [Step] = []
     private var start = 0
 
-    /// - Throws: ``Problem`` for anything else, and for what is too large.
+    /// - Throws: ``Problem`` for an invalid expression, or one beyond the limits.
     package init(_ text: String) throws(Problem) {
         guard text.utf8.count <= Self.bytesMax else {
             throw Problem(message: "has more than 1 KiB")
@@ -56,7 +56,7 @@ package struct ExtendedExpression: Sendable {
         return steps.count - 1
     }
 
-    /// - Returns: The first step of a tree, after which comes `next`.
+    /// - Returns: The first step of `tree`, which continues with `next`.
     private mutating func emit(_ tree: ExpressionTree, before next: Int) throws(Problem) -> Int {
         switch tree {
         case .set(let set): return try add(.set(set, next: next))
@@ -84,7 +84,7 @@ package struct ExtendedExpression: Sendable {
             for _ in 0..<least {
                 let after = first
                 first = try emit(part, before: after)
-                // Of what takes no step more would take none, but time.
+                // Repeating an empty expression adds no steps, but takes time.
                 if first == after { break }
             }
             return first
@@ -93,7 +93,7 @@ package struct ExtendedExpression: Sendable {
 
     // MARK: Matching
 
-    /// Whether there is a match somewhere in `bytes`.
+    /// True if there is a match anywhere in `bytes`.
     ///
     /// - Throws: `interrupted`, `timeout`.
     package func matches(in bytes: ArraySlice<UInt8>) throws(FetchError) -> Bool {
@@ -103,7 +103,7 @@ package struct ExtendedExpression: Sendable {
     }
 
     private func matches(in bytes: UnsafeBufferPointer<UInt8>) throws(FetchError) -> Bool {
-        // Which place a step was last entered at.
+        // By step: the last position at which it was entered.
         var entered = [Int](repeating: -1, count: steps.count)
         var (present, waiting, stack): ([Int], [Int], [Int]) = ([], [], [])
         for place in 0...bytes.count {
@@ -153,7 +153,6 @@ package struct ExtendedExpression: Sendable {
     }
 }
 
-/// A set of bytes.
 private struct ByteSet: Sendable {
     private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
@@ -191,15 +190,14 @@ private indirect enum ExpressionTree {
     case place(ExtendedExpression.Place)
     case sequence([ExpressionTree])
     case choice([ExpressionTree])
-    /// Without an end for `nil`.
+    /// The minimum and maximum count; unbounded if `nil`.
     case repetition(ExpressionTree, Int, Int?)
 }
 
-/// Reads an expression: POSIX.1-2017, Base Definitions §9.4.
+/// Parses an expression: POSIX.1-2017, Base Definitions §9.4.
 private struct ExpressionParser {
     private let bytes: [UInt8]
     private var at = 0
-    /// Groups that are open.
     private var depth = 0
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -236,13 +234,13 @@ private struct ExpressionParser {
         switch byte {
         case UInt8(ascii: "("):
             depth += 1
-            // As deep as an expression is long would be too deep for a stack.
+            // Limits the recursion: an expression may consist of opening brackets alone.
             guard depth <= 100 else { throw problem("has groups that are nested too deeply") }
             let inner = try choice()
             guard self.byte == UInt8(ascii: ")") else { throw problem("has a ( without its )") }
             at += 1
             depth -= 1
-            // A place in a group can be repeated.
+            // Wrapped, because a place in a group can be repeated.
             return .sequence([inner])
         case UInt8(ascii: "["): return .set(try set())
         case ASCII.dot: return .set(ByteSet { $0 != 0 })
@@ -295,7 +293,7 @@ private struct ExpressionParser {
         return part
     }
 
-    /// `{1}`, `{1,}`, `{,2}` or `{1,2}`, up to the bracket at its end.
+    /// Parses `{1}`, `{1,}`, `{,2}` or `{1,2}`, up to its closing bracket.
     private mutating func counts() throws(ExtendedExpression.Problem) -> (Int, Int?) {
         guard let end = bytes[at...].firstIndex(of: UInt8(ascii: "}")) else {
             throw problem("has a { without its }")
@@ -351,7 +349,7 @@ private struct ExpressionParser {
         return isInverted ? set.inverted : set
     }
 
-    /// `[:digit:]`
+    /// Parses `[:digit:]` and the like; `nil` without one.
     private mutating func characterClass() throws(ExtendedExpression.Problem) -> ByteSet? {
         guard bytes[at...].starts(with: "[:".utf8) else { return nil }
         let name = bytes[(at + 2)...].prefix { $0 != ASCII.colon }
@@ -362,7 +360,7 @@ private struct ExpressionParser {
         return ByteSet(where: predicate)
     }
 
-    /// A byte of a set, also as `[.a.]` or `[=a=]`.
+    /// Parses a byte of a set, also as `[.a.]` or `[=a=]`.
     private mutating func element() throws(ExtendedExpression.Problem) -> UInt8 {
         guard let byte else { throw problem("has a [ without its ]") }
         guard byte == UInt8(ascii: "["), at + 1 < bytes.count, ".=".utf8.contains(bytes[at + 1])

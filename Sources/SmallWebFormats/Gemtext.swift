@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// One line of gemtext, Gemini's own format (specification 0.24.1), without its mark and its end.
+/// One line of gemtext, Gemini's own format (specification 0.24.1), without its mark and line end.
 public struct GemtextLine: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         case text, link, item, quote
-        /// A link that asks for input, of which `=:` is the mark.
+        /// A link that asks for input, marked by `=:`.
         case prompt
-        /// 1 to 3.
+        /// The level, 1 to 3.
         case heading(Int)
         /// A line that begins or ends a preformatted block; its text describes the block.
         case fence
@@ -15,28 +15,29 @@ public struct GemtextLine: Sendable, Hashable {
     }
 
     public let kind: Kind
-    /// As it came: it may be no UTF-8, and hold control characters. A link's label, which may be
-    /// empty.
+    /// Bytes as received: they need not be UTF-8, and may have control characters. For a link, its
+    /// label, which may be empty.
     public let text: [UInt8]
-    /// Of a link or prompt alone: the reference as written, never empty.
+    /// For a link or prompt: the reference as written, never empty. Otherwise empty.
     public let target: [UInt8]
-    /// In the source, from 1.
+    /// Line number in the source, from 1.
     public let number: Int
 }
 
-/// Turns the bytes of a gemtext page, which arrive in any pieces, into lines. Pure; holds at most
-/// one line. There are no errors: whatever is nothing else is text.
+/// Splits a gemtext page, whose bytes arrive in arbitrary pieces, into lines. Pure; holds at most
+/// one line. There are no errors: anything unknown is text.
 public struct GemtextReader: Sendable {
-    /// Longer lines come in pieces of this size, the first of which may have a mark but no link.
+    /// Longer lines are split into pieces of this size; only the first may have a mark, but no
+    /// link.
     public let lineBytesMax: Int
     private let readsPrompts: Bool
     private var pending: [UInt8] = []
-    /// Whether the line's first pieces are out.
+    /// True if the first pieces of the line were returned.
     private var isContinued = false
     private var isPreformatted = false
     private var number = 1
 
-    /// - Parameter readsPrompts: Whether `=:` is the mark of a prompt, which it is not in Gemini.
+    /// - Parameter readsPrompts: True if `=:` marks a prompt, as it does not in Gemini.
     public init(lineBytesMax: Int = 65_536, readsPrompts: Bool = false) {
         self.lineBytesMax = lineBytesMax
         self.readsPrompts = readsPrompts
@@ -59,7 +60,7 @@ public struct GemtextReader: Sendable {
             }
             pending += line
             guard end != nil else { continue }
-            // Nothing is left of a line that fitted its pieces exactly.
+            // Skips the empty rest of a line that exactly filled its pieces.
             if pending.last == ASCII.carriageReturn { pending.removeLast() }
             if !(isContinued && pending.isEmpty) {
                 lines.append(take(isWhole: !isContinued))
@@ -70,8 +71,8 @@ public struct GemtextReader: Sendable {
         return lines
     }
 
-    /// The last line, when no line feed ended it. It may be cut anywhere, unless the page is known
-    /// to be complete.
+    /// The last line, if no line feed ended it. It may be truncated, unless the page is known to be
+    /// complete.
     public mutating func finish() -> GemtextLine? {
         guard !pending.isEmpty else { return nil }
         if pending.last == ASCII.carriageReturn { pending.removeLast() }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// An item type: one character that says what a selector leads to (RFC 1436 §3.8, and common use).
+/// An item type: one character for the kind of a selector's target (RFC 1436 §3.8, and common use).
 package struct GopherItemType: Sendable, Hashable {
     package let character: UInt8
 
@@ -21,7 +21,7 @@ package struct GopherItemType: Sendable, Hashable {
 
     package var name: String { String(decoding: [character], as: UTF8.self) }
 
-    /// How the bytes of a reply are framed.
+    /// The framing of a reply's bytes.
     package var form: Form {
         switch Unicode.Scalar(character) {
         case "1", "7": .menu
@@ -30,11 +30,10 @@ package struct GopherItemType: Sendable, Hashable {
         }
     }
 
-    /// Whether a reply without even its last line is a failure: many servers close in this way
-    /// when there is no such selector.
+    /// True if a reply without even the terminating line is a failure: many servers close like this
+    /// for an unknown selector.
     package var neverIsEmpty: Bool { form == .menu || self == .text }
 
-    /// What a menu line of this type is for a person.
     package var kind: Item.Kind {
         switch Unicode.Scalar(character) {
         case "1": .menu
@@ -48,7 +47,7 @@ package struct GopherItemType: Sendable, Hashable {
         }
     }
 
-    /// A media type by item type, by file name where the type only says "some image".
+    /// The media type by item type, or by file name where the item type leaves it open.
     package func mediaType(path: String) -> MediaType {
         switch Unicode.Scalar(character) {
         case "1", "7": MediaType("application/gopher-menu")
@@ -65,13 +64,13 @@ package struct GopherItemType: Sendable, Hashable {
         }
     }
 
-    /// Whether ``mediaType(path:)`` found the type by the name rather than by the item type.
+    /// True if ``mediaType(path:)`` uses the file name instead of the item type.
     package func isNamed(by path: String) -> Bool {
         let isVague = form == .binary && !"gp".utf8.contains(character)
         return isVague && Self.binaryType(path) != nil
     }
 
-    /// The type by the name, unless that is text: an item type for text would have said so.
+    /// The type by file name, unless it is text: text has item types of its own.
     private static func binaryType(_ path: String) -> MediaType? {
         MediaType(ofFile: path).flatMap { type in
             let isText = type.isText && !type.essence.hasPrefix("image/")

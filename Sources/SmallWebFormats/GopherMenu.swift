@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Menu lines: `T display TAB selector TAB host TAB port [TAB …]` (RFC 1436 §2). Lenient: what is
-/// not a menu line is text. Pure.
+/// Menu lines: `T display TAB selector TAB host TAB port [TAB …]` (RFC 1436 §2). Lenient: other
+/// lines are text. Pure.
 package enum GopherMenu {
-    /// The fields without the line's end.
+    /// The fields, without the line end.
     package static func fields(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var line = line
         if line.last == ASCII.carriageReturn { line.removeLast() }
         return line.split(separator: ASCII.tab, omittingEmptySubsequences: false)
     }
 
-    /// 1 to 65535; 70 when the field is empty; `nil` for anything else. Blanks around it do not
-    /// count.
+    /// 1 to 65535; 70 for an empty field; `nil` for anything else. Ignores blanks around it.
     static func port(_ field: ArraySlice<UInt8>) -> UInt16? {
         let field = field.trimmed
         if field.isEmpty { return 70 }
         return ASCII.decimal(field, max: 65_535).flatMap { $0 > 0 ? UInt16($0) : nil }
     }
 
-    /// UTF-8 if it is valid, else Latin-1, the protocol's encoding of 1993.
+    /// UTF-8 if valid, else Latin-1, the protocol's encoding of 1993.
     package static func text(_ bytes: ArraySlice<UInt8>) -> String {
         String(validating: bytes, as: UTF8.self)
             ?? bytes.reduce(into: "") { $0.unicodeScalars.append(Unicode.Scalar($1)) }
     }
 
-    /// One line as an item.
+    /// Parses one line.
     ///
     /// - Parameters:
-    ///   - base: The menu's own URI: links to the same server keep its scheme.
-    ///   - previousType: What a `+` line, a mirror of the one before, is of.
+    ///   - base: The menu's own URI; links to the same server keep its scheme.
+    ///   - previousType: The type of the preceding line, for a `+` line, which is a mirror of it.
     package static func item(
         _ line: ArraySlice<UInt8>, base: URI, previousType: GopherItemType?
     ) -> (item: Item, type: GopherItemType?) {
@@ -68,7 +67,7 @@ package enum GopherMenu {
         return url.flatMap { URI.scheme(of: $0) == nil ? nil : $0 }
     }
 
-    /// Without blanks around it, and without the brackets of an IPv6 address.
+    /// Strips blanks around it, and the brackets of an IPv6 address.
     private static func host(_ field: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let host = field.trimmed
         let isBracketed = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
@@ -97,14 +96,13 @@ package enum GopherMenu {
             host: host)
     }
 
-    /// `url` if it leads to `host`: a field that no URL can hold, or that holds a `/` or an `@`,
-    /// may lead nowhere, or to another host than the one shown.
+    /// `url` if it leads to `host`: a field that no URL can hold, or that has a `/` or an `@`, may
+    /// lead nowhere, or to another host than the one shown.
     private static func usable(_ url: String, host: String) -> String? {
         (try? URI(parsing: url))?.host == shortestIPv6(host) ?? host.lowercased() ? url : nil
     }
 }
 
-/// Turns the bytes of a menu into items.
 package struct MenuReader {
     private let base: URI
     private let isWanted: Bool
@@ -115,8 +113,8 @@ package struct MenuReader {
     private var isEnded = false
 
     /// - Parameters:
-    ///   - isWanted: False for replies that are not menus: then there are never items.
-    ///   - hasTerminator: Whether the bytes may have the lone dot that ends a menu.
+    ///   - isWanted: False for a reply that is not a menu, which has no items.
+    ///   - hasTerminator: True if the lone dot that ends a menu may occur in the bytes.
     package init(base: URI, lineBytesMax: Int, isWanted: Bool, hasTerminator: Bool = false) {
         self.hasTerminator = hasTerminator
         self.base = base
@@ -124,8 +122,8 @@ package struct MenuReader {
         framer = LineFramer(lineBytesMax: lineBytesMax)
     }
 
-    /// The items of the lines that end within `bytes`; an error, after them, for a line beyond the
-    /// limit.
+    /// The items of the lines that end within `bytes`, and an error after them for a line beyond
+    /// the limit.
     package mutating func add(_ bytes: ArraySlice<UInt8>) -> (items: [Item], error: FetchError?) {
         guard isWanted, !isEnded else { return ([], nil) }
         var lines: [LineFramer.Line] = []
@@ -143,8 +141,8 @@ package struct MenuReader {
         return (lines.map { read($0.bytes) }, problem)
     }
 
-    /// The last line, when no line feed ended it: it may be cut anywhere, so that its host or port
-    /// may be another's. It leads nowhere.
+    /// The last line, if no line feed ended it. It has no target, because it may be truncated
+    /// anywhere, even within its host or port.
     package mutating func finish() -> Item? {
         guard !isEnded, let line = framer.finish()?.bytes, line.first != ASCII.dot else {
             return nil

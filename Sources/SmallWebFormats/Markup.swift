@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Turns the lines of a page into a fragment of HTML or Markdown. Pure; holds nothing of the page.
+/// Converts the lines of a page to a fragment of HTML or Markdown, line by line. Pure.
 ///
-/// Nothing of the page becomes markup: its text is escaped, a link leads where the caller says, and
-/// control characters and what would reorder text are left out. The same lines give the same bytes.
+/// Text of the page cannot become markup: it is escaped, links lead to the caller's URLs, and
+/// control characters and characters that reorder text are dropped. Deterministic: equal lines give
+/// equal bytes.
 package struct MarkupWriter: Sendable {
     package enum Format: Sendable {
         case html
@@ -12,7 +13,7 @@ package struct MarkupWriter: Sendable {
         case markdown
     }
 
-    /// What several lines are within.
+    /// The open block, which holds several lines.
     private enum Block { case none, list, quotation, preformatted }
 
     private let format: Format
@@ -22,7 +23,7 @@ package struct MarkupWriter: Sendable {
 
     // MARK: Lines
 
-    /// A line of gemtext that is not a link.
+    /// Converts a line of gemtext other than a link.
     package mutating func line(_ line: GemtextLine) -> [UInt8] {
         let text = line.text[...]
         switch line.kind {
@@ -32,13 +33,13 @@ package struct MarkupWriter: Sendable {
         case .quote: return within(.quotation, text)
         case .preformatted: return within(.preformatted, text)
         case .fence:
-            // The line that ends a block; the one that begins it opens none before there is text.
+            // Ends a block. The opening line has none to end: a block begins with its first text.
             return close()
         case .text: return paragraph(text)
         }
     }
 
-    /// A paragraph; an empty one ends what is open.
+    /// Writes a paragraph; an empty one only closes the open block.
     package mutating func paragraph(_ text: ArraySlice<UInt8>) -> [UInt8] {
         let text = Self.clean(text.trimmed)
         var bytes = close()
@@ -56,8 +57,8 @@ package struct MarkupWriter: Sendable {
     }
 
     /// - Parameters:
-    ///   - url: Absolute, and safe to follow; `nil` for a label alone.
-    ///   - note: Of ours, behind the link.
+    ///   - url: Absolute, and safe to follow; `nil` to write the label alone.
+    ///   - note: Trusted markup after the link.
     package mutating func link(
         _ label: ArraySlice<UInt8>, to url: String?, note: String = ""
     ) -> [UInt8] {
@@ -76,7 +77,7 @@ package struct MarkupWriter: Sendable {
             bytes.append("[")
             Self.append(escaped: shown, to: &bytes)
             bytes.append("](<")
-            // Without what could end it, it is taken as it stands but for these.
+            // Within <>, only these bytes need an escape: others that do are not in a URL.
             for byte in url.utf8 {
                 if "\\&".utf8.contains(byte) { bytes.append(UInt8(ascii: "\\")) }
                 bytes.append(byte)
@@ -86,12 +87,12 @@ package struct MarkupWriter: Sendable {
         return bytes
     }
 
-    /// A line that keeps its blanks.
+    /// Writes a line that keeps its blanks.
     package mutating func preformatted(_ text: ArraySlice<UInt8>) -> [UInt8] {
         within(.preformatted, text)
     }
 
-    /// The page has ended.
+    /// Closes the open block at the end of the page.
     package mutating func finish() -> [UInt8] { close() }
 
     private mutating func heading(_ text: ArraySlice<UInt8>, _ level: Int) -> [UInt8] {
@@ -128,7 +129,7 @@ package struct MarkupWriter: Sendable {
             bytes.append(markup: text)
             bytes.append("</p>\n")
         case (.html, _):
-            // The line feed behind the tag does not count.
+            // HTML ignores the line feed after the tag.
             if isFirst { bytes.append("<pre>\n") }
             bytes.append(markup: text)
             bytes.append("\n")
@@ -137,7 +138,7 @@ package struct MarkupWriter: Sendable {
             Self.append(escaped: text, to: &bytes)
             bytes.append("\n")
         case (.markdown, _):
-            // Every line is indented: nothing in it can end the block.
+            // Each line is indented, so no text can end the block.
             bytes.append("    ")
             bytes += text
             bytes.append("\n")
@@ -152,7 +153,7 @@ package struct MarkupWriter: Sendable {
         case (.html, .list): return Array("</ul>\n".utf8)
         case (.html, .quotation): return Array("</blockquote>\n".utf8)
         case (.html, .preformatted): return Array("</pre>\n".utf8)
-        // An indented line behind a list would belong to it.
+        // Without it, an indented line after a list would belong to the list.
         case (.markdown, .list): return Array("\n<!-- -->\n\n".utf8)
         case (.markdown, _): return Array("\n".utf8)
         }
@@ -160,7 +161,7 @@ package struct MarkupWriter: Sendable {
 
     // MARK: Text
 
-    /// Valid UTF-8 without what a reader would obey.
+    /// Valid UTF-8 without control characters and characters that reorder text.
     private static func clean(_ text: ArraySlice<UInt8>) -> [UInt8] {
         if text.allSatisfy({ $0 &- 0x20 < 0x5F }) { return Array(text) }
         var clean = String.UnicodeScalarView()
@@ -175,8 +176,8 @@ package struct MarkupWriter: Sendable {
         return Array(String(clean).utf8)
     }
 
-    /// Text that Markdown shows as it stands: its marks are escaped, and at the beginning also what
-    /// would make a list or a heading of it.
+    /// Appends text that Markdown shows unchanged: escapes marks, and at the beginning also
+    /// characters that would make it a list or a heading.
     private static func append(escaped text: [UInt8], to bytes: inout [UInt8]) {
         let digits = text.prefix(while: ASCII.isDigit).count
         for (index, byte) in text.enumerated() {

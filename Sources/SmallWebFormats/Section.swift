@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The part of a gemtext page below one heading: from the first heading line with a text to the
+/// The part of a gemtext page below one heading: from the first heading line with its text to the
 /// next heading of its level or above. Pure.
 package struct GemtextSection: Sendable {
     private enum Place: Sendable {
@@ -13,16 +13,15 @@ package struct GemtextSection: Sendable {
     private let heading: [UInt8]
     private var place = Place.before
 
-    /// - Parameter heading: Without its mark; blanks at its ends do not count.
+    /// - Parameter heading: The text without its mark; blanks around it are ignored.
     package init(under heading: String) {
         self.heading = Array(Array(heading.utf8)[...].trimmed)
     }
 
-    /// Whether the heading has come.
     package var wasFound: Bool { if case .before = place { false } else { true } }
 
-    /// Whether a line is of the part. Takes each line of the page in turn; the heading itself is
-    /// not of it.
+    /// True if the line belongs to the part, which excludes the heading itself. Must be called with
+    /// each line of the page in order.
     package mutating func includes(_ line: GemtextLine) -> Bool {
         guard case .heading(let level) = line.kind else {
             if case .within = place { return true }

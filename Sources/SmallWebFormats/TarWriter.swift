@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A tar archive as git-archive(1) writes one: the ustar format (POSIX.1-1988), with pax headers
-/// (POSIX.1-2001) for what has no room in it. Owner is root, and group and others may not write
-/// more than the umask 0002 lets them. Pure: what is to be written is returned.
+/// Writes a tar archive like git-archive(1): in the ustar format (POSIX.1-1988), with pax headers
+/// (POSIX.1-2001) for values that exceed its fields. The owner is root; modes are for the umask
+/// 0002. Pure: returns the bytes to write.
 package struct TarWriter {
-    /// What an entry is.
     package enum Kind: Hashable {
         /// Its path ends with a slash.
         case directory
-        /// - Parameter byteCount: How many bytes follow, and behind them ``padding(_:)``.
+        /// - Parameter byteCount: Number of bytes that follow, before ``padding(_:)``.
         case file(byteCount: Int, isExecutable: Bool)
         case symbolicLink(target: [UInt8])
     }
 
     private let modified: Int
     private let comment: String?
-    /// Of all that was returned, and of the files in between.
+    /// Bytes returned so far, and bytes of the files between them.
     private var writtenBytes = 0
 
     private static let recordBytes = 512
     private static let blockBytes = 10_240
-    /// Eleven octal digits.
+    /// The largest number of eleven octal digits.
     private static let numberMax = 0o777_7777_7777
 
     /// - Parameters:
     ///   - modified: The time of all entries, in Unix seconds.
-    ///   - comment: What the archive is of.
+    ///   - comment: A comment on the whole archive.
     package init(modified: Int, comment: String?) {
         (self.modified, self.comment) = (modified, comment)
     }
 
-    /// What comes before the first entry.
+    /// The bytes before the first entry.
     package mutating func begin() -> [UInt8] {
         var lines: [UInt8] = []
         if let comment { lines += Self.line("comment", Array(comment.utf8)) }
@@ -45,8 +44,8 @@ package struct TarWriter {
 
     /// The header of an entry.
     ///
-    /// - Parameter shortName: Stands for a path or target that is too long, with an ending: readers
-    ///   that know no pax headers see that.
+    /// - Parameter shortName: Replaces a path or target that is too long, with an ending, for
+    ///   readers without support for pax headers.
     package mutating func entry(_ path: [UInt8], _ kind: Kind, shortName: String) -> [UInt8] {
         var lines: [UInt8] = []
         var fields = Fields(name: path, type: "0", mode: 0, byteCount: 0)
@@ -83,14 +82,14 @@ package struct TarWriter {
         return count(header(extended) + Self.padded(lines) + header(fields))
     }
 
-    /// What follows the bytes of a file.
+    /// The bytes after a file of `byteCount` bytes, up to the end of its record.
     package mutating func padding(_ byteCount: Int) -> [UInt8] {
         writtenBytes += byteCount
         let rest = byteCount % Self.recordBytes
         return count([UInt8](repeating: 0, count: rest == 0 ? 0 : Self.recordBytes - rest))
     }
 
-    /// What comes behind the last entry: at least two empty records, up to the end of a block.
+    /// The bytes after the last entry: at least two empty records, up to the end of a block.
     package mutating func finish() -> [UInt8] {
         var tail = Self.blockBytes - writtenBytes % Self.blockBytes
         if tail < 2 * Self.recordBytes { tail += Self.blockBytes }
@@ -144,8 +143,8 @@ package struct TarWriter {
         return header
     }
 
-    /// How much of a long path goes into the field for that: up to a slash, as far as it fits; 0
-    /// when there is no such slash.
+    /// Length of the part of a long path for the prefix field, up to a slash; 0 without a suitable
+    /// slash.
     private static func prefixLength(of path: [UInt8]) -> Int {
         var length = path.count
         if length > 1 && path[length - 1] == ASCII.slash { length -= 1 }
@@ -154,7 +153,7 @@ package struct TarWriter {
         return length
     }
 
-    /// A line of a pax header, which begins with its own length.
+    /// A line of a pax header, which begins with its own length in bytes.
     private static func line(_ key: String, _ value: [UInt8]) -> [UInt8] {
         let rest = 1 + key.utf8.count + 1 + value.count + 1
         var length = rest + 1

@@ -3,18 +3,18 @@ package import SmallWebCore
 
 /// The difference of two texts in the unified format of diff(1), with three lines of context. Pure.
 package enum UnifiedDiff {
-    /// Texts that differ in more lines than these are shown as one replaced by the other, so that
-    /// time and memory stay bounded.
+    /// Limit of differing lines: beyond it, one text is shown as replaced by the other, to bound
+    /// time and memory.
     private static let editsMax = 2000
     private static let contextLines = 3
 
     /// - Parameters:
-    ///   - old: Lines without their ends, as those of `new`.
-    ///   - name: Of both, for the first two lines.
-    ///   - showsFunctions: Whether the head of a hunk ends with the line before it that looks like
-    ///     the beginning of a function, as with git-diff(1).
-    /// - Returns: Empty when nothing differs.
-    /// - Throws: `interrupted`, `timeout`: for texts of a million lines it takes seconds.
+    ///   - old: Lines without line ends, like `new`.
+    ///   - name: The name of both texts, for the first two lines.
+    ///   - showsFunctions: True to end the head of a hunk with the preceding line that looks like
+    ///     the beginning of a function, as git-diff(1) does.
+    /// - Returns: Empty without a difference.
+    /// - Throws: `interrupted`, `timeout`: texts of a million lines take seconds.
     package static func text(
         old: [ArraySlice<UInt8>], new: [ArraySlice<UInt8>], name: String,
         showsFunctions: Bool = false
@@ -36,19 +36,19 @@ package enum UnifiedDiff {
         return text
     }
 
-    /// What Git takes for the beginning of a function where it knows no better.
+    /// Git's default rule for the beginning of a function.
     private static func isFunction(_ line: ArraySlice<UInt8>) -> Bool {
         line.first.map { ASCII.isLetter($0) || $0 == 0x5F || $0 == 0x24 } ?? false
     }
 
-    /// Behind a space, its first 80 bytes without the white space at their end.
+    /// A space and the first 80 bytes of the line, without trailing white space.
     private static func shown(_ line: ArraySlice<UInt8>) -> [UInt8] {
         var line = line.prefix(80)
         while let last = line.last, [0x20, 0x09, 0x0D].contains(last) { line.removeLast() }
         return [ASCII.space] + line
     }
 
-    /// A line that both have, by its places.
+    /// Indices of a line that both texts have.
     private typealias Common = (old: Int, new: Int)
 
     // MARK: Common lines
@@ -56,7 +56,7 @@ package enum UnifiedDiff {
     private static func commonLines(
         _ old: [ArraySlice<UInt8>], _ new: [ArraySlice<UInt8>]
     ) throws(FetchError) -> [Common] {
-        // Numbers are compared faster than lines.
+        // Numbers compare faster than lines.
         var numbers: [ArraySlice<UInt8>: Int] = [:]
         var bytes = 0
         func number(_ line: ArraySlice<UInt8>) throws(FetchError) -> Int {
@@ -89,7 +89,7 @@ package enum UnifiedDiff {
     private static func path(_ old: [Int], _ new: [Int]) throws(FetchError) -> [Common] {
         var steps = 0
         let bound = min(old.count + new.count, editsMax)
-        // Of each number of edits, the furthest place on each diagonal.
+        // By number of edits: the furthest position on each diagonal.
         var traces: [[Int32]] = []
         var furthest: [Int32] = [0]
         for edits in 0...bound {
@@ -99,7 +99,7 @@ package enum UnifiedDiff {
                 let index = diagonal + edits
                 var x = 0
                 if edits > 0 {
-                    // The row before has the diagonals from 1 - edits on, at their places.
+                    // The previous row begins with the diagonal 1 - edits.
                     let below = diagonal < edits ? Int(at(furthest, diagonal + 1, edits - 1)) : -1
                     let left = diagonal > -edits ? Int(at(furthest, diagonal - 1, edits - 1)) : -1
                     x = diagonal == -edits || diagonal != edits && left < below ? below : left + 1
@@ -122,7 +122,7 @@ package enum UnifiedDiff {
         return []
     }
 
-    /// Of the row of `edits`, the place on a diagonal.
+    /// The position on a diagonal, in the row of `edits`.
     private static func at(_ row: [Int32], _ diagonal: Int, _ edits: Int) -> Int32 {
         row[diagonal + edits]
     }
@@ -160,7 +160,7 @@ package enum UnifiedDiff {
 
     // MARK: Hunks
 
-    /// Lines of both texts that are shown together.
+    /// Ranges of lines of both texts that are shown together.
     private struct Hunk {
         var old: Range<Int>
         var new: Range<Int>
@@ -224,7 +224,7 @@ package enum UnifiedDiff {
         }
     }
 
-    /// `3,7`, and `3` for one line; an empty range is named by the line before it.
+    /// `3,7`, and `3` for one line; an empty range has the number of the line before it.
     private static func place(_ range: Range<Int>) -> String {
         let first = range.isEmpty ? range.lowerBound : range.lowerBound + 1
         return range.count == 1 ? "\(first)" : "\(first),\(range.count)"
@@ -232,7 +232,7 @@ package enum UnifiedDiff {
 }
 
 extension [(old: Int, new: Int)] {
-    /// The first place from which on `predicate` holds.
+    /// The first index from which `predicate` is true.
     fileprivate func partitioningIndex(where predicate: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

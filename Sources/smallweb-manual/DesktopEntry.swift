@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// The file by which a desktop knows that smallweb opens links, if a user then chooses it.
+/// A desktop entry that declares smallweb for opening links; the user chooses it.
 enum DesktopEntry {
     static var text: String {
         """
@@ -20,7 +20,7 @@ enum DesktopEntry {
         """
     }
 
-    /// Schemes for reading that have no other program: a link to the web is for a browser.
+    /// Schemes for reading that no other program handles; web links belong to a browser.
     private static var types: [String] {
         let schemes = Registry.builtIn.schemes.filter(\.opensOnDesktop)
         return schemes.map { "x-scheme-handler/" + $0.name } + ["text/gemini"]

@@ -3,12 +3,12 @@ internal import Foundation
 internal import SmallWeb
 internal import SmallWebCLI
 
-/// The manual pages, in mdoc(7), made from the tables.
+/// Generates the manual pages, in mdoc(7), from the tables.
 enum Manual {
     /// Changes with the program's version, not with the day of the build; `version.py` writes it.
     private static let date = "November 24, 2026"
 
-    /// - Parameter docs: The directory of the documents that are pages as well.
+    /// - Parameter docs: The directory of the documents that also become pages.
     static func pages(docs: String) throws -> [(file: String, text: String)] {
         let documents = [
             ("json", 5, "records and requests as JSON lines", "json.md"),
@@ -100,7 +100,7 @@ enum Manual {
         text += ".Sh SYNOPSIS\n.Nm smallweb \(command.name)\n.Op Ar options\n"
         let operands = command.synopsis.dropFirst(command.name.count).drop { $0 == " " }
         if !operands.isEmpty {
-            // A bracket at the end would be taken for the end of a sentence.
+            // A trailing bracket would be taken for the end of a sentence.
             let end = operands.last == "]" ? "\\&" : ""
             text += ".Ar \(escaped(String(operands)))\(end)\n"
         }
@@ -112,7 +112,7 @@ enum Manual {
             text += ".Ss \(group.title)\n.Bl -tag -width Ds\n"
             for option in options {
                 text += ".It " + flags(of: option) + "\n" + filled(option.manual) + "\n"
-                // That of another command would be wrong here, and is on the page of that.
+                // An example of another command would be wrong here; it is on that command's page.
                 if option.example.contains("smallweb \(command.name) ")
                     || option.example.hasPrefix("smallweb -")
                 {
@@ -243,7 +243,6 @@ enum Manual {
             """ + seeAlso(["smallweb 1", "smallweb-config 1", "smallweb-explain 1"])
     }
 
-    /// The members of a manifest that the manual names.
     private struct Program: Decodable {
         struct Scheme: Decodable {
             let name: String
@@ -253,7 +252,7 @@ enum Manual {
         let schemes: [Scheme]
     }
 
-    /// The plugins beside the documents that are programs, by their manifests.
+    /// The manifests of the plugins that are programs, in the folder next to the documents.
     private static func programs(besides docs: String) throws -> [Program] {
         let folder = docs + "/../Plugins"
         return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().compactMap {
@@ -287,7 +286,8 @@ enum Manual {
         return text + ".El\n"
     }
 
-    /// The specifications that schemes name in brackets, by protocol, after those of all.
+    /// The specifications in brackets in the schemes' summaries, by protocol, after the common
+    /// ones.
     private static var standards: String {
         var found: [(name: String, standards: [String])] = [
             ("URIs", ["RFC 3986"]), ("TLS", ["RFC 8446", "RFC 5246"]), ("JSON", ["RFC 8259"]),
@@ -312,21 +312,20 @@ enum Manual {
             + ".El\n"
     }
 
-    /// What can be fetched, and what takes uploads.
     private static var summary: String {
         let schemes = Registry.builtIn.schemes
         return "fetch from " + list(schemes.filter { $0.uploads?.isOnlyUse != true })
             + ", upload to " + list(schemes.filter { $0.uploads != nil })
     }
 
-    /// The protocols of `schemes`, each once, as a sentence has them.
+    /// The protocol names of `schemes`, each once, as an enumeration.
     private static func list(_ schemes: [Scheme]) -> String {
         var names: [String] = []
         for name in schemes.map(name) where !names.contains(name) { names.append(name) }
         return names.dropLast().joined(separator: ", ") + " and " + names.suffix(1).joined()
     }
 
-    /// With which its summary begins.
+    /// The protocol's name: the first word of the summary.
     private static func name(of scheme: Scheme) -> String {
         String(scheme.summary.prefix(while: \.isLetter))
     }
@@ -348,7 +347,7 @@ enum Manual {
     private static func flags(of option: Option) -> String {
         var text = option.short.map { "Fl \($0) , " } ?? ""
         text += ([option.long] + option.aliases).map { "Fl -\($0)" }.joined(separator: " , ")
-        // In quotes, a word that is a macro's name is not one.
+        // Quotes keep a word from being taken for a macro.
         return text + (option.valueName.map { " Ar \"\($0)\"" } ?? "")
     }
 
@@ -363,18 +362,17 @@ enum Manual {
         return ".Sh SEE ALSO\n" + lines.joined(separator: "\n") + "\n"
     }
 
-    /// Plain text, nothing of it an escape.
     static func escaped(_ text: String) -> String {
         let escapes: [Character: String] = [
             "\\": "\\e", "…": "...", "'": "\\(aq", "`": "\\(ga", "~": "\\(ti", "^": "\\(ha",
-            // Macros take quotes for their own.
+            // Macros interpret quotes.
             "\"": "\\(dq",
         ]
         return text.map { escapes[$0] ?? String($0) }.joined()
     }
 
-    /// The same as lines: each sentence begins a new one, and none is longer than 78 columns.
-    /// Paragraphs are apart by an empty line; one that is indented is a line to be typed.
+    /// Breaks text into lines: each sentence begins a new one, and none is longer than 78 columns.
+    /// An empty line separates paragraphs; an indented one is a line to be typed.
     private static func filled(_ text: String) -> String {
         var (lines, isAfterText) = ([String](), false)
         for paragraph in text.split(separator: "\n\n").map(String.init) {
@@ -389,18 +387,18 @@ enum Manual {
         return lines.joined(separator: "\n")
     }
 
-    /// Of words that are escaped already.
+    /// Breaks lines between words, which must be escaped.
     static func wrapped(_ words: [String]) -> String {
         var lines: [String] = []
         var begins = true
         for word in words {
-            // After the escape for bold text.
+            // Skips the escape for bold text.
             let first = word.hasPrefix("\\f") ? word.dropFirst(3).first : word.first
             let startsSentence = begins && first?.isUppercase ?? false
             if let last = lines.last, !startsSentence, last.count + word.count < 78 {
                 lines[lines.count - 1] += " " + word
             } else {
-                // A dot at the beginning would be a macro.
+                // A leading dot would begin a macro.
                 lines.append((word.hasPrefix(".") ? "\\&" : "") + word)
             }
             begins = [".", ".\\fP", ":", "?"].contains(where: word.hasSuffix)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import Foundation
 
-/// A document of docs/ as the text of a manual page, so that nothing is said in two places: as much
-/// of Markdown as those documents use.
+/// Converts a document of docs/ to a manual page, so that its text exists only once. Supports the
+/// Markdown that those documents use.
 struct ManualMarkdown {
     private(set) var mdoc = ""
     private var lines: ArraySlice<Substring>
-    /// Whether the next paragraph needs to be told from what is before it.
+    /// True if the next paragraph must be separated from the preceding text.
     private var needsGap = false
 
     init(_ text: String) {
@@ -53,7 +53,7 @@ struct ManualMarkdown {
     private mutating func literal(_ text: [String]) {
         mdoc += ".Bd -literal -offset indent\n"
         for line in text {
-            // A dot at the beginning would be a macro.
+            // A leading dot would begin a macro.
             let escaped = Manual.escaped(line)
             mdoc += (escaped.hasPrefix(".") ? "\\&" : "") + Self.broken(escaped) + "\n"
         }
@@ -61,7 +61,7 @@ struct ManualMarkdown {
         needsGap = true
     }
 
-    /// The same line, written as several of at most 78 columns.
+    /// `line` broken into lines of at most 78 columns.
     private static func broken(_ line: String) -> String {
         var pieces = [""]
         for word in line.split(separator: " ", omittingEmptySubsequences: false) {
@@ -72,7 +72,7 @@ struct ManualMarkdown {
         return String(text.dropLast())
     }
 
-    /// Terms and their meaning. The first row names the columns.
+    /// Writes a table as a list of terms and meanings. The first row names the columns.
     private mutating func table(_ rows: [Substring]) {
         mdoc += ".Bl -tag -width Ds\n"
         for row in rows.dropFirst(2) {
@@ -114,7 +114,7 @@ struct ManualMarkdown {
                 isStrong.toggle()
                 plain += isStrong ? "\\fB" : "\\fP"
             case "[" where !isCode && String(rest).range(of: "](") != nil:
-                // The text of a link; where it leads is a file of the sources.
+                // Only the text of a link: the target is a file of the sources.
                 plain += Manual.escaped(String(rest.prefix { $0 != "]" }))
                 rest = rest.drop { $0 != ")" }.dropFirst()
             default: plain += Manual.escaped(String(character))

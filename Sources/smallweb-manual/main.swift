@@ -2,8 +2,8 @@
 internal import Foundation
 internal import SmallWebCLI
 
-// What is made of the tables, for `make generated`: the manual, the completion files and the entry
-// of the desktop. It has a program of its own, so that the installed one is smaller.
+// Writes the files made from the tables, for `make generated`: the manual, the completion files and
+// the desktop entry. A program of its own, to keep the installed one smaller.
 guard CommandLine.arguments.count == 3 else {
     FileHandle.standardError.write(Data("usage: smallweb-manual DOCS TARGET\n".utf8))
     exit(2)

@@ -2,29 +2,29 @@
 internal import Glibc
 package import SmallWebCore
 
-/// Reads an archive, plain or with a gzip member for each record, record by record. Of a block no
-/// more than a piece is in memory.
+/// Reads an archive record by record, plain or with a gzip member for each record. Never holds more
+/// than a piece of a block in memory.
 package final class ArchiveReader {
     package let path: String
     package let isCompressed: Bool
-    /// Where the present record begins in the file, and after the last one where that ended.
+    /// Offset in the file of the current record, and the end of the file after the last one.
     package private(set) var offset = 0
-    /// What is wrong with the record at ``offset``, once something was.
+    /// The error of the record at ``offset``, once one was found.
     package private(set) var fault: Malformed?
-    /// The first thing that ``nextWhole()`` has passed over, in words for people.
+    /// The first damage that ``nextWhole()`` has passed over.
     package private(set) var damage: FetchError?
     private var hasWhole = false
 
     private let file: Descriptor
     private var decoder = RecordDecoder()
     private let members: GzipMembers?
-    /// Read from the file, and not used yet.
+    /// Bytes read from the file and not used yet: a suffix of `piece`.
     private var input: ArraySlice<UInt8> = []
-    /// Of the file, behind `input`.
+    /// File offset of the next read, directly behind `input`.
     private var position = 0
-    /// What was read last, whose end `input` is.
+    /// Buffer of the last read.
     private var piece: [UInt8] = []
-    /// Inflated, and not used yet.
+    /// Inflated bytes not used yet.
     private var inflated: ArraySlice<UInt8> = []
     private var isInRecord = false
 
@@ -35,7 +35,7 @@ package final class ArchiveReader {
         self.path = path
         let isCompressed: Bool
         do throws(SystemError) {
-            // A pipe without a writer would keep us.
+            // O_NONBLOCK, or a FIFO without a writer would block here.
             let file = try systemCall { open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) }
             self.file = Descriptor(owning: file)
             isCompressed = try Self.isCompressed(file)
@@ -61,20 +61,20 @@ package final class ArchiveReader {
         return magic.prefix(count).elementsEqual(GzipMembers.magic.prefix(count))
     }
 
-    /// Whether the present record has at least begun as one.
+    /// True once the current record's version line has arrived.
     package var hasBegunRecord: Bool { decoder.hasVersion }
 
-    /// Whether a run has the file to add to it.
+    /// True while another run holds the file's lock to add records.
     package var isBeingWritten: Bool {
         guard flock(file.borrowed, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
-        // No run has it: what cannot be given back goes with the descriptor.
+        // On failure the lock is released when the descriptor is closed.
         _ = flock(file.borrowed, LOCK_UN)
         return false
     }
 
-    /// Goes on at `offset`, where a record begins.
+    /// Continues at `offset`, which must be the beginning of a record.
     package func seek(to offset: Int) {
-        // Records that are asked for together mostly are in one piece.
+        // Records that are asked for together are mostly in one piece.
         let behind = position - offset
         if behind > 0, behind <= piece.count {
             input = piece.suffix(behind)
@@ -88,12 +88,12 @@ package final class ArchiveReader {
 
     /// The next record's header; `nil` at the end of the file.
     ///
-    /// - Throws: `protocol-error` for what is not a WARC, with the offset; `read`; `interrupted`
-    ///   and `timeout`, since an archive may have millions of records.
+    /// - Throws: `protocol-error` for a file that is not a WARC, with the offset; `read`;
+    ///   `interrupted` and `timeout`, since an archive may have millions of records.
     package func next() throws(FetchError) -> RecordHeader? {
         try LongWork.check()
         if isInRecord { try skip() }
-        // The last member had more in it than its record.
+        // The last member had more data than its record.
         if let fault { throw broken(fault) }
         if input.isEmpty, try !fill() {
             offset = position
@@ -108,8 +108,8 @@ package final class ArchiveReader {
         return header
     }
 
-    /// The next record that is whole, behind which the reader is then: what is damaged is passed
-    /// over, and a record that the end of the file cuts off is the last one.
+    /// The next whole record, leaving the reader behind it. Damaged records are skipped; a record
+    /// truncated by the end of the file is the last one.
     ///
     /// - Throws: ``damage`` if no record is whole; `read`.
     package func nextWhole() throws(FetchError) -> RecordHeader? {
@@ -126,7 +126,7 @@ package final class ArchiveReader {
                 return header
             } catch {
                 guard let fault else { throw error }
-                // Another run is writing the record that is not whole.
+                // Another run is still writing this record.
                 if fault.isTorn && isBeingWritten { return nil }
                 damage = damage ?? error
             }
@@ -135,12 +135,12 @@ package final class ArchiveReader {
         return nil
     }
 
-    /// Looks for the beginning of another record behind a fault. Within a record that the end of
-    /// the file cuts off it does not: a body may be an archive itself.
+    /// Looks for the beginning of another record behind a fault, but never within a record
+    /// truncated by the end of the file: its body may be an archive itself.
     private func recover() throws(FetchError) -> Bool {
         guard let fault, !fault.isTorn || !hasBegunRecord else { return false }
         let mark = members == nil ? RecordHeader.magic : GzipMembers.magic
-        // Where a member was cut off, the beginning of the next one was inflated, too.
+        // Inflating a truncated member consumes the beginning of the next one, too.
         let back = members == nil ? 0 : 1024
         var place = offset + max(1, fault.headerBytes)
         place = max(place, position - input.count - back)
@@ -184,7 +184,6 @@ package final class ArchiveReader {
         return bytes
     }
 
-    /// Passes over the rest of the record.
     private func skip() throws(FetchError) {
         if members == nil {
             let left = decoder.skipBlock()
@@ -239,7 +238,7 @@ package final class ArchiveReader {
         }
     }
 
-    /// A member has one record, and ends with it.
+    /// Ends the member of a record: a member holds exactly one.
     private func endMember() throws(Malformed) {
         guard let members else { return }
         while inflated.isEmpty && !members.isBetweenMembers {
@@ -254,7 +253,7 @@ package final class ArchiveReader {
             }
             inflated = try members.inflate(&input)
         }
-        // The record itself is whole: the next one is told of it.
+        // The record itself is whole, so the next call of `next()` reports the fault.
         if !inflated.isEmpty {
             fault = Malformed(
                 why: "the gzip member has more in it than a record: "

@@ -10,7 +10,7 @@ package struct BlockDigest: Sendable, Hashable {
         (self.algorithm, self.bytes) = (algorithm, bytes)
     }
 
-    /// - Returns: `nil` for an algorithm or a form that is not known, which says nothing.
+    /// - Returns: `nil` for an unknown algorithm or form: such a digest proves nothing.
     package init?(_ text: String) {
         guard let colon = text.utf8.firstIndex(of: ASCII.colon) else { return nil }
         let algorithm: Digest.Algorithm
@@ -27,7 +27,7 @@ package struct BlockDigest: Sendable, Hashable {
         (self.algorithm, self.bytes) = (algorithm, bytes)
     }
 
-    /// With or without padding, in either case.
+    /// Accepts text with or without padding, in either case.
     private static func bytes(base32 text: some Collection<UInt8>) -> [UInt8]? {
         var (bytes, value, bits) = ([UInt8](), UInt32(0), 0)
         for byte in text where byte != UInt8(ascii: "=") {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Inflates the members of a gzip file one after the other, and says where each begins.
+/// Inflates the members of a gzip file one after the other and finds their boundaries.
 package final class GzipMembers {
     private let inflater: Inflater
     private var hasBegun = false
 
-    /// What begins a member (RFC 1952, section 2.3): its mark, and that it is deflated.
+    /// The beginning of a member (RFC 1952, section 2.3): magic number and method "deflate".
     package static let magic: [UInt8] = [0x1F, 0x8B, 0x08]
 
     package init() throws(FetchError) { inflater = try Inflater(.gzip) }
 
-    /// Whether the present member has ended; what follows belongs to the next.
+    /// True between members: following bytes belong to the next one.
     package var isBetweenMembers: Bool { !hasBegun || inflater.isFinished }
 
-    /// The next inflated bytes of the present member: empty at its end, or when more is needed.
+    /// The next inflated bytes of the current member: empty at its end, or if more input is needed.
     ///
-    /// - Parameter input: What is used is removed from its front, never beyond the member.
+    /// - Parameter input: Used bytes are removed from its front, never beyond the member.
     package func inflate(
         _ input: inout ArraySlice<UInt8>
     ) throws(Malformed) -> ArraySlice<UInt8> {
@@ -28,7 +28,6 @@ package final class GzipMembers {
         }
     }
 
-    /// Another member begins.
     package func reset() {
         inflater.reset()
         hasBegun = false

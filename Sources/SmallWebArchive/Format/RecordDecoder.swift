@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Divides bytes that arrive in any pieces into WARC records. Pure: what it is given decides all.
+/// Incremental parser of WARC records, for bytes in pieces of any size. No I/O.
 package struct RecordDecoder: Sendable {
     package enum Element: Sendable, Hashable {
         case header(RecordHeader)
         /// The next bytes of the block, not empty.
         case block(ArraySlice<UInt8>)
-        /// The block and the two empty lines behind it are over.
+        /// The end of the block and of the two empty lines behind it.
         case end
     }
 
@@ -19,18 +19,17 @@ package struct RecordDecoder: Sendable {
     }
 
     private var place = Place.header
-    /// The beginning of a header.
+    /// The beginning of an incomplete header.
     private var held: [UInt8] = []
 
-    /// Before the first byte of a record.
     package init() {}
 
-    /// Whether enough of a header has come to know it as one.
+    /// True if enough of a header has arrived to recognise a record.
     package var hasVersion: Bool {
         if case .header = place { held.count > 7 } else { true }
     }
 
-    /// What ends an archive here is the end of a record, or this is wrong with it.
+    /// The error if the input ended here; `nil` at a record boundary.
     package var torn: Malformed? {
         switch place {
         case .header:
@@ -43,9 +42,7 @@ package struct RecordDecoder: Sendable {
         }
     }
 
-    /// The next element.
-    ///
-    /// - Parameter input: What is used is removed from its front.
+    /// - Parameter input: Used bytes are removed from its front.
     /// - Returns: `nil` when all of `input` is used and more is needed.
     package mutating func next(
         _ input: inout ArraySlice<UInt8>
@@ -80,9 +77,9 @@ package struct RecordDecoder: Sendable {
         }
     }
 
-    /// The rest of the block is passed over without being read.
+    /// Skips the rest of the block without reading it.
     ///
-    /// - Returns: How many bytes that are.
+    /// - Returns: The number of bytes for the caller to skip.
     package mutating func skipBlock() -> Int {
         guard case .block(let left) = place else { return 0 }
         place = .trailer(matched: 0)
@@ -103,7 +100,7 @@ package struct RecordDecoder: Sendable {
             input = []
             return nil
         }
-        // No more than may belong to it, or a header that grows byte by byte costs its square.
+        // Bounded by `before`: appending everything for each new byte would take quadratic time.
         let before = held.count
         let piece = input.prefix(max(before, 4096))
         held += piece

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What is wrong with the bytes of an archive, in words for people.
+/// An error in the bytes of an archive, with the message to show.
 package struct Malformed: Error, Sendable, Hashable {
     package let why: String
-    /// Whether all would be well if the bytes went on: a record that a crash has torn.
+    /// True if the data is only truncated, as after a crash while writing.
     package var isTorn = false
-    /// Of a header, until where it is one: the search for another record goes on there.
+    /// Length of the valid part of a broken header: the search for the next record starts there.
     var headerBytes = 0
-    /// True if it stands behind a record that is whole.
+    /// True if the error is behind a record that is itself whole.
     var isBehindRecord = false
 }
 
@@ -16,9 +16,8 @@ package struct Malformed: Error, Sendable, Hashable {
 package struct RecordHeader: Sendable, Hashable {
     /// `1.0` or `1.1`.
     package let version: String
-    /// In their order, as they came; repeated ones repeated.
+    /// All fields in order, unchanged; repeated ones repeated.
     package private(set) var fields: [(name: String, value: String)]
-    /// Of the block.
     package let blockBytes: Int
 
     package static func == (left: RecordHeader, right: RecordHeader) -> Bool {
@@ -31,13 +30,13 @@ package struct RecordHeader: Sendable, Hashable {
         for field in fields { hasher.combine(field.value) }
     }
 
-    /// Longest header: a target of a megabyte has room in it.
+    /// Longest header in bytes: room for a target of a megabyte.
     package static let bytesMax = 2 << 20
 
-    /// A header that begins with `bytes`.
+    /// Parses a header.
     ///
-    /// - Parameter bytes: From the first byte of the record on.
-    /// - Returns: The header and how long it is; `nil` when its end is not there yet.
+    /// - Parameter bytes: Bytes from the first one of the record on.
+    /// - Returns: The header and its length; `nil` while its end has not arrived.
     package static func parse(
         _ bytes: ArraySlice<UInt8>
     ) throws(Malformed) -> (header: RecordHeader, bytes: Int)? {
@@ -62,7 +61,7 @@ package struct RecordHeader: Sendable, Hashable {
     static let magic = Array("WARC/".utf8)
     private static let notField = "a line of the record's header is not NAME: VALUE"
 
-    /// - Returns: The version; `nil` when its line is not there yet.
+    /// - Returns: The version; `nil` while its line is incomplete.
     private static func checkVersion(_ bytes: ArraySlice<UInt8>) throws(Malformed) -> String? {
         guard bytes.prefix(magic.count).elementsEqual(magic.prefix(bytes.count)) else {
             throw Malformed(why: "there is no WARC record")
@@ -79,7 +78,7 @@ package struct RecordHeader: Sendable, Hashable {
         return version
     }
 
-    /// Where the empty line ends that ends a header; `nil` when it is not there yet.
+    /// Index behind the empty line that ends a header; `nil` while it has not arrived.
     private static func end(of bytes: ArraySlice<UInt8>) throws(Malformed) -> Int? {
         var start = bytes.firstLineFeed.map { $0 + 1 } ?? bytes.endIndex
         while let lineFeed = bytes[start...].firstLineFeed {
@@ -105,7 +104,7 @@ package struct RecordHeader: Sendable, Hashable {
             let line = rest[..<(hasReturn ? end - 1 : end)]
             rest = rest[(end + 1)...]
             guard let first = line.first else { continue }
-            // A value goes on in the next line, which begins with a blank.
+            // A line that begins with a blank continues the value of the line before.
             if ASCII.isBlank(first), !fields.isEmpty {
                 let more = String(decoding: line.drop(while: ASCII.isBlank), as: UTF8.self)
                 fields[fields.count - 1].value += " " + more
@@ -140,7 +139,7 @@ package struct RecordHeader: Sendable, Hashable {
         fields.filter { isEqual($0.name, name) }.map(\.value)
     }
 
-    /// - Parameter lower: In lower case.
+    /// - Parameter lower: The name in lower case.
     private static func isEqual(_ name: String, _ lower: String) -> Bool {
         guard name.utf8.count == lower.utf8.count else { return false }
         let isEqual = name.utf8.withContiguousStorageIfAvailable { name in
@@ -162,7 +161,7 @@ package struct RecordHeader: Sendable, Hashable {
     /// `response`, `metadata` and the like; empty where there is none.
     package var type: String { self["warc-type"] ?? "" }
 
-    /// Of WARC 1.0 it may stand in angle brackets.
+    /// The target URL. WARC 1.0 allows angle brackets around it.
     package var target: String? { Self.url(self["warc-target-uri"]) }
 
     private static func url(_ text: String?) -> String? {
@@ -170,21 +169,21 @@ package struct RecordHeader: Sendable, Hashable {
         return String(text.dropFirst().dropLast())
     }
 
-    /// Whether its block is only a part of what there was (WARC 1.1, section 5.19).
+    /// True if the block is only a part of the original (WARC 1.1, section 5.19).
     package var isSegment: Bool { self["warc-segment-number"] != nil }
 
-    /// True for a reply of status 304, which refers to the page that it is about.
+    /// True for a reply of status 304, which refers to an earlier page.
     package var isNotModified: Bool {
         type == "revisit" && (self["warc-profile"] ?? "").hasSuffix("server-not-modified")
     }
 
-    /// True for a reply whose body another record has. One that says "not modified" has none.
+    /// True for a reply whose body is in another record; a 304 reply has none.
     package var isRepeatedReply: Bool { type == "revisit" && !isNotModified }
 
-    /// That of the reply that a `revisit` refers to.
+    /// The target of the reply that a `revisit` refers to.
     package var earlierTarget: String? { Self.url(self["warc-refers-to-target-uri"]) }
 
-    /// Writes bytes that no URL may have as %XX: other programs leave blanks as they are.
+    /// Percent-encodes bytes that URLs must not contain: other programs leave blanks as they are.
     static func escaped(target: String) -> String {
         var bytes: [UInt8] = []
         for byte in target.utf8 {
@@ -197,7 +196,7 @@ package struct RecordHeader: Sendable, Hashable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// `<urn:uuid:…>`, as it stands.
+    /// `<urn:uuid:…>`, unchanged.
     package var id: String? { self["warc-record-id"] }
 
     /// The media type of the block, in lower case and without its parameters.

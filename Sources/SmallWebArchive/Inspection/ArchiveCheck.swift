@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Checks an archive: lengths, digests, identifiers, and what refers to what.
+/// Verifies an archive: lengths, digests, identifiers and references between records.
 package struct ArchiveCheck {
     package private(set) var records = 0
     package private(set) var digests = 0
-    /// Requests without a reply, and without a word about why there is none.
+    /// Number of requests without a reply and without a record of the failure.
     package private(set) var unanswered = 0
     private var ids: Set<RecordKey> = []
     private var requests: Set<RecordKey> = []
-    /// Which have a reply or are spoken of.
+    /// Requests with a reply or a record of the failure.
     private var answered: Set<RecordKey> = []
-    /// What records name that has not been seen, and where they are.
+    /// References to records not seen so far, with the offset of the referring record.
     private var missing: [(key: RecordKey, offset: Int)] = []
 
     private static let headBytesMax = 300 << 10
-    /// Most partners of a record that are looked for: a header has room for thousands.
+    /// Limit of partners of a record to look up: a header has room for thousands.
     private static let partnersMax = 16
 
     /// - Throws: `protocol-error` for the first fault, with its offset; `read`.
@@ -34,7 +34,6 @@ package struct ArchiveCheck {
             try note(header, reader.offset, fault)
             if let why = try badDigest(header, reader) { throw fault(why) }
         }
-        // A reply that is repeated may have its first one in another file.
         if let (_, offset) = missing.first(where: { !ids.contains($0.key) }) {
             throw FetchError(
                 .protocolError, .input,
@@ -70,13 +69,13 @@ package struct ArchiveCheck {
         }
     }
 
-    /// - Returns: What is wrong with a digest; `nil` for nothing.
+    /// - Returns: A description of the wrong digest; `nil` if all are right.
     private mutating func badDigest(
         _ header: RecordHeader, _ reader: ArchiveReader
     ) throws(FetchError) -> String? {
         let whole = header["warc-block-digest"].flatMap(BlockDigest.init)
         let isMessage = header.contentType == MessageHead.mediaType
-        // That of a revisit is of what is elsewhere.
+        // The payload digest of a revisit is that of another record's body.
         let payload =
             isMessage && header.type != "revisit"
             ? header["warc-payload-digest"].flatMap(BlockDigest.init) : nil
@@ -104,7 +103,7 @@ package struct ArchiveCheck {
                 (head, piece) = (nil, begun[end...])
             }
             payloadDigest?.update(piece)
-            // Some hash the body as it is without its transfer coding.
+            // Some programs hash the body without its transfer coding.
             while let body = try? chunks.next(&piece) { bodyDigest?.update(body) }
         }
         if let whole {
@@ -124,7 +123,7 @@ package struct ArchiveCheck {
 }
 
 extension RecordHeader {
-    /// Names that no record has twice (WARC 1.1, section 5): all of the standard but one.
+    /// Fields that must not be repeated (WARC 1.1, section 5): all of the standard but one.
     private static let single = Set(
         """
         content-length content-type warc-block-digest warc-date warc-filename \
@@ -134,7 +133,7 @@ extension RecordHeader {
         warc-truncated warc-type warc-warcinfo-id
         """.split(separator: " ").map(String.init))
 
-    /// The first demand of the standard that it does not meet; `nil` for none.
+    /// The first violation of the standard; `nil` if there is none.
     fileprivate var violation: String? {
         var names: Set<String> = []
         for (name, _) in fields where !names.insert(name.lowercased()).inserted {
@@ -158,7 +157,7 @@ extension RecordHeader {
         return nil
     }
 
-    /// To the second, in UTC; since WARC 1.1 also with less, or with a fraction.
+    /// Accepts seconds in UTC; in WARC 1.1 also lower precision, or a fraction.
     private func isDate(_ text: String) -> Bool {
         var text = text
         if version != "1.0" {

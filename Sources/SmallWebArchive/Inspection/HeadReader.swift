@@ -2,17 +2,17 @@
 package import SmallWebCore
 internal import SmallWebTesting
 
-/// Says what a recorded reply is, by the plugin of its scheme: status and media type.
+/// Reads status and media type of a recorded reply with the plugin of its scheme.
 package struct HeadReader {
     private let registry: Registry
 
-    /// How much of a block is looked at.
+    /// Limit of bytes read from a block.
     package static let bytesMax = 64 << 10
 
-    /// - Parameter registry: Of built-in plugins.
+    /// - Parameter registry: Registry of built-in plugins.
     package init(_ registry: Registry) { self.registry = registry }
 
-    /// The head of a reply, as far as its beginning tells; `nil` for what no plugin understands.
+    /// The head of a reply, from its first bytes; `nil` if no plugin can parse it.
     package func head(target: String?, block: [UInt8]) async -> Head? {
         guard let target, let uri = try? URI(parsing: target), let entry = registry[uri.scheme]
         else { return nil }
@@ -30,13 +30,13 @@ package struct HeadReader {
                 throw .cancelled
             }
         } catch {
-            // A part of a reply is enough.
+            // An incomplete reply is enough.
         }
         return head
     }
 }
 
-/// A server that says the same, whatever it is asked.
+/// Fake server that answers every request with `block`.
 private struct BlockDialer: Dialer, HTTPClient {
     let block: [UInt8]
 

@@ -3,22 +3,22 @@ package import SmallWebCore
 internal import SmallWebTesting
 package import SmallWebTransport
 
-/// Fixtures of the wire as an archive, and an archive as fixtures.
+/// Converts wire fixtures to an archive, and an archive to fixtures.
 package struct WireConversion {
     private let registry: Registry
 
-    /// The block of such a record is a fixture as it stands; `name` in the type is its name.
+    /// Media type of records whose block is a fixture; the parameter `name` has its name.
     static let mediaType = "application/x-smallweb-wire"
-    /// Longest fixture, and longest request or reply that one is made of.
+    /// Longest fixture in bytes, and longest request or reply to convert.
     var textBytesMax = 4 << 20
-    /// Most bytes of replies that are repeated: a record of such a one is short.
+    /// Limit of the bytes of repeated replies in total: their records are short.
     var repeatedBytesMax = 64 << 20
 
     package init(_ registry: Registry) { self.registry = registry }
 
     // MARK: From fixtures
 
-    /// Adds a fixture to an archive: its exchange, and the text from which it can be made again.
+    /// Adds a fixture to an archive: its exchange, and its text for restoring it.
     ///
     /// - Throws: `read` for a file that is not a fixture, `write`.
     package func add(
@@ -68,13 +68,13 @@ package struct WireConversion {
 
     // MARK: To fixtures
 
-    /// The fixtures of an archive: those that were put into it, and one for each other
-    /// conversation, which expects what the plugin makes of it.
+    /// The fixtures of an archive: those added to it, and one for each other conversation, with the
+    /// plugin's present result as the expectation.
     ///
     /// - Parameters:
-    ///   - onSkipped: Gets the target of what no fixture can have.
-    ///   - onDamage: Gets a sentence where only a part of the archive is used.
-    ///   - body: Gets a name without its ending, and the text.
+    ///   - onSkipped: Receives the target of a recording that cannot be a fixture.
+    ///   - onDamage: Receives a sentence if the archive can be read only in part.
+    ///   - body: Receives the name without file extension, and the text.
     package func forEachFixture(
         of path: String, on loop: EventLoop, onSkipped: (String) -> Void,
         onDamage: (String) -> Void = { _ in },
@@ -128,7 +128,7 @@ package struct WireConversion {
         }
     }
 
-    /// `gemini-example.org-docs-faq.gmi`.
+    /// For example `gemini-example.org-docs-faq.gmi`.
     private static func name(_ target: String) -> String {
         let words = String(target.prefix(200))
             .split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
@@ -136,13 +136,13 @@ package struct WireConversion {
         return String(name.prefix(80))
     }
 
-    /// What names no other folder.
+    /// A file name without a directory.
     private static func safe(_ name: String) -> String {
         let name = String(name.prefix(200).filter { $0 != "/" && $0 != "\0" }.drop { $0 == "." })
         return name.isEmpty ? "recorded" : name
     }
 
-    /// - Returns: `nil` for what HTTP's engine has said, and for what no plugin speaks.
+    /// - Returns: `nil` for exchanges of the HTTP engine, and for schemes without a plugin.
     private func text(
         of recording: Recording, _ target: String, _ replayer: Replayer, on loop: EventLoop
     ) async throws(FetchError) -> [UInt8]? {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The lines of a fixture, made of a recording.
 struct WireText {
     let target: String
     let request: [UInt8]
@@ -10,10 +9,10 @@ struct WireText {
     let facts: [UInt8]?
     let truncated: Truncation?
 
-    /// Where the line stands that says where to connect to, once that is known.
+    /// Placeholder of the line with the endpoint, which is known only later.
     static let dialMark = "# dial\n"
 
-    /// Each with its line end.
+    /// The lines, each with its line end.
     var lines: [String] {
         let known = RecordedFacts(facts)
         var lines = ["# Recorded: what is expected is what came of it.\n", "url    \(target)\n"]
@@ -30,7 +29,7 @@ struct WireText {
         return lines
     }
 
-    /// What was asked for beside the URL.
+    /// The request's options other than the URL.
     private var asked: [String] {
         guard let facts, let value = try? JSONValue.parse(facts[...]),
             let request = value["request"]
@@ -80,7 +79,7 @@ struct WireText {
         return lines
     }
 
-    /// With C escapes, so that every byte comes back.
+    /// Escapes bytes as in C, without loss.
     static func escaped(_ bytes: [UInt8]) -> String {
         let isText = String(validating: bytes, as: UTF8.self) != nil
         var text: [UInt8] = []

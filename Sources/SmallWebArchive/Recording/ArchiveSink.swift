@@ -2,25 +2,24 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// Writes records behind one another into a file, plain or compressed, and undoes what did not get
-/// whole.
+/// Appends records to a file, plain or compressed, and rolls back incomplete exchanges.
 //
 // @unchecked: used under the lock of its writer alone.
 final class ArchiveSink: @unchecked Sendable {
     let path: String
     private let file: Descriptor
     private let digest: Digest
-    /// `nil` for an archive that is not compressed.
+    /// `nil` for an uncompressed archive.
     private let deflaters: Deflaters?
-    /// What is about to be written.
+    /// Output buffer of bytes for the file.
     private var pending: [UInt8] = []
-    /// Where a record is put together that will be compressed.
+    /// Buffer for a record before it is compressed.
     private var record: [UInt8] = []
-    /// Where the last whole exchange ends.
+    /// File offset behind the last whole exchange.
     private var end: Int
     private var written = 0
 
-    /// - Parameter end: Where to go on; what is behind it is cut off.
+    /// - Parameter end: Offset to append at; anything behind it is truncated.
     /// - Throws: `write`, `not-built-in`.
     init(
         _ path: String, _ file: consuming Descriptor, end: Int, isCompressed: Bool
@@ -48,19 +47,18 @@ final class ArchiveSink: @unchecked Sendable {
         }
     }
 
-    /// The header of a record that ``add(_:_:)`` gets, and no other before.
+    /// Begins the header of a record. ``add(_:_:)`` must follow before the next call: both use the
+    /// same buffer.
     ///
-    /// - Parameter common: Fields that several records have.
+    /// - Parameter common: Fields shared by several records.
     func begin(_ type: String, _ id: RecordID, _ common: [UInt8]) -> RecordText {
         var buffer: [UInt8] = []
-        // Moved: what two have is copied when it grows.
+        // Moved out of its owner: a second reference would copy the buffer when it grows.
         if deflaters == nil { swap(&buffer, &pending) } else { swap(&buffer, &record) }
         return RecordText(type, id, common, in: buffer)
     }
 
-    /// Adds a record.
-    ///
-    /// - Throws: `write`; then ``undo()`` is called.
+    /// - Throws: `write`; the caller must then call ``undo()``.
     func add(_ header: consuming RecordText, _ block: Block) throws(FetchError) {
         var text = header.end(blockBytes: block.count)
         switch block {
@@ -115,7 +113,7 @@ final class ArchiveSink: @unchecked Sendable {
             tiny = try Deflater(for: .tiny)
         }
 
-        /// The one for a member of so many bytes.
+        /// The deflater for a member of `count` bytes.
         func some(for count: Int) -> Deflater {
             count < Deflater.tinyMax ? tiny : count < Self.smallMax ? small : any
         }
@@ -123,15 +121,13 @@ final class ArchiveSink: @unchecked Sendable {
         private static let smallMax = 8192
     }
 
-    /// What has been added is whole.
     func commit() throws(FetchError) {
         try flush()
         end += written
         written = 0
     }
 
-    /// Takes back what has been added since the last ``commit()``, as far as that works: the disk
-    /// may be the reason.
+    /// Rolls back to the last ``commit()``. Best effort: a failing disk may be the reason.
     func undo() {
         pending = []
         record = []

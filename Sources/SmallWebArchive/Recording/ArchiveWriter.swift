@@ -2,14 +2,13 @@
 internal import Glibc
 package import SmallWebCore
 
-/// Adds exchanges to an archive, each as a whole: one process has the file, and one place writes.
+/// Appends exchanges to an archive atomically: the file is locked, and writes are serialized.
 package final class ArchiveWriter: Sendable {
     package let path: String
-    /// Where it is, and what is kept for it meanwhile.
+    /// The directory of the archive, also for temporary files.
     let directory: String
-    /// Whether secrets are written, too.
     package let keepsSecrets: Bool
-    /// What a person should know about what was found in the file.
+    /// A remark for the user about the file's earlier content.
     package let note: String?
     private let state: Locked<State>
 
@@ -17,17 +16,17 @@ package final class ArchiveWriter: Sendable {
         let sink: ArchiveSink
         var known: KnownRecords
         var generator = FastGenerator()
-        /// Why nothing more can be written.
         var failure: FetchError?
     }
 
-    /// Opens an archive to add to it, or makes it.
+    /// Opens an archive to append to it, or creates it.
     ///
     /// - Parameters:
-    ///   - path: With a name that ends in `.gz` each record is a member of a gzip file.
-    ///   - software: For the record that says who wrote what follows it.
-    ///   - commandLine: The same, without secrets.
-    /// - Throws: `write` when the file cannot be used, is not an archive, or another run has it.
+    ///    - path: If the name ends in `.gz`, each record is a gzip member of its own.
+    ///    - software: Name and version for the `warcinfo` record.
+    ///    - commandLine: Command line for the `warcinfo` record, without secrets.
+    /// - Throws: `write` if the file cannot be used, is not an archive, or is locked by another
+    ///   run.
     package init(
         _ path: String, software: String, commandLine: String, keepsSecrets: Bool = false
     ) throws(FetchError) {
@@ -52,7 +51,7 @@ package final class ArchiveWriter: Sendable {
         let number: Int32
         do throws(SystemError) {
             number = try systemCall {
-                // A pipe without a reader would keep us.
+                // O_NONBLOCK, or a FIFO without a reader would block here.
                 Glibc.open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0o600)
             }
         } catch {
@@ -74,21 +73,22 @@ package final class ArchiveWriter: Sendable {
         return file
     }
 
-    /// - Throws: `write` when something could not be written before.
+    /// - Throws: The `write` error of an earlier failure.
     package func check() throws(FetchError) {
         let failure = state.withLock { $0.failure }
         if let failure { throw failure }
     }
 
-    /// Nothing more can be written, as something is missing.
+    /// Refuses all further writes: the archive would be incomplete.
     func fail(_ error: FetchError) {
         state.withLock { $0.failure = $0.failure ?? error }
     }
 
-    /// Whether replies that are the same as earlier ones are written again, as there are too many.
+    /// True if there are too many replies to remember, so that repeated ones are written in full
+    /// again.
     package var isFull: Bool { state.withLock { $0.known.isFull } }
 
-    /// Adds what belongs together. What cannot be written leaves nothing behind.
+    /// Writes one unit, or rolls it back on failure.
     private func change(
         _ body: (inout State) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -122,7 +122,6 @@ package final class ArchiveWriter: Sendable {
         try state.sink.add(header, .bytes(text))
     }
 
-    /// Adds all records of an exchange, one behind the other.
     func write(_ exchange: FinishedExchange) throws(FetchError) {
         try change { state throws(FetchError) in
             var records = ExchangeRecords(exchange, state.sink, state.generator)
@@ -133,8 +132,8 @@ package final class ArchiveWriter: Sendable {
 
     /// Adds a record that belongs to no exchange.
     ///
-    /// - Parameter refersTo: The identifier of the record that it describes.
-    /// - Returns: Its identifier.
+    /// - Parameter refersTo: Identifier of the record that this one describes.
+    /// - Returns: The identifier of the new record.
     package func write(
         type: String, target: String, contentType: String, refersTo: String? = nil,
         _ block: [UInt8]

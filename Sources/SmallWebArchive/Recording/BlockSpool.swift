@@ -3,44 +3,44 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// One direction of an exchange while it goes on: in memory up to a limit, then in a file without a
-/// name next to the archive, which is hashed as it grows.
+/// Buffer for one direction of an exchange: in memory up to `memoryMax`, then in an unnamed file
+/// next to the archive, which is hashed as it grows.
 final class BlockSpool {
     private(set) var count = 0
-    /// Everything, or the end that has not gone to the file.
+    /// All bytes, or those not yet written to the file.
     private var memory: [UInt8] = []
     private var file: Int32?
     private let directory: String
-    /// Of what is in the file: the first for a block, which may have a head before it, the second
-    /// for a payload alone, where that is asked for.
+    /// Digests of the bytes in the file: the first with `head` in front of them, the second, if
+    /// `hasPayload`, without.
     private var digests: [Digest] = []
-    /// What the block begins with, before these bytes.
+    /// Bytes of the block in front of those in the spool.
     private let head: [UInt8]
     private let hasPayload: Bool
 
     static let memoryMax = 1 << 20
     private static let pieceBytes = 256 << 10
-    /// Where the header of an upload is looked for.
+    /// Number of bytes searched for the header of an upload.
     static let headBytesMax = 64 << 10
 
     /// - Parameters:
-    ///   - head: What the block begins with, if it is known.
-    ///   - hasPayload: Whether the bytes without it have a digest of their own.
+    ///    - head: The beginning of the block, if it is known.
+    ///    - hasPayload: True to hash the bytes without `head`, too.
     init(in directory: String, head: [UInt8] = [], hasPayload: Bool = false) {
         (self.directory, self.head, self.hasPayload) = (directory, head, hasPayload)
     }
 
     deinit { if let file { close(file) } }
 
-    /// One of nothing, for a block that begins with `head`: a payload has a digest of its own.
+    /// An empty spool for a block that begins with `head`, with a digest of the payload.
     func empty(head: [UInt8]?) -> BlockSpool {
         BlockSpool(in: directory, head: head ?? [], hasPayload: true)
     }
 
-    /// All bytes, where they are in memory.
+    /// All bytes; `nil` if they are in a file.
     var whole: [UInt8]? { file == nil ? memory : nil }
 
-    /// - Throws: `write` when there is no room.
+    /// - Throws: `write` if there is no space left.
     func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
         count += bytes.count
         guard file != nil || memory.count + bytes.count > Self.memoryMax else {
@@ -58,14 +58,14 @@ final class BlockSpool {
         if memory.count >= Self.pieceBytes { try spill() }
     }
 
-    /// Digests of head and bytes, and of the bytes alone if that is asked for. Of what is in a
-    /// file; once.
+    /// Digests of the bytes in the file: with `head`, and without it if `hasPayload`. Can be called
+    /// once only.
     func finishDigests() throws(FetchError) -> [[UInt8]] {
         try spill()
         return digests.map { $0.finish() }
     }
 
-    /// The first bytes, as many as there are up to `limit`.
+    /// The first bytes, at most `limit`.
     func prefix(_ limit: Int) throws(FetchError) -> [UInt8] {
         guard let file else { return Array(memory.prefix(limit)) }
         try spill()
@@ -76,7 +76,7 @@ final class BlockSpool {
         return Array(bytes.prefix(read))
     }
 
-    /// Gives the bytes in the file from `start` on, piece by piece.
+    /// Passes the bytes in the file from `start` on to `body`, piece by piece.
     func forEachPiece(
         from start: Int = 0, _ body: (UnsafeRawBufferPointer) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -96,8 +96,8 @@ final class BlockSpool {
         }
     }
 
-    /// Copies the bytes in the file from `start` on to where `target` stands, within the kernel if
-    /// that is possible.
+    /// Copies the bytes in the file from `start` on to the descriptor `target`, within the kernel
+    /// if possible.
     func copy(from start: Int, to target: Int32) throws(SystemError) {
         guard let file else { return }
         var offset = off_t(start)
@@ -116,7 +116,7 @@ final class BlockSpool {
         }
     }
 
-    /// Moves what is in memory to the file, if there is one.
+    /// Writes the memory buffer to the file, if there is one.
     private func spill() throws(FetchError) {
         guard let file, !memory.isEmpty else { return }
         for digest in digests { digest.update(memory[...]) }

@@ -2,46 +2,46 @@
 internal import SmallWeb
 internal import SmallWebCore
 
-/// What went over one connection, or was asked of HTTP's engine once, while it goes on.
+/// An exchange in progress: the bytes of one connection, or one request of the HTTP engine.
 final class Exchange {
-    /// The URL that it is recorded for.
+    /// The URL to record it for.
     let target: String
     let date = RecordDate.now
     private let began = Instant.now
 
     var connection: Connection?
-    /// How the peer ended its side; `nil` while it has not.
+    /// How the peer closed the connection; `nil` while it is open.
     var ending: ByteStream.Ending?
     let sent: BlockSpool
     var received: BlockSpool
     private(set) var turns: [Turn] = []
     private var areTurnsWhole = true
     private let keepsDatagrams: Bool
-    /// Why what passed could not be kept.
+    /// The first error of keeping the bytes.
     private(set) var problem: FetchError?
-    /// What the engine says that went over the wire.
+    /// Byte counts reported by the engine.
     var traffic: Ending.Traffic?
-    /// Where the engine gives heads apart from bodies.
+    /// Set for exchanges of the HTTP engine, which passes heads and bodies separately.
     var engine: EngineParts?
 
-    /// A piece of the conversation: what one side says before the other one does, or a datagram.
+    /// One direction's bytes until the other side sends, or a single datagram.
     struct Turn {
         let isSent: Bool
         var bytes: Int
         let seconds: Double
     }
 
-    /// What HTTP's engine has sent and got before the bodies, as it came.
+    /// Heads and request body of an exchange of the HTTP engine, unmodified.
     struct EngineParts {
         var sent: [UInt8] = []
         var body: [UInt8]?
         var reply: HTTPReply?
-        /// That of the reply as it is written before a body of unknown length; `nil` when only
-        /// the body's end tells.
+        /// Recorded head of a reply whose body has no known length; `nil` if it needs the length of
+        /// the body.
         var head: [UInt8]?
     }
 
-    /// Most turns that are kept: datagrams have no end.
+    /// Limit of turns to keep: the number of datagrams has no bound.
     private static let turnsMax = 100_000
 
     init(target: String, directory: String, keepsDatagrams: Bool = false) {
@@ -71,7 +71,7 @@ final class Exchange {
         }
     }
 
-    /// - Parameter count: Of bytes that went one way.
+    /// - Parameter count: Number of bytes in one direction.
     func note(_ count: Int, isSent: Bool) {
         if !keepsDatagrams, let last = turns.last, last.isSent == isSent {
             turns[turns.count - 1].bytes += count
@@ -82,7 +82,7 @@ final class Exchange {
         }
     }
 
-    /// The engine's turns are its blocks.
+    /// Replaces the turns by one for each direction: engines and masked data have no finer ones.
     func setTurns(sent: Int, received: Int) {
         let replied = turns.first { !$0.isSent }?.seconds ?? 0
         turns = []
@@ -90,14 +90,13 @@ final class Exchange {
         if received > 0 { turns.append(Turn(isSent: false, bytes: received, seconds: replied)) }
     }
 
-    /// Whether anything of a reply is there.
     var hasReply: Bool {
         engine.map { $0.reply != nil } ?? (received.count > 0 || ending != nil)
     }
 
-    /// As JSON.
+    /// The turns as JSON.
     ///
-    /// - Parameter masked: Tells where an offset of what was sent comes to lie.
+    /// - Parameter masked: Maps an offset in the sent bytes to its offset after masking.
     func turnsText(_ masked: (Int) -> Int) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(96)
@@ -129,7 +128,7 @@ extension Instant {
     fileprivate var secondsUntilNow: Double { Instant.now.seconds(since: self) }
 }
 
-/// Copies what passes a carrier to an exchange.
+/// Copies the traffic of a carrier to an exchange.
 final class TeeCarrier: CarrierWrapper {
     var wrapped: any Carrier
     private let exchange: Exchange
@@ -168,7 +167,7 @@ final class TeeCarrier: CarrierWrapper {
     var keepsPieces: Bool { wrapped.keepsPieces }
 }
 
-/// Copies what HTTP's engine sends and gets to exchanges, one for each request.
+/// Copies the HTTP engine's traffic to exchanges, one for each request.
 struct TeeClient: HTTPClient {
     let client: any HTTPClient
     let tap: RecordingTap

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The records of one exchange: request, response, and what there is to say about them.
+/// Writes the records of one exchange: request, response and metadata.
 struct ExchangeRecords {
     private let exchange: FinishedExchange
     private let sink: ArchiveSink
     private(set) var generator: FastGenerator
-    /// Lines that all records have, and lines that request and response have.
+    /// Header lines of all records, and of request and response.
     private let common, connection: [UInt8]
 
     init(_ exchange: FinishedExchange, _ sink: ArchiveSink, _ generator: FastGenerator) {
@@ -37,7 +37,7 @@ struct ExchangeRecords {
         try writeMetadata(Certificates.mediaType, Certificates.encode(tls.chain), of: reply)
     }
 
-    /// A header with what all records of an exchange have.
+    /// Begins a header with the fields that all records of an exchange share.
     private mutating func header(_ type: String) -> RecordText {
         sink.begin(type, RecordID(using: &generator), common)
     }
@@ -79,7 +79,7 @@ struct ExchangeRecords {
             header.add("WARC-Truncated: ", truncated.rawValue)
         }
         header.add(contentType: exchange.mediaSubtype, message: "response")
-        // What a later 304 is about.
+        // A later 304 can refer to this page.
         let isPage =
             exchange.subtype == nil && exchange.status == 200 && exchange.truncated == nil
             && exchange.failure == nil
@@ -108,7 +108,7 @@ struct ExchangeRecords {
         header.add("WARC-Refers-To-Date: ", earlier.date)
     }
 
-    /// The block of a revisit has the head alone.
+    /// A revisit's block has only the head.
     private func writeRevisit(
         _ begun: consuming RecordText, _ block: Block, _ payload: [UInt8]?
     ) throws(FetchError) {
@@ -123,7 +123,7 @@ struct ExchangeRecords {
         try sink.add(header, .bytes(head))
     }
 
-    /// Of the block, and of the payload where the messages have one.
+    /// Digests of the block, and of the payload for HTTP messages.
     private func digests(_ block: Block) throws(FetchError) -> ([UInt8], [UInt8]?) {
         switch block {
         case .bytes(let bytes):
@@ -162,7 +162,6 @@ extension FinishedExchange {
         return line
     }
 
-    /// Fields about the connection.
     fileprivate var connectionLines: [UInt8] {
         var lines: [UInt8] = []
         if let address = connection?.address, !address.isEmpty, !address.utf8.contains(ASCII.slash)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The block of a record that is to be written.
 enum Block {
     case bytes([UInt8])
-    /// Bytes, and behind them those of a spool from an offset on.
+    /// Bytes, followed by the content of a spool from an offset on.
     case spool([UInt8], BlockSpool, from: Int)
 
     static func of(_ spool: BlockSpool) -> Block {
@@ -19,26 +18,26 @@ enum Block {
     }
 }
 
-/// Why a block is not all that there was (WARC 1.1, section 5.13).
+/// The reason why a block is truncated (WARC 1.1, section 5.13).
 package enum Truncation: String, Sendable {
     case length, time, disconnect, unspecified
 }
 
-/// An exchange that is over, with its secrets masked, as it goes into an archive.
+/// A finished exchange with its secrets masked, ready for the archive.
 struct FinishedExchange {
     let target: String
     let date: RecordDate
-    /// Of the messages' media type; `nil` for those of HTTP.
+    /// Subtype of the messages' media type; `nil` for HTTP.
     var subtype: String?
     var connection: Connection?
     var ending: ByteStream.Ending?
     var request: Block?
     var response: Block?
-    /// Where the payloads begin, of messages of HTTP.
+    /// Offsets of the payloads of HTTP messages.
     var (requestHeadBytes, responseHeadBytes) = (0, 0)
-    /// Whether the spool of the response has hashed the block as it is written.
+    /// True if the response's spool has hashed exactly the block that is written.
     var isResponseHashed = false
-    /// HTTP's: of the reply, and the head as it came where it was changed.
+    /// HTTP version of the reply, and its original head where the recorded one was changed.
     var version: String?
     var replyHead: [UInt8]?
     var status = 0
@@ -48,15 +47,15 @@ struct FinishedExchange {
     var traffic = Ending.Traffic()
     var attempts = 1
     var isMasked = false
-    /// What was asked for beside the URL, as JSON; `nil` for nothing.
+    /// Options of the request other than the URL, as JSON; `nil` for none.
     var asked: [UInt8]?
 
     init(target: String, date: RecordDate) { (self.target, self.date) = (target, date) }
 
-    /// Of the type of its messages' blocks, below "application".
+    /// Media subtype of the blocks, below "application".
     var mediaSubtype: String { subtype ?? MessageHead.subtype }
 
-    /// The protocols below and of the messages, from the lowest on.
+    /// Protocols of the connection and of the messages, lowest layer first.
     var protocols: [String] {
         var protocols: [String] = []
         if let version = connection?.tls?.version, version.hasPrefix("TLSv") {
@@ -70,7 +69,7 @@ struct FinishedExchange {
         return protocols
     }
 
-    /// What WARC has no field for.
+    /// Data for which WARC has no field, as JSON.
     var facts: [UInt8] {
         JSONWriter.line { writer in
             writer.member("attempts", attempts)
@@ -100,7 +99,6 @@ struct FinishedExchange {
         }
     }
 
-    /// Why it failed, as `application/warc-fields`.
     func failureFields(_ error: FetchError) -> [UInt8] {
         var fields: [(String, String?)] = [
             ("outcome", error.outcome.rawValue), ("exit", String(error.outcome.exitStatus)),

@@ -2,20 +2,19 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// What is in a file that an archive goes on in. Read from the front: from the back, an archive
+/// The content of an existing archive to append to. Read from the front: from the back, an archive
 /// within a body would look like one of ours.
 struct FoundArchive {
-    /// Where its last whole record ends.
+    /// File offset behind the last whole record.
     private(set) var end = 0
     private(set) var known = KnownRecords()
-    /// What a person should know about it.
     private(set) var note: String?
 
     private static let pemBytesMax = 256 << 10
-    /// A date with microseconds has 27; those of many records are kept.
+    /// Longest date to keep; one with microseconds has 27 bytes.
     private static let dateBytesMax = 64
 
-    /// - Throws: `write` for what is not an archive, of another form, or damaged.
+    /// - Throws: `write` for a file that is not an archive, of the other form, or damaged.
     init(_ path: String, isCompressed: Bool) throws(FetchError) {
         let reader: ArchiveReader
         do throws(FetchError) {
@@ -58,7 +57,7 @@ struct FoundArchive {
         guard let target = header.target else { return }
         switch header.type {
         case "response":
-            // As in one run: what was cut off is not referred to.
+            // As within one run, truncated replies are never referred to.
             guard header["warc-truncated"] == nil, !header.isSegment else { return }
             let isPayload = header.contentType == MessageHead.mediaType
             guard let text = header[isPayload ? "warc-payload-digest" : "warc-block-digest"],
@@ -88,7 +87,7 @@ struct FoundArchive {
         }
     }
 
-    /// Whether the block is a reply of HTTP with status 200.
+    /// True if the block is a reply of HTTP with status 200.
     private static func isPage(_ reader: ArchiveReader) throws(FetchError) -> Bool {
         let line = try reader.block(upTo: 16).split(separator: ASCII.space)
         return line.count > 1 && line[0].starts(with: "HTTP/".utf8)
@@ -96,14 +95,13 @@ struct FoundArchive {
     }
 }
 
-/// Certificates as archives have them.
 enum Certificates {
     static let mediaType = "application/x-pem-file"
 
     private static let begin = "-----BEGIN CERTIFICATE-----"
     private static let end = "-----END CERTIFICATE-----"
 
-    /// DER as PEM (RFC 7468).
+    /// Encodes DER as PEM (RFC 7468).
     static func encode(_ chain: [[UInt8]]) -> [UInt8] {
         var text: [UInt8] = []
         for certificate in chain {
@@ -119,7 +117,7 @@ enum Certificates {
         return text
     }
 
-    /// The certificates of a PEM text, DER.
+    /// Decodes the certificates of a PEM text to DER.
     static func decode(_ pem: [UInt8]) -> [[UInt8]] {
         var (chain, lines) = ([[UInt8]](), String?.none)
         for line in pem.split(whereSeparator: { $0 == 10 || $0 == 13 }) {
@@ -136,7 +134,7 @@ enum Certificates {
         return chain
     }
 
-    /// `SCHEME HOST:PORT` of a URL, or `SCHEME HOST` where it names no port.
+    /// `SCHEME HOST:PORT` of a URL, or `SCHEME HOST` without a port.
     static func place(_ target: String) -> String? { URI(recorded: target).flatMap(place) }
 
     static func place(_ uri: URI) -> String? { uri.hostAndPort.map { "\(uri.scheme) \($0)" } }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What an archive has already: replies by URL and digest, so that the same one is not written
-/// twice, and certificates by host.
+/// Records an archive already has: replies by URL and digest, and certificates by host, so that
+/// duplicates are not written.
 struct KnownRecords {
-    /// A reply that is there.
     struct Earlier {
         let id: RecordID
         let target: String
@@ -17,7 +16,7 @@ struct KnownRecords {
         init(_ target: String, _ digest: [UInt8]) {
             var (target, hasher) = (target, Hasher())
             target.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-            // No byte of UTF-8: a digest and the end of a URL are two things.
+            // A separator byte that UTF-8 never contains.
             hasher.combine(UInt8.max)
             digest.withUnsafeBytes { hasher.combine(bytes: $0) }
             var other = hasher
@@ -29,14 +28,14 @@ struct KnownRecords {
     private var replies: [Key: (id: RecordID, date: String)] = [:]
     private var certificates: Set<Key> = []
 
-    /// Most replies that are remembered, those of earlier runs included.
+    /// Limit of remembered replies, including earlier runs.
     static let repliesMax = 100_000
 
-    /// Whether there were more replies than are remembered.
+    /// True once a reply was not remembered for lack of room.
     private(set) var isFull = false
 
-    /// - Parameter digest: Of the payload, where the messages have one, else of the block; empty
-    ///   for the last page of HTTP, which a reply of status 304 is about.
+    /// - Parameter digest: Digest of the payload for HTTP messages, else of the block; empty for
+    ///   the last page of HTTP, the target of a reply of status 304.
     func reply(_ target: String, _ digest: [UInt8]) -> Earlier? {
         replies[Key(target, digest)].map { Earlier(id: $0.id, target: target, date: $0.date) }
     }
@@ -50,11 +49,11 @@ struct KnownRecords {
         replies[key] = (id, date)
     }
 
-    /// The last page is one that cannot be referred to.
+    /// Forgets the last page of `target`, after one that cannot be referred to.
     mutating func forgetPage(of target: String) { replies[Key(target, [])] = nil }
 
-    /// - Parameter sha256: Of the certificate.
-    /// - Returns: Whether it is new for this host.
+    /// - Parameter sha256: Digest of the certificate.
+    /// - Returns: True if it is new for this host.
     mutating func add(certificate sha256: [UInt8], of place: String) -> Bool {
         certificates.insert(Key(place, sha256)).inserted
     }

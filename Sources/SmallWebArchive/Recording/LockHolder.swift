@@ -2,7 +2,7 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// Who has a file that is locked, as far as the system says so.
+/// Names the process that holds a file's lock, as far as the system tells.
 enum LockHolder {
     /// `process 1234 (smallweb)`, or `another process`.
     static func words(_ status: stat) -> String {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Heads of HTTP messages as archives have them: those of HTTP/1.1, whatever the engine spoke.
+/// Heads of HTTP messages in the archive's form: always HTTP/1.1, whatever the engine spoke.
 enum MessageHead {
     static let mediaType = "application/http"
     static let subtype = String(mediaType.dropFirst("application/".count))
     static let version = Array("HTTP/1.1".utf8)
 
-    /// The lines of a head, each with its end.
+    /// The lines of a head with their line ends.
     private static func lines(_ head: [UInt8]) -> [ArraySlice<UInt8>] {
         var (lines, start) = ([ArraySlice<UInt8>](), 0)
         while let end = head[start...].firstLineFeed {
@@ -24,7 +24,7 @@ enum MessageHead {
             && zip(said, name.utf8).allSatisfy { ASCII.lowercased($0) == $1 }
     }
 
-    /// A request's head: what is said to a proxy is not part of it.
+    /// A request's head without the fields for a proxy.
     static func ofRequest(_ head: [UInt8]) -> [UInt8] {
         let lines = lines(head)
         guard let first = lines.first else { return [] }
@@ -37,7 +37,7 @@ enum MessageHead {
             + lines.dropFirst().filter { !isField($0, "proxy-authorization") }.joined()
     }
 
-    /// The part of a target behind the authority; all of it where there is none.
+    /// The path and query of an absolute target; any other target unchanged.
     private static func path(_ target: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let mark = Array("://".utf8)
         guard let colon = target.firstIndex(of: ASCII.colon), target[colon...].starts(with: mark)
@@ -46,14 +46,14 @@ enum MessageHead {
         return path.isEmpty ? [ASCII.slash] : path
     }
 
-    /// Whether a reply has a head that an archive can have before all of its body has come.
+    /// True if the head of a reply can be recorded before all of its body has arrived.
     static func isFinal(_ reply: HTTPReply) -> Bool { reply["transfer-encoding"] == nil }
 
-    /// A reply's head: the engine has undone the transfer coding, so the body has a length.
+    /// A reply's head. The engine has undone the transfer coding, so the body has a length.
     ///
     /// - Parameters:
-    ///   - bodyBytes: `nil` for a head that ``isFinal(_:)``.
-    ///   - isChanged: Whether the body has another length than it came with.
+    ///   - bodyBytes: Length of the body; `nil` for a head that ``isFinal(_:)``.
+    ///   - isChanged: True if the body's length differs from the one received.
     static func ofReply(
         _ reply: HTTPReply, bodyBytes: Int?, isChanged: Bool = false
     ) -> [UInt8] {
@@ -77,7 +77,6 @@ extension UInt8 {
 }
 
 extension Exchange {
-    /// The engine has the head of its reply.
     func begin(_ reply: HTTPReply) {
         var parts = engine ?? EngineParts()
         parts.reply = reply

@@ -2,17 +2,17 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// `<urn:uuid:…>` of a record: a random UUID (RFC 9562, section 5.4).
+/// Record identifier: a random UUID (RFC 9562, section 5.4), written `<urn:uuid:…>`.
 struct RecordID: Sendable, Hashable {
     let high, low: UInt64
 
-    /// - Parameter generator: Where thousands are made, the system would be asked twice for each.
+    /// - Parameter generator: Shared by many records: the system's would cost two calls for each.
     init(using generator: inout some RandomNumberGenerator) {
         high = generator.next() & ~0xF000 | 0x4000
         low = generator.next() & ~(0xC0 << 56) | 0x80 << 56
     }
 
-    /// What a record has; `nil` for an identifier of another kind.
+    /// Parses a record's identifier; `nil` for one of another kind.
     init?(_ text: String) {
         let digits = text.utf8.filter { ASCII.hexValue($0) != nil }
         guard text.hasPrefix("<urn:uuid:"), text.utf8.count == 47,
@@ -47,7 +47,7 @@ struct RecordID: Sendable, Hashable {
     }
 }
 
-/// Fast, and seeded by the system: identifiers are not secrets.
+/// Fast generator with a random seed: identifiers are not secrets.
 struct FastGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -63,7 +63,7 @@ struct FastGenerator: RandomNumberGenerator {
     }
 }
 
-/// A moment of the clock on the wall, as records have it: with microseconds.
+/// Wall-clock time in microseconds, for records.
 struct RecordDate: Sendable, Hashable {
     let seconds, microseconds: Int
 
@@ -87,7 +87,7 @@ struct RecordDate: Sendable, Hashable {
         bytes.append(UInt8(ascii: "Z"))
     }
 
-    /// The field of a record.
+    /// The header field of a record.
     var line: [UInt8] {
         var line: [UInt8] = []
         line.append("WARC-Date: ")
@@ -97,14 +97,14 @@ struct RecordDate: Sendable, Hashable {
     }
 }
 
-/// The header of a record that is being written, behind what is in its buffer already.
+/// The header of a record, appended to a buffer.
 struct RecordText: ~Copyable {
     let id: RecordID
     private var bytes: [UInt8]
 
     /// - Parameters:
-    ///   - common: Fields that several records have.
-    ///   - buffer: Comes back from ``end(blockBytes:)``.
+    ///   - common: Fields shared by several records.
+    ///   - buffer: Moved in, and returned by ``end(blockBytes:)``.
     init(_ type: String, _ id: RecordID, _ common: [UInt8], in buffer: consuming [UInt8]) {
         self.id = id
         bytes = buffer
@@ -127,9 +127,9 @@ struct RecordText: ~Copyable {
     /// - Parameter name: With the colon and a blank.
     mutating func add(_ name: String, _ value: String) { bytes.add(name, value) }
 
-    /// The type of a message's block.
+    /// Adds the media type of a message's block.
     ///
-    /// - Parameter subtype: Of the protocol, below "application".
+    /// - Parameter subtype: Subtype of the protocol, below "application".
     mutating func add(contentType subtype: String, message: String) {
         bytes.append("Content-Type: application/")
         bytes.append(subtype)
@@ -150,7 +150,7 @@ struct RecordText: ~Copyable {
         bytes += ASCII.crlf
     }
 
-    /// - Returns: The buffer with the whole header.
+    /// - Returns: The buffer with the complete header appended.
     consuming func end(blockBytes: Int) -> [UInt8] {
         bytes.append("Content-Length: ")
         bytes.append(digits: blockBytes)
@@ -160,14 +160,14 @@ struct RecordText: ~Copyable {
 }
 
 extension [UInt8] {
-    /// Adds a field of a header, with its line end.
+    /// Adds a header field with its line end.
     ///
     /// - Parameter name: With the colon and a blank.
     mutating func add(_ name: String, _ value: String) {
         append(name)
         let start = count
         append(value)
-        // A line end in a value would begin another field.
+        // Drop control characters: a line end in a value would begin another field.
         let hasControls = withUnsafeBufferPointer { bytes in
             bytes[start...].contains { $0 < ASCII.space }
         }
@@ -178,7 +178,7 @@ extension [UInt8] {
         self += ASCII.crlf
     }
 
-    /// - Parameter least: How many digits there are at least, with zeros in front.
+    /// - Parameter least: Minimal number of digits; padded with zeros.
     mutating func append(digits number: Int, atLeast least: Int = 1) {
         var (count, rest) = (1, number / 10)
         while rest > 0 { (count, rest) = (count + 1, rest / 10) }
@@ -191,7 +191,7 @@ extension [UInt8] {
         }
     }
 
-    /// Grows by `count` bytes, which `body` writes.
+    /// Grows by `count` bytes, to be written by `body`.
     fileprivate mutating func append(
         count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> Void
     ) {
@@ -203,7 +203,6 @@ extension [UInt8] {
 }
 
 extension UInt8 {
-    /// The digit of the lower four bits.
     fileprivate init(lowerHex bits: UInt8) {
         let value = bits & 0xF
         self = value &+ (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)

@@ -3,13 +3,13 @@ package import SmallWeb
 internal import SmallWebCore
 
 extension Network {
-    /// The same network, of which everything is recorded.
+    /// This network with a recorder for all its traffic.
     package func recorded(in archive: ArchiveWriter) -> Network {
         tapped { request, hop in RecordingTap(request, hop, archive) }
     }
 }
 
-/// Records one hop: its exchanges, and why it failed if it did.
+/// Records one hop: its exchanges, or the error.
 final class RecordingTap: HopTap {
     private let archive: ArchiveWriter
     private let scheme: Scheme
@@ -21,7 +21,7 @@ final class RecordingTap: HopTap {
     private var hasDialled = false
     private var connection: Connection?
     private var exchanges: [Exchange] = []
-    /// Whether an exchange of the engine is under way, and who waits for its end.
+    /// True while an exchange of the engine runs; `waiting` has those that wait for its end.
     private var isBusy = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private let date = RecordDate.now
@@ -36,13 +36,13 @@ final class RecordingTap: HopTap {
         target = Self.target(request.uri, redaction, keepsSecrets: archive.keepsSecrets)
     }
 
-    /// A URL as it is recorded.
+    /// The form of a URL to record.
     static func target(_ uri: URI, _ redaction: Redaction, keepsSecrets: Bool) -> String {
         let uri = uri.withoutFragment
         return keepsSecrets ? uri.description : redaction.masked(text: uri.display)
     }
 
-    /// What was asked for beside the URL, without secrets, as a replay needs it.
+    /// Options of a request other than the URL, without secrets, as a replay needs them.
     private static func asked(_ request: Request, keepsSecrets: Bool) -> [UInt8]? {
         let isInputKept = request.input != nil && (keepsSecrets || !request.isInputSecret)
         let options = request.options.isEmpty ? [] : request.options.keys.sorted()
@@ -92,7 +92,7 @@ final class RecordingTap: HopTap {
 
     func tee(_ client: any HTTPClient) -> any HTTPClient { TeeClient(client: client, tap: self) }
 
-    /// Lets the exchanges of the engine pass one at a time: what is noted is of the last one.
+    /// Serializes the engine's exchanges: reports apply to the last one begun.
     func awaitTurn() async {
         while isBusy { await withCheckedContinuation { waiting.append($0) } }
         isBusy = true
@@ -103,7 +103,7 @@ final class RecordingTap: HopTap {
         if !waiting.isEmpty { waiting.removeFirst().resume() }
     }
 
-    /// Another request of the engine, which has a URL of its own.
+    /// Begins the exchange of another request of the engine, with a URL of its own.
     func begin(_ request: HTTPRequest) -> Exchange {
         let exchange = Exchange(
             target: Self.target(
@@ -145,7 +145,7 @@ final class RecordingTap: HopTap {
 
     private func write(_ end: HopEnd) throws(FetchError) {
         let error: FetchError? = if case .failed(let error) = end { error } else { nil }
-        // It will be fetched another time: nothing of it is known.
+        // An interrupted exchange will be fetched again, so nothing is recorded.
         if error?.outcome == .interrupted { return }
         for (index, exchange) in exchanges.enumerated() {
             let isLast = index == exchanges.count - 1
@@ -184,7 +184,7 @@ final class RecordingTap: HopTap {
                 case .tooLarge: .length
                 case .timeout: .time
                 case .truncated, .receive, .send, .connect: .disconnect
-                // What the plugin did not like may be all that there was.
+                // A protocol error can follow a complete reply.
                 case .protocolError, .permanentFailure, .emptyReply:
                     exchange.ending == nil && exchange.engine == nil ? .unspecified : nil
                 default: exchange.ending == nil ? .unspecified : nil
@@ -227,14 +227,14 @@ final class RecordingTap: HopTap {
             finished.response = .of(try redaction.masked(received) ?? received)
         }
         if let count = finished.response?.count, count != received.count {
-            // How they alternated is told by other numbers now.
+            // Masking has changed the lengths of the turns.
             finished.isMasked = true
             exchange.setTurns(sent: finished.request?.count ?? 0, received: count)
             finished.turns = exchange.turnsText { $0 }
         }
     }
 
-    /// More than is kept in memory was sent, behind a header with what may be secret.
+    /// Records an upload too large for memory; secrets may be in its header.
     private func describeUpload(
         _ exchange: Exchange, _ finished: inout FinishedExchange
     ) throws(FetchError) {
@@ -253,7 +253,7 @@ final class RecordingTap: HopTap {
             masked.isMasked
             ? .spool(masked.bytes, sent, from: head.count) : .spool([], sent, from: 0)
         let moved = masked.offset(of: head.count) - head.count
-        // Where the secrets were that are masked already is not known: how it alternated neither.
+        // The offsets of secrets masked earlier are unknown, and so are the turns.
         if let clean, clean.count != exchange.sent.count {
             exchange.setTurns(sent: clean.count + moved, received: exchange.received.count)
             finished.turns = exchange.turnsText { $0 }
@@ -288,7 +288,7 @@ final class RecordingTap: HopTap {
             finished.turns = exchange.turnsText { $0 }
             return
         }
-        // What libcurl speaks beside HTTP is a body and no more.
+        // For protocols other than HTTP libcurl reports a body and nothing else.
         guard !reply.version.isEmpty else {
             finished.subtype = scheme.messageSubtype ?? scheme.name
             finished.request = nil
@@ -328,7 +328,7 @@ final class RecordingTap: HopTap {
 }
 
 extension FetchError {
-    /// Whether it tells about the server or the way to it, and not about this machine.
+    /// True if the error is about the server or the network, not about this machine.
     fileprivate var isOfServer: Bool {
         switch outcome {
         case .interrupted, .write, .read, .internal, .usage, .badURL, .identityUnusable,

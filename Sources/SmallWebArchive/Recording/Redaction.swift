@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Masks the secrets of one request, where it is recorded and where a recording is looked for.
+/// Masks the secrets of one request, for recording and for finding a recording.
 struct Redaction {
     private let handler: (any ProtocolHandler)?
-    /// Values that must not be kept, in any form.
+    /// Secret values to mask, in any encoding.
     private let mask: SecretMask
-    /// Of those that a request certainly has in it, each alone.
+    /// Masks of the secrets that every request of this kind must contain, one for each.
     private let expected: [SecretMask]
     private let keepsSecrets: Bool
 
@@ -19,34 +19,34 @@ struct Redaction {
         expected = request.secretsOfOptions.filter { !$0.isEmpty }.map { SecretMask([$0]) }
     }
 
-    /// Whether anything but what the protocol itself knows must be masked.
+    /// True if secrets other than the protocol's own must be masked.
     var hasValues: Bool { !mask.isEmpty }
 
-    /// What is masked of a request: ranges that ascend and do not meet.
+    /// Ranges to mask in a request, ascending and disjoint.
     ///
-    /// - Returns: `nil` for all of it: a secret is somewhere in it, in a form that is not known.
+    /// - Returns: `nil` to mask all of it: it contains a secret in an unknown encoding.
     func ranges(in sent: [UInt8]) -> [Range<Int>]? {
         guard !keepsSecrets, !sent.isEmpty else { return [] }
         let known = handler?.secrets(in: sent) ?? []
-        // What the handler masks may be the secret.
+        // The range masked by the handler may be the secret.
         if known.isEmpty, expected.contains(where: { $0.ranges(in: sent).isEmpty }) { return nil }
         return Self.merged(known + mask.ranges(in: sent))
     }
 
-    /// The request as it may be kept, and where each of its offsets comes to lie.
+    /// The masked request, with a map of its offsets.
     func masked(_ sent: [UInt8]) -> MaskedBytes {
         MaskedBytes(sent, ranges(in: sent) ?? [sent.startIndex..<sent.endIndex])
     }
 
-    /// The same for the header of a request that is in a file.
+    /// Masks the header of a request that is in a file.
     ///
-    /// - Parameter isMasked: Whether secrets have been found and masked in it already.
+    /// - Parameter isMasked: True if its secret values are masked already.
     func masked(header: [UInt8], isMasked: Bool) -> MaskedBytes {
         isMasked ? MaskedBytes(header, handler?.secrets(in: header) ?? []) : masked(header)
     }
 
-    /// The forms that a recording may have of it: of a request of which a part alone has been
-    /// sent, the secret may still be missing, or the end of it.
+    /// The possible recorded forms of a request. If only a part of it has been sent, the secret may
+    /// be missing or incomplete.
     func forms(of sent: [UInt8]) -> [[UInt8]] {
         guard !keepsSecrets else { return [sent] }
         let whole = maskingAll(of: sent)
@@ -62,14 +62,14 @@ struct Redaction {
         return MaskedBytes(sent, Self.merged(known + mask.ranges(in: sent))).bytes
     }
 
-    /// What a server says, where it repeats a secret.
+    /// Masks the secrets that a server repeats in its reply.
     func masked(reply: [UInt8]) -> [UInt8] {
         hasValues ? MaskedBytes(reply, Self.merged(mask.ranges(in: reply))).bytes : reply
     }
 
-    /// The same for what is in a file, of either direction: another spool.
+    /// Masks a request or reply that is in a file, into another spool.
     ///
-    /// - Returns: `nil` when there is nothing to mask.
+    /// - Returns: `nil` if there is nothing to mask.
     func masked(_ spool: BlockSpool) throws(FetchError) -> BlockSpool? {
         guard hasValues, spool.whole == nil else { return nil }
         let masked = spool.empty(head: nil)
@@ -84,7 +84,6 @@ struct Redaction {
         return stream.hasFound ? masked : nil
     }
 
-    /// Text such as a URL, with the secrets that are in it masked.
     func masked(text: String) -> String {
         hasValues ? String(decoding: masked(reply: Array(text.utf8)), as: UTF8.self) : text
     }
@@ -103,13 +102,13 @@ struct Redaction {
     }
 }
 
-/// Bytes with `***` for some ranges of what they were made of.
+/// Bytes with some ranges replaced by `***`.
 struct MaskedBytes {
     private let ranges: [Range<Int>]
     let bytes: [UInt8]
     var isMasked: Bool { !ranges.isEmpty }
 
-    /// - Parameter ranges: They ascend and do not meet.
+    /// - Parameter ranges: Ascending and disjoint.
     init(_ original: [UInt8], _ ranges: [Range<Int>]) {
         self.ranges = ranges
         guard !ranges.isEmpty else {
@@ -124,7 +123,7 @@ struct MaskedBytes {
         bytes = masked + original[end...]
     }
 
-    /// Where what stood before `offset` ends now; what is within a range ends with it.
+    /// The masked offset that corresponds to `offset`; an offset within a range maps to its end.
     func offset(of offset: Int) -> Int {
         var moved = offset
         for range in ranges where range.lowerBound < offset {

@@ -1,44 +1,42 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Where a record is.
 struct RecordPlace: Sendable, Hashable {
     let file: Int
     let offset: Int
 }
 
-/// What archives have of one exchange: where its records are, and what their headers say. Texts of
-/// any length stay in the file: a compressed megabyte is a kilobyte.
+/// Index entry of one exchange: offsets of its records and small header values. Texts of any length
+/// stay in the file: a compressed megabyte is a kilobyte.
 struct Recording: Sendable {
     let target: RecordKey
     var request, response, facts, turns, failure: RecordPlace?
-    /// Of the request's block.
     var requestDigest: BlockDigest?
     var address: String?
     var isHTTP2 = false
     var truncated: Truncation?
-    /// Whether the reply is a `revisit`, whose body is that of an earlier one.
+    /// True if the reply is a `revisit`, whose body is in an earlier reply.
     var isRevisit = false
-    /// True for one of status 304, to a client that has the page.
+    /// True for a reply of status 304, to a client that has the page.
     var isNotModified = false
-    /// The recording with that body; `nil` where the archives do not have it.
+    /// Index of the recording with that body; `nil` if the archives do not have it.
     var earlier: Int?
-    /// Whether the reply's block has a head of HTTP.
+    /// True if the reply's block has a head of HTTP.
     var hasHeads = false
 
     init(target: RecordKey) { self.target = target }
 
-    /// Whether it says how the exchange ended: others write requests without it.
+    /// True if the end of the exchange is known: other programs write requests without replies.
     var isAnswered: Bool { response != nil || failure != nil }
 
-    /// A record that has its target.
+    /// A record with the target in its header.
     var anyPlace: RecordPlace? { response ?? request ?? facts ?? failure }
 
-    /// Whether there was no conversation.
+    /// True if the exchange failed before any message was sent.
     var isFailureAlone: Bool { request == nil && response == nil }
 }
 
-/// A record's identifier, or another text, in sixteen bytes.
+/// 128-bit hash of a record identifier or another text.
 struct RecordKey: Sendable, Hashable {
     private let first, second: Int
 
@@ -53,7 +51,7 @@ struct RecordKey: Sendable, Hashable {
 }
 
 extension URI {
-    /// The target of a record of anyone.
+    /// Parses the target of a record of any program.
     init?(recorded target: String) {
         guard
             let uri = (try? URI(parsing: target))
@@ -63,7 +61,7 @@ extension URI {
     }
 }
 
-/// What archives have, by URL, by place and by the bytes of requests.
+/// Index of archives by URL, by host and by the digest of requests.
 struct ArchiveIndex: Sendable {
     let paths: [String]
     private(set) var recordings: [Recording] = []
@@ -74,13 +72,13 @@ struct ArchiveIndex: Sendable {
     private var byPlace: [RecordKey: [Int]] = [:]
     private var byID: [RecordKey: Int] = [:]
     private(set) var hasOldDigests = false
-    /// By what each revisit names its earlier reply, the best first.
+    /// Keys to find the earlier reply of each revisit, the best first.
     private var references: [(index: Int, keys: [RecordKey])] = []
 
-    /// Longer than any address of IPv6.
+    /// Limit in bytes, longer than any IPv6 address.
     private static let addressBytesMax = 64
 
-    /// - Parameter onDamage: Gets a sentence for each archive of which only a part is used.
+    /// - Parameter onDamage: Receives a sentence for each archive that can be read only in part.
     /// - Throws: `read`; `protocol-error` with an offset for a file without any whole record.
     init(_ paths: [String], _ onDamage: (String) -> Void = { _ in }) throws(FetchError) {
         self.paths = paths
@@ -120,13 +118,13 @@ struct ArchiveIndex: Sendable {
             noteConnection(header, index)
             remember(header, index)
         case "response", "revisit":
-            // A reply that is written again refers to an earlier one, too.
+            // A repeated reply refers to an earlier one, too.
             let index = slot(target, partner) { $0.response == nil && $0.request != nil }
             recordings[index].response = place
             recordings[index].truncated = header["warc-truncated"].map {
                 Truncation(rawValue: $0) ?? .unspecified
             }
-            // The rest is in records of their own, which are not read.
+            // The rest is in continuation records, which are not read.
             if header.isSegment { recordings[index].truncated = .unspecified }
             recordings[index].hasHeads = header.contentType == MessageHead.mediaType
             if header.type == "revisit" {
@@ -142,7 +140,7 @@ struct ArchiveIndex: Sendable {
         }
     }
 
-    /// The recording of the first of these records that there is.
+    /// The recording of the first record in `ids` that is known.
     private func known(_ ids: [String]) -> Int? {
         for id in ids {
             if let index = byID[RecordKey(id)] { return index }
@@ -150,8 +148,7 @@ struct ArchiveIndex: Sendable {
         return nil
     }
 
-    /// The recording that a message belongs to: the one that it names, or the last one where
-    /// nothing is named.
+    /// The recording for a message: the one it names, or the last one if it names none.
     private mutating func slot(
         _ target: String, _ related: Int?, where isFree: (Recording) -> Bool
     ) -> Int {
@@ -199,7 +196,7 @@ struct ArchiveIndex: Sendable {
             guard let name = Certificates.place(target) else { return }
             certificates[RecordKey(name), default: []].append(place)
         case "application/x-smallweb-exchange":
-            // That of a failure comes before it.
+            // The facts of a failure come before the failure.
             let index = related ?? append(target)
             recordings[index].facts = place
         case "application/x-smallweb-turns":
@@ -218,14 +215,14 @@ struct ArchiveIndex: Sendable {
 
     // MARK: Revisits
 
-    /// Ours name the record that has the body. Those of others name its URL and date, or have its
-    /// digest alone.
+    /// Keys of the reply with the body. smallweb's own records name it by identifier; others by URL
+    /// and date, or by digest alone.
     private static func references(_ header: RecordHeader) -> [RecordKey] {
         var keys = header["warc-refers-to"].map { [RecordKey($0)] } ?? []
         if let target = header.earlierTarget, let date = header["warc-refers-to-date"] {
             keys.append(page(target, date))
         }
-        // The digest in a 304 is of no body, as in many replies.
+        // The digest in a 304 is often meaningless, as it has no body.
         if !header.isNotModified, let digest = payload(header) { keys.append(digest) }
         return keys
     }
@@ -240,8 +237,8 @@ struct ArchiveIndex: Sendable {
         }
     }
 
-    /// Finds the replies that revisits repeat: by the identifiers of records if all of these are
-    /// there, else by a second pass over the headers.
+    /// Finds the replies that revisits repeat: by record identifiers if all are known, else with a
+    /// second pass over the headers.
     private mutating func resolveRevisits() throws(FetchError) {
         var found: [RecordKey: Int] = [:]
         var wanted: Set<RecordKey> = []
@@ -268,7 +265,7 @@ struct ArchiveIndex: Sendable {
             recordings[index].earlier = keys.lazy.compactMap { found[$0] }.first
         }
         references = []
-        // A 304 that names nothing is about the page before it.
+        // A 304 without a reference means the page before it.
         var pages: [RecordKey: Int] = [:]
         for (index, recording) in recordings.enumerated() where recording.response != nil {
             if !recording.isNotModified {
@@ -279,12 +276,12 @@ struct ArchiveIndex: Sendable {
         }
     }
 
-    /// Most revisits of revisits that are followed.
+    /// Limit for chains of revisits.
     private static let revisitsMax = 16
 
-    /// The recording that has the body of another one's reply: itself, or that of a `revisit`.
+    /// The recording with the body of another one's reply: itself, or the target of its `revisit`.
     ///
-    /// - Throws: `not-recorded` where the archives do not have it.
+    /// - Throws: `not-recorded` if the archives do not have it.
     func source(of recording: Recording) throws(FetchError) -> Recording {
         var source = recording
         for _ in 0..<Self.revisitsMax where source.isRevisit {
@@ -299,23 +296,21 @@ struct ArchiveIndex: Sendable {
 
     // MARK: Looking up
 
-    /// The recordings of a URL that have an end, in their order.
+    /// The recordings of a URL that have an end, in the archives' order.
     ///
-    /// - Parameter defaultPort: What no port means.
+    /// - Parameter defaultPort: The port of URLs without one.
     func recordings(of uri: URI, defaultPort: UInt16) -> [Int] {
         Self.texts(uri, defaultPort).flatMap { byURL[RecordKey($0)] ?? [] }
             .filter { recordings[$0].isAnswered }.sorted()
     }
 
-    /// Whether there is any for a scheme, host and port.
     func place(of uri: URI, defaultPort: UInt16) -> [Int] {
         Self.places(of: uri, defaultPort).flatMap { byPlace[RecordKey($0)] ?? [] }
     }
 
-    /// Those whose request has this digest.
     func recordings(ofRequest digest: BlockDigest) -> [Int] { byRequest[digest] ?? [] }
 
-    /// Where the certificates of a server are, in their order.
+    /// The certificate records of a server, in the archives' order.
     func certificates(of uri: URI, defaultPort: UInt16) -> [RecordPlace] {
         Self.places(of: uri, defaultPort).flatMap { certificates[RecordKey($0)] ?? [] }
     }
@@ -328,7 +323,7 @@ struct ArchiveIndex: Sendable {
         forms(uri, defaultPort).map(text)
     }
 
-    /// With and without the port that is meant anyway.
+    /// The URL with and without its default port; other ports are left as they are.
     private static func forms(_ uri: URI, _ defaultPort: UInt16) -> [URI] {
         guard uri.port == nil || uri.port == defaultPort else { return [uri] }
         var (with, without) = (uri, uri)

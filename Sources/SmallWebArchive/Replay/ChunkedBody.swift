@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Undoes the transfer coding "chunked" (RFC 9112, section 7.1) of a body that an archive has as it
-/// came. Bodies from which it was taken before pass as they are. Pure.
+/// Incremental decoder of the transfer coding "chunked" (RFC 9112, section 7.1), for bodies that
+/// were recorded with it. Bodies without it pass unchanged. No I/O.
 package struct ChunkedBody: Sendable {
     private enum Place {
         case size
@@ -11,7 +11,6 @@ package struct ChunkedBody: Sendable {
         case dataEnd
         case trailer
         case over
-        /// It is not chunked.
         case plain
     }
 
@@ -21,11 +20,10 @@ package struct ChunkedBody: Sendable {
     /// Longest line of a size, with its extensions, and of a trailer.
     private static let lineBytesMax = 16_384
 
-    /// Before the first byte of a body.
     package init() {}
 
-    /// True when the end of the body has come, or there is none that could be missing. The last
-    /// chunk is one: wget leaves out the empty line behind it.
+    /// True at the end of the body, or if it has no mark of its end. The last chunk counts as the
+    /// end: wget leaves out the empty line behind it.
     package var isWhole: Bool {
         switch place {
         case .trailer, .over, .plain: true
@@ -33,9 +31,9 @@ package struct ChunkedBody: Sendable {
         }
     }
 
-    /// Decodes all of `input` at once: many chunks can be as short as a byte.
+    /// Decodes all of `input` in one call: chunks can be as short as a byte.
     ///
-    /// - Returns: Also what comes before a fault.
+    /// - Returns: The decoded bytes, also those in front of a fault.
     package mutating func decode(
         _ input: inout ArraySlice<UInt8>
     ) -> (body: [UInt8], fault: Malformed?) {
@@ -48,7 +46,7 @@ package struct ChunkedBody: Sendable {
         }
     }
 
-    /// The rest, behind all input, of a body that is not chunked and has no line end.
+    /// Returns the buffered rest, after all input, of a body without chunks and without a line end.
     package mutating func finish() -> [UInt8] {
         let isSize = held.allSatisfy { ASCII.hexValue($0) != nil || $0 == ASCII.carriageReturn }
         guard isFirst, case .size = place, !isSize else { return [] }
@@ -56,9 +54,9 @@ package struct ChunkedBody: Sendable {
         return held
     }
 
-    /// The next bytes of the body; `nil` when all of `input` is used and more is needed.
+    /// The next bytes of the body; `nil` if all of `input` is used and more is needed.
     ///
-    /// - Parameter input: What is used is removed from its front.
+    /// - Parameter input: Used bytes are removed from its front.
     package mutating func next(
         _ input: inout ArraySlice<UInt8>
     ) throws(Malformed) -> ArraySlice<UInt8>? {
@@ -81,14 +79,13 @@ package struct ChunkedBody: Sendable {
         return nil
     }
 
-    /// - Returns: What was held back of a body that is not chunked.
+    /// - Returns: The buffered beginning of a body that turned out not to be chunked.
     private mutating func takeLine(
         _ input: inout ArraySlice<UInt8>
     ) throws(Malformed) -> ArraySlice<UInt8>? {
         let end = input.firstLineFeed
         var taken = end.map { input[...$0] } ?? input
         input = input[taken.endIndex...]
-        // Most lines are in one piece, and need no copy.
         if end == nil || !held.isEmpty {
             held += taken
             taken = held[...]

@@ -2,12 +2,11 @@
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// What the metadata of an exchange says.
 struct RecordedFacts {
     private(set) var port: UInt16?
     private(set) var ending: ByteStream.Ending?
     private(set) var traffic = Ending.Traffic()
-    /// A reply's head as it came, where the block has another.
+    /// Original head of a reply, if the block has another one.
     private(set) var head: [UInt8]?
     private(set) var certificate: [UInt8]?
     private(set) var proxy: String?
@@ -15,7 +14,7 @@ struct RecordedFacts {
 
     init() {}
 
-    /// - Parameter json: Of anyone; what makes no sense counts as missing.
+    /// - Parameter json: Untrusted input; malformed values are ignored.
     init(_ json: [UInt8]?) {
         guard let json, let facts = try? JSONValue.parse(json[...]) else { return }
         port = facts["remote"]?["port"]?.integer.flatMap { UInt16(exactly: $0) }
@@ -29,12 +28,12 @@ struct RecordedFacts {
         certificate = Self.digest(tls?["cert"])
     }
 
-    /// Those of all exchanges of a fetch are added up.
+    /// Bounded, since the counts of all exchanges of a fetch are added.
     private static func count(_ value: JSONValue?) -> Int {
         value?.integer.flatMap { (0...bytesMax).contains($0) ? $0 : nil } ?? 0
     }
 
-    /// More than any exchange has; 32,767 of them can be added.
+    /// Limit of a byte count; 32,767 of them can be added without overflow.
     static let bytesMax = 1 << 48
 
     private static func digest(_ value: JSONValue?) -> [UInt8]? {
@@ -55,14 +54,13 @@ struct RecordedFacts {
     }
 }
 
-/// What was recorded of a connection and of how it ended.
+/// Recorded metadata of a connection and of how it ended.
 struct RecordedEnd {
-    /// Of the recording.
     let number: Int
     let facts: RecordedFacts
     let failure: FetchError?
 
-    /// Longest record of facts or of a failure that is read.
+    /// Longest metadata or failure record to read, in bytes.
     static let bytesMax = 1 << 20
 
     init(_ number: Int, _ replayer: Replayer) throws(FetchError) {
@@ -76,7 +74,7 @@ struct RecordedEnd {
 }
 
 extension FetchError {
-    /// One that was recorded, as `application/warc-fields`; `nil` for what is not.
+    /// Parses an error recorded as `application/warc-fields`; `nil` if it is malformed.
     init?(warcFields text: [UInt8]) {
         var fields: [String: String] = [:]
         for line in text.split(whereSeparator: { $0 == 10 || $0 == 13 }) {
@@ -98,23 +96,23 @@ extension FetchError {
     }
 }
 
-/// How a conversation alternated.
 struct RecordedTurns {
     struct Turn {
         let isSent: Bool
         let bytes: Int
         let seconds: Double
-        /// At its end: how many bytes were sent and received, and in how many turns these were.
+        /// Totals at the end of this turn: bytes sent, bytes received, and number of received
+        /// turns.
         let sent, received, replies: Int
     }
 
-    /// At most ``RecordedFacts/bytesMax`` bytes in all, so that they can be added.
+    /// At most ``RecordedFacts/bytesMax`` bytes in total, so that sums do not overflow.
     private(set) var turns: [Turn] = []
 
-    /// Longest record of turns that is read: more than ours ever have.
+    /// Longest record of turns to read, in bytes: more than smallweb ever writes.
     static let bytesMax = 4 << 20
 
-    /// - Parameter json: `nil` where nothing is known: what was received comes at once.
+    /// - Parameter json: `nil` if unknown: the whole reply is then available at once.
     init(_ json: [UInt8]?) {
         guard let json, let value = try? JSONValue.parse(json[...]),
             case .array(let list)? = value["turns"]
@@ -141,24 +139,24 @@ struct RecordedTurns {
         self.init(try replayer.blocks([recording.turns], notOver: Self.bytesMax)[0])
     }
 
-    /// How many bytes have been received before more than so many had to be sent.
+    /// Number of bytes the server had sent before it needed more than `sent` bytes from the client.
     ///
-    /// - Parameter total: All that were received: with no turn that says otherwise.
+    /// - Parameter total: Length of the reply, and the result if no turn limits it.
     func available(afterSending sent: Int, of total: Int) -> Int {
         min(total, first { $0.sent > sent }.map { turns[$0].received } ?? total)
     }
 
-    /// When the byte at `offset` of what was received came, in seconds since the start.
+    /// Time at which the reply's byte at `offset` was received, in seconds since the start.
     func moment(ofReceived offset: Int) -> Double {
         (first { $0.received > offset }.map { turns[$0] } ?? turns.last)?.seconds ?? 0
     }
 
-    /// The datagram of a number that was received, and how many were sent before.
+    /// A received datagram by its number, and the number of datagrams sent before it.
     func datagram(_ number: Int) -> (sent: Int, turn: Turn)? {
         first { $0.replies > number }.map { ($0 - number, turns[$0]) }
     }
 
-    /// The first turn that fits, where all behind one that fits do, too.
+    /// Binary search for the first turn that fits; all turns behind it must fit, too.
     private func first(where fits: (Turn) -> Bool) -> Int? {
         var (low, high) = (0, turns.count)
         while low < high {

@@ -3,12 +3,11 @@ internal import SmallWeb
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// HTTP's engine, by what archives have.
 struct ReplayClient: HTTPClient {
     let replayer: Replayer
     let hop: Hop
 
-    /// Longest head of a message, as libcurl has it.
+    /// Longest head of a message: libcurl's limit.
     private static let headBytesMax = 300 << 10
 
     func exchange(
@@ -23,7 +22,7 @@ struct ReplayClient: HTTPClient {
         let (number, sent) = try find(request, uri, defaultPort)
         var recording = replayer.index.recordings[number]
         var source = recording
-        // A client that asks for a change alone has the page.
+        // A client that asks for changes only already has the page.
         let fields = Set(request.options.fields.map { $0.name.lowercased() })
         let isPage = fields.isDisjoint(with: ["if-none-match", "if-modified-since"])
         do throws(FetchError) {
@@ -71,7 +70,7 @@ struct ReplayClient: HTTPClient {
 
     // MARK: Finding
 
-    /// The recording of a request, and the request's head as it was recorded.
+    /// The recording of a request, and the head of the recorded request.
     private func find(
         _ request: HTTPRequest, _ uri: URI, _ defaultPort: UInt16
     ) throws(FetchError) -> (Int, [UInt8]?) {
@@ -81,7 +80,7 @@ struct ReplayClient: HTTPClient {
         if replayer.options.isLoose || replayer.index.recordings[expected].isFailureAlone {
             return (expected, nil)
         }
-        // Many recordings may have one request: it is read once.
+        // Many recordings may share one request record: read it once.
         var (others, places) = (Set<BlockDigest>(), Set<RecordPlace>())
         let limit = Self.headBytesMax + (request.options.body?.count ?? 0) + 16
         for number in turns {
@@ -147,7 +146,7 @@ struct ReplayClient: HTTPClient {
                 body = body.isEmpty ? rest : body + rest
             }
             rest = []
-            // Two bytes tell whether it is what the header says.
+            // Two bytes are needed to check the declared content coding.
             guard isBegun || body.count > 1 || isEnd || fault != nil else { continue }
             if !isBegun {
                 if !request.wantsRawBody { head.dropUndoneCoding(of: body) }
@@ -180,7 +179,7 @@ struct ReplayClient: HTTPClient {
         }
     }
 
-    /// The head of a reply, and what follows it in the same piece.
+    /// The head of a reply, and the rest of the piece in which it ended.
     private func head(
         _ reader: ArchiveReader, hasHead: Bool
     ) throws(FetchError) -> (HTTPReply, ArraySlice<UInt8>) {
@@ -201,9 +200,8 @@ struct ReplayClient: HTTPClient {
     }
 }
 
-/// A request of HTTP as an archive has it.
 struct RecordedRequest {
-    /// With the empty line.
+    /// Includes the empty line at its end.
     let head: [UInt8]
     private let body: ArraySlice<UInt8>
     private let isThere: Bool
@@ -216,7 +214,7 @@ struct RecordedRequest {
         body = block[end...]
     }
 
-    /// Where the body begins; `nil` while the head has not ended.
+    /// Offset of the body; `nil` while the head is incomplete.
     static func headEnd(_ bytes: [UInt8]) -> Int? {
         var start = 0
         while let end = bytes[start...].firstLineFeed {
@@ -229,8 +227,8 @@ struct RecordedRequest {
         return nil
     }
 
-    /// Whether it is what the engine would send, as far as the user has a say: the method, the
-    /// body, and the fields that were asked for. What other clients add of their own is theirs.
+    /// True if the request equals the one the engine would send, as far as the user decides: the
+    /// method, the body and the given header fields. Other clients' additional fields are ignored.
     func matches(_ request: HTTPRequest) -> Bool {
         let options = request.options
         let method = options.method ?? (options.body == nil ? "GET" : "POST")
@@ -258,15 +256,15 @@ struct RecordedRequest {
 }
 
 extension HTTPReply {
-    /// The head of a reply, line by line.
     init(lines: [UInt8]) {
         self.init()
         for line in Self.lines(lines) { add(line: line) }
     }
 
-    /// Leaves out the content coding, and the length, of a body that another program has decoded.
+    /// Removes the content coding, and the length, of a body that another program has decoded.
     ///
-    /// - Parameter beginning: Of the body: gzip has a mark, and what others code is not text.
+    /// - Parameter beginning: First bytes of the body: gzip has a magic number, other codings are
+    ///   binary.
     fileprivate mutating func dropUndoneCoding(of beginning: ArraySlice<UInt8>) {
         guard let coding = self["content-encoding"]?.lowercased(), coding != "identity",
             !beginning.isEmpty
@@ -283,7 +281,7 @@ extension HTTPReply {
         self = HTTPReply(lines: lines.flatMap(\.self))
     }
 
-    /// The fields of a request, without its first line.
+    /// Parses the fields of a request, without its first line.
     fileprivate init(fieldLines head: [UInt8]) {
         self.init()
         for line in Self.lines(head).dropFirst() { add(line: line) }

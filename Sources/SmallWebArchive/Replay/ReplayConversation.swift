@@ -2,10 +2,10 @@
 internal import SmallWeb
 internal import SmallWebCore
 
-/// What a recording says to what is sent: which recording that is, the request tells.
+/// Replays the reply to the bytes sent so far, which select the recording.
 final class ReplayConversation {
     private let replayer: Replayer
-    /// Of the URL, in their order.
+    /// Recordings of the URL, in the archives' order.
     private let candidates: [Int]
     private let met: RecordedEnd
     private let redaction: Redaction
@@ -15,13 +15,11 @@ final class ReplayConversation {
     private var sentDatagrams = 0
     private var given = 0
     private var givenDatagrams = 0
-    /// The recording that is played, once it is known.
     private var present: Played?
     private var hasLooked = false
-    /// How much of the recording's request has been sent; `nil` until it is asked for.
+    /// Number of the recorded request's bytes sent so far; `nil` until computed.
     private var sentOfRequest: Int?
 
-    /// A recording, as far as it has been read.
     private final class Played {
         let number: Int
         let request: [UInt8]
@@ -32,7 +30,7 @@ final class ReplayConversation {
         let box: Replayer.ReaderBox?
         let file: Int
         let total: Int
-        /// Of the reply: read, and not given yet.
+        /// Bytes of the reply read but not delivered yet.
         var rest: ArraySlice<UInt8> = []
 
         init(
@@ -48,10 +46,10 @@ final class ReplayConversation {
         }
     }
 
-    /// What is left of larger requests is not compared.
+    /// Longest request to compare; the rest of a longer one is ignored.
     private static let requestBytesMax = 64 << 20
 
-    /// - Parameter met: What the connection was like, which mostly is that of the recording.
+    /// - Parameter met: Metadata of the connection; usually from the same recording.
     init(
         _ replayer: Replayer, _ candidates: [Int], met: RecordedEnd, _ redaction: Redaction,
         keepsDatagrams: Bool
@@ -78,17 +76,16 @@ final class ReplayConversation {
         (hasLooked, sentOfRequest) = (false, nil)
     }
 
-    /// What can be said of the next byte.
     enum State {
-        /// It is there, and may be given from `moment` on.
+        /// The byte may be delivered from the given time on.
         case ready(Instant)
-        /// More must be sent before.
+        /// The client must send more first.
         case waiting
-        /// There is none.
+        /// The reply is complete.
         case over
     }
 
-    /// - Throws: `not-recorded` when nothing fits what has been sent.
+    /// - Throws: `not-recorded` if no recording matches the sent bytes.
     func state() throws(FetchError) -> State {
         guard let played = try find() else { return .waiting }
         if keepsDatagrams {
@@ -100,7 +97,7 @@ final class ReplayConversation {
         return given < played.total ? .waiting : .over
     }
 
-    /// How much of the reply may be given by now.
+    /// Number of bytes of the reply that may be delivered by now.
     private func limit(_ played: Played) -> Int {
         if replayer.options.isLoose { return played.total }
         let count = sentOfRequest ?? masked(played).count
@@ -112,7 +109,7 @@ final class ReplayConversation {
         replayer.options.keepsPauses ? began.advanced(seconds: seconds) : began
     }
 
-    /// Gives the next bytes, which are there.
+    /// Delivers the next bytes, if any.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> Int {
         guard let played = present else { return 0 }
         var room = buffer.count
@@ -135,9 +132,9 @@ final class ReplayConversation {
         return count
     }
 
-    /// How the recording ends, behind its last byte.
+    /// The recorded end of the connection, behind its last byte.
     ///
-    /// - Throws: What ended the fetch instead of the server.
+    /// - Throws: The recorded error, if the client's fetch ended before the server's reply.
     func end(isSecure: Bool) throws(FetchError) -> ByteStream.Ending {
         guard let played = present else { return .endOfFile }
         switch played.truncated {
@@ -155,7 +152,7 @@ final class ReplayConversation {
 
     // MARK: Finding
 
-    /// What has been sent as the recording has it.
+    /// The sent bytes with secrets masked as in the recording.
     private func masked(_ played: Played) -> [UInt8] {
         let forms = [sent] + redaction.forms(of: sent)
         return forms.first { played.request.starts(with: $0) } ?? sent
@@ -165,7 +162,7 @@ final class ReplayConversation {
         ([sent] + redaction.forms(of: sent)).contains { request.starts(with: $0) }
     }
 
-    /// The recording of what has been sent; `nil` while more of it may come.
+    /// Selects the recording for the sent bytes; `nil` while more of the request may come.
     private func find() throws(FetchError) -> Played? {
         if hasLooked { return present }
         if let present, replayer.options.isLoose || fits(present.request) {
@@ -182,7 +179,7 @@ final class ReplayConversation {
         return present
     }
 
-    /// What has been given of a recording that another one may go on from.
+    /// The delivered bytes, which the reply of a further recording must begin with.
     private func givenBytes() throws(FetchError) -> [UInt8] {
         guard let played = present,
             let place = replayer.index.recordings[played.number].response
@@ -196,7 +193,7 @@ final class ReplayConversation {
         let forms = [sent] + redaction.forms(of: sent)
         let limit = (forms.map(\.count).max() ?? 0) + 1
         var (fitting, isPartial) = ([Int](), false)
-        // Many recordings may have one request: it is read once.
+        // Many recordings may share one request record: read it once.
         var (place, request) = (RecordPlace?.none, [UInt8]())
         for number in candidates {
             let recording = replayer.index.recordings[number]
@@ -216,11 +213,11 @@ final class ReplayConversation {
         if fitting.isEmpty {
             throw .notRecorded("this request for the URL")
         }
-        // Without turns a part of a request is not answered.
+        // Without recorded turns an incomplete request gets no reply.
         return isPartial && !sent.isEmpty && beginning.isEmpty ? nil : replayer.next(fitting)
     }
 
-    /// One whose request is what has been sent, whatever its URL.
+    /// A recording of exactly the sent bytes.
     private func exact() throws(FetchError) -> Int? {
         guard !sent.isEmpty else { return nil }
         var algorithms: [Digest.Algorithm] = [.sha256]
@@ -232,7 +229,7 @@ final class ReplayConversation {
                 digest.update(form[...])
                 let key = BlockDigest(algorithm: algorithm, bytes: digest.finish())
                 let found = replayer.index.recordings(ofRequest: key)
-                // Those of the URL alone, if there are any: the same line is sent to many hosts.
+                // Only this URL's: the same request line is sent to many hosts.
                 let mine = found.filter(own.contains)
                 if let number = replayer.next(mine) { return number }
             }
@@ -259,12 +256,12 @@ final class ReplayConversation {
 }
 
 extension FetchError {
-    /// A body that was cut off at a limit which is not known.
+    /// Error for a body that was truncated at an unknown limit.
     static let recordedLimit = FetchError(
         .tooLarge, .body, "the recording has only the beginning of the body")
 }
 
-/// What a recording says, as a connection.
+/// A recording as a connection.
 final class ReplayCarrier: Carrier {
     private let conversation: ReplayConversation
     private let loop: EventLoop
@@ -311,6 +308,6 @@ final class ReplayCarrier: Carrier {
         return moment
     }
 
-    /// A program is given the next piece when it has read the one before.
+    /// A plugin program gets each piece only after it has read the one before.
     var keepsPieces: Bool { true }
 }

@@ -3,7 +3,7 @@ internal import SmallWeb
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// Connects a plugin, or its program, with what archives have.
+/// Connects a plugin, or a plugin program, to recorded conversations.
 struct ReplayDialer: ProgramHost {
     let replayer: Replayer
     let request: Request
@@ -20,7 +20,7 @@ struct ReplayDialer: ProgramHost {
         let same = replayer.index.recordings(of: request.uri, defaultPort: defaultPort)
         let others =
             same.isEmpty ? replayer.index.place(of: request.uri, defaultPort: defaultPort) : []
-        // What the connection is like must be said before the request tells which it is.
+        // Connection details are needed before the request can select the recording.
         guard let expected = replayer.next(same) ?? others.first else {
             throw .notRecorded(
                 replayer.options.isLoose
@@ -64,16 +64,16 @@ struct ReplayDialer: ProgramHost {
     }
 }
 
-/// The connection of a recording, as it is told: with its certificate judged as if it were live.
+/// The connection of a recording. Its certificate is judged as in a live run.
 struct RecordedMeeting {
     let replayer: Replayer
     let hop: Hop
     let endpoint: Endpoint
 
-    /// Connects.
+    /// Emits the connection's events and judges its certificate.
     ///
-    /// - Returns: What the recording says of its end, which has been read for this.
-    /// - Throws: What was recorded of a connection that failed; what the trust policy says.
+    /// - Returns: The metadata read for this.
+    /// - Throws: The recorded error of a failed connection; the trust policy's error.
     func meet(
         _ number: Int, uri: URI, defaultPort: UInt16
     ) async throws(FetchError) -> RecordedEnd {
@@ -85,7 +85,7 @@ struct RecordedMeeting {
             try await hop.emit(
                 .connecting(endpoint, address: "\(address.bracketedHost):\(port)"))
         }
-        // A key that was refused is judged again: what was right then may be another thing now.
+        // A refused key is judged again: the trust store may have changed since.
         let wasRefused = [.untrusted, .trustChanged].contains(failure?.outcome)
         if recording.isFailureAlone, let failure, !wasRefused {
             replayer.notePlayed(number)
@@ -151,7 +151,7 @@ struct RecordedMeeting {
                 verdict: .match, firstSeen: known.since, policy: trust.policy)
         }
         guard store.policy == .skip else {
-            // libcurl tells nothing of a certificate that it refuses.
+            // libcurl does not report a certificate that it refuses.
             if let recorded, [.untrusted, .trustChanged].contains(recorded.outcome) {
                 throw recorded
             }
@@ -163,7 +163,6 @@ struct RecordedMeeting {
 }
 
 extension Connection.Moments {
-    /// All at once.
     fileprivate static var now: Connection.Moments {
         var moments = Connection.Moments()
         let now = Instant.now

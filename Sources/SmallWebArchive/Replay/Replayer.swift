@@ -2,24 +2,22 @@
 package import SmallWeb
 package import SmallWebCore
 
-/// How archives are replayed.
 package struct ReplayOptions: Sendable {
-    /// Whether a URL is enough to know a recording by.
+    /// True to select recordings by URL alone.
     package var isLoose = false
-    /// Whether servers take as long as they did.
+    /// True to keep the recorded delays.
     package var keepsPauses = false
-    /// Most bytes that are handed out at once; `nil` for no limit.
+    /// Limit of bytes delivered at once; `nil` for no limit.
     package var pieceBytes: Int?
 
     package init() {}
 }
 
 extension Network {
-    /// What archives have: nothing is looked up or connected.
+    /// A network that replays archives, without look-ups and connections. Requests without a
+    /// recording fail with `not-recorded`.
     ///
-    /// - Parameter onDamage: Gets a sentence for each archive of which only a part is used.
-    /// What they do not have fails with `not-recorded`.
-    ///
+    /// - Parameter onDamage: Receives a sentence for each archive that can be read only in part.
     /// - Throws: `read` for a file that cannot be read, `protocol-error` for one that is not an
     ///   archive.
     package static func replaying(
@@ -33,7 +31,7 @@ extension Network {
     }
 }
 
-/// Finds recordings, and plays each that there are several of in its turn.
+/// Selects and reads recordings; several of one request are played one after the other.
 final class Replayer: Sendable {
     let index: ArchiveIndex
     let options: ReplayOptions
@@ -41,10 +39,10 @@ final class Replayer: Sendable {
 
     private struct State {
         var isPlayed: [Bool]
-        /// Those that are not in use, by file.
+        /// Idle readers, by file.
         var readers: [[ReaderBox]]
         var chains: [RecordPlace: [[UInt8]]] = [:]
-        /// Keys that a live run would have pinned by now, and when.
+        /// Keys that a live run would have pinned by now, with the time.
         var pins: [String: (key: [UInt8], since: Int)] = [:]
     }
 
@@ -65,7 +63,7 @@ final class Replayer: Sendable {
 
     // MARK: Reading
 
-    /// A reader of a file, to be given back by ``giveBack(_:of:)``.
+    /// Takes a reader of a file, to be returned with ``giveBack(_:of:)``.
     func reader(of file: Int) throws(FetchError) -> ReaderBox {
         if let box = state.withLock({ $0.readers[file].popLast() }) { return box }
         return ReaderBox(try ArchiveReader(index.paths[file]))
@@ -75,14 +73,14 @@ final class Replayer: Sendable {
         state.withLock { $0.readers[file].append(box) }
     }
 
-    /// The blocks of small records, in the order of `places`; `nil` for longer ones.
+    /// The blocks of records in the order of `places`; `nil` for blocks longer than `limit`.
     func blocks(
         _ places: [RecordPlace?], notOver limit: Int
     ) throws(FetchError) -> [[UInt8]?] {
         try blocks(places) { header in header.blockBytes <= limit ? limit : nil }
     }
 
-    /// The beginning of a record's block; `nil` where there is no record.
+    /// The beginning of a record's block; `nil` if `place` is `nil`.
     func block(_ place: RecordPlace?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
         try blocks([place]) { _ in limit }[0]
     }
@@ -101,7 +99,7 @@ final class Replayer: Sendable {
             place.element.map { (place.offset, $0) }
         }.sorted { $0.1.offset < $1.1.offset }
         for (position, place) in wanted where place.file == file {
-            // What lies behind one another is read in one go.
+            // Adjacent records are read without seeking.
             var header: RecordHeader?
             if !isFirst { header = try? box.reader.next() }
             if header == nil || box.reader.offset != place.offset {
@@ -115,7 +113,6 @@ final class Replayer: Sendable {
         return blocks
     }
 
-    /// The URL of a recording, as it stands.
     func target(of recording: Recording) throws(FetchError) -> String {
         guard let place = recording.anyPlace else { return "" }
         let box = try reader(of: place.file)
@@ -124,9 +121,9 @@ final class Replayer: Sendable {
         return try box.reader.next()?.target ?? ""
     }
 
-    /// The certificates that were recorded for a server, its own first.
+    /// The certificate chain that was recorded for a server, leaf first.
     ///
-    /// - Parameter sha256: Of the one that is meant; `nil` where that is not known.
+    /// - Parameter sha256: Digest of the wanted leaf; `nil` if unknown.
     func chain(
         of uri: URI, defaultPort: UInt16, sha256: [UInt8]?
     ) throws(FetchError) -> [[UInt8]]? {
@@ -144,7 +141,7 @@ final class Replayer: Sendable {
         return sha256 == nil || places.count == 1 ? first : nil
     }
 
-    /// Most chains that are looked at for a server, and that are kept.
+    /// Limit of the chains searched for a server, and of those cached.
     private static let chainsMax = 256
 
     private func chain(at place: RecordPlace) throws(FetchError) -> [[UInt8]] {
@@ -155,10 +152,10 @@ final class Replayer: Sendable {
         return chain
     }
 
-    /// Notes the key of a place that has been accepted at a first visit: the store is left alone,
-    /// but a visit is a first one only once.
+    /// Pins the key accepted at a first visit in memory: the trust store stays unchanged, but later
+    /// visits are compared with it.
     ///
-    /// - Returns: The key that was accepted before, and when; `nil` at the first visit.
+    /// - Returns: The key pinned before and its time; `nil` at the first visit.
     func pin(_ key: [UInt8], of place: String, now: Int) -> (key: [UInt8], since: Int)? {
         state.withLock { state in
             if let known = state.pins[place] { return known }
@@ -169,14 +166,14 @@ final class Replayer: Sendable {
 
     // MARK: Choosing
 
-    /// The one whose turn it is: the first that was not played, or the last one again.
+    /// The first candidate not played yet, else the last one again.
     func next(_ candidates: [Int]) -> Int? {
         state.withLock { state in
             candidates.first { !state.isPlayed[$0] } ?? candidates.last
         }
     }
 
-    /// Those that were not played in their order, and behind them the others from the last one on.
+    /// The candidates not played yet in their order, then the others from the last to the first.
     func inTurn(_ candidates: [Int]) -> [Int] {
         state.withLock { state in
             var (unplayed, played) = ([Int](), [Int]())

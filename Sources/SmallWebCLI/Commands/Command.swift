@@ -6,44 +6,39 @@ internal import SmallWebPlugins
 internal import SmallWebRecords
 internal import SmallWebTransport
 
-/// One command: its name, its help, and what it does with settings and operands. The parser, the
-/// help texts, the manual and the completions are made from these records.
+/// A command: its name, help and implementation. The parser, the help texts, the manual and the
+/// completions are generated from these.
 package struct Command: Sendable, Adjustable {
-    /// What stands at one place after the command's name.
     enum Operand: Sendable, Hashable {
         case url, file, directory, topic, optionName, text, bookmark
-        /// A plugin, or its folder; one of the user's own.
+        /// A plugin or its folder; a plugin of the user's own.
         case plugin, ownPlugin
-        /// The name of one of the user's, and a host of the trust store.
+        /// The name of an identity; a host of the trust store.
         case identity, knownHost
         case choice([String])
     }
 
-    /// Its name and what follows it, as a line for each way to call it: words in brackets may be
-    /// left out.
+    /// Usage lines, one for each form of the call; brackets mark optional words.
     package private(set) var synopsis: String
-    /// Of an action, with that of its command before it.
+    /// For an action including the command's name.
     package private(set) var name: String
     package let summary: String
-    /// For the manual: several sentences.
+    /// Several sentences for the manual.
     package private(set) var manual: String
-    /// Command lines, each with what it is good for.
+    /// Command lines, each with its purpose.
     package let examples: [(String, String)]
-    /// The n-th goes with the n-th operand; the last is for all further ones.
+    /// Kinds of the operands in order; the last one also stands for all further operands.
     let operands: [Operand]
-    /// Which options it has a use for.
+    /// Selects the options that this command accepts.
     private(set) var takes: @Sendable (Option) -> Bool
-    /// Returns the exit status.
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
     var aliases: [String] = []
-    /// Those of its options that come first in its help, before those of all commands.
+    /// Long names of the options listed first in this command's help.
     var mainOptions: [String] = []
-    /// Whether its URLs can be of that scheme, for completion.
+    /// True for schemes whose URLs are offered by completion.
     var canUse: @Sendable (Scheme) -> Bool = { !($0.uploads?.isOnlyUse ?? false) }
-    /// Whether its URLs belong into the history.
     var visits: Bool
-    /// What it does by the word after its name; without one the first. Each is a command of its
-    /// own.
+    /// Subcommands, selected by the first operand. The first is the default.
     package private(set) var actions: [Command] = []
 
     init(
@@ -64,9 +59,9 @@ package struct Command: Sendable, Adjustable {
         visits = operands.first == .url
     }
 
-    /// A command that is nothing but its actions.
+    /// A command with subcommands only.
     ///
-    /// - Parameter options: The long names of those that all its actions take.
+    /// - Parameter options: Long names of the options that all its actions accept.
     init(
         _ synopsis: String, _ summary: String, manual: String,
         examples: KeyValuePairs<String, String>,
@@ -90,7 +85,7 @@ package struct Command: Sendable, Adjustable {
         }
     }
 
-    /// - Parameter options: The long names of those that it takes beside those of all commands.
+    /// - Parameter options: Long names of the accepted options, besides those of all commands.
     static func action(
         _ synopsis: String, _ summary: String, manual: String = "",
         examples: KeyValuePairs<String, String> = [:], operands: [Operand] = [],
@@ -106,7 +101,7 @@ package struct Command: Sendable, Adjustable {
         }
     }
 
-    /// Each is made when it is asked for: their texts are most of what a start would cost.
+    /// Created on demand: building all texts would dominate the start-up time.
     private static let makers: [@Sendable () -> Command] = [
         { get }, { head }, { links }, { open }, { put }, { refs }, { feed }, { watch }, { explain },
         { shard }, { ledger }, { warc }, { trust }, { identity }, { schemes }, { plugin },
@@ -116,7 +111,7 @@ package struct Command: Sendable, Adjustable {
 
     package static var all: [Command] {
         var all = makers.map { $0() }
-        // Behind what lists references, of which they are the next step.
+        // Insert them behind `refs`: they are used on the references it lists.
         let place = all.firstIndex { $0.name == refs.name }.map { $0 + 1 } ?? all.count
         all.insert(contentsOf: verbs, at: place)
         return all
@@ -135,9 +130,9 @@ package struct Command: Sendable, Adjustable {
     var word: String { name.split(separator: " ").last.map(String.init) ?? name }
     var isAction: Bool { name.contains(" ") }
 
-    /// The action that the operands begin with, and what follows.
+    /// Splits the operands into the action and its operands.
     ///
-    /// - Throws: `usage` for an unknown one.
+    /// - Throws: `usage` for an unknown action.
     func resolved(_ operands: [String]) throws(FetchError) -> (Command, [String]) {
         guard let first = actions.first else { return (self, operands) }
         guard let word = operands.first else { return (first, []) }
@@ -150,8 +145,8 @@ package struct Command: Sendable, Adjustable {
         return (action, Array(operands.dropFirst()))
     }
 
-    /// - Throws: `usage` for more or fewer operands than the synopsis has. URLs may also come from
-    ///   a list, so commands of URLs count for themselves.
+    /// - Throws: `usage` for a number of operands that the synopsis does not allow. Not checked for
+    ///   commands with URLs, as these may also come from a list.
     func checkCount(of given: [String]) throws(FetchError) {
         guard isAction || operands.first != .url else { return }
         let forms = synopsis.split(whereSeparator: \.isNewline).map { operandNames(in: $0) }
@@ -167,7 +162,7 @@ package struct Command: Sendable, Adjustable {
             hint: "usage: smallweb \(synopsis.prefix { !$0.isNewline })")
     }
 
-    /// The words of a line of the synopsis after the name, without options and their values.
+    /// Operand names in a line of the synopsis, without options and their values.
     private func operandNames(in line: Substring) -> [String] {
         var (names, depth, isValue) = ([""], 0, false)
         for character in line.dropFirst(name.count + 1) {
@@ -186,9 +181,9 @@ package struct Command: Sendable, Adjustable {
 
     package var options: [Option] { Option.all.filter(takes) }
 
-    /// - Throws: `usage` for an option that would change nothing.
+    /// - Throws: `usage` for an option that the command does not accept.
     func refuseUseless(_ words: Invocation) throws(FetchError) {
-        // Without options there is no need to make the table.
+        // Fast path: building the table takes time.
         if words.given.isEmpty { return }
         for name in words.given {
             let isMeant = { (option: Option) in option.long == name && takes(option) }
@@ -248,12 +243,12 @@ package struct Command: Sendable, Adjustable {
         var settings = settings
         settings.fetch.referencePatterns = Array(operands.dropFirst())
         settings.output.listing = .refs
-        // The records have all that the body would say.
+        // The records contain all the data of the body.
         if settings.records.areWanted {
             settings.records.options.body = .none
             settings.invocation.given.append("body")
         }
-        // A repository is there under the URL that people copy from their browser.
+        // Accept the web URL of a repository, as copied from a browser.
         var repository = url
         if let web = URI.scheme(of: url),
             let own = try settings.registry().schemes.first(where: {
@@ -281,7 +276,7 @@ package struct Command: Sendable, Adjustable {
     ) { settings, operands throws(FetchError) in
         let registry = try settings.registry()
         var seen: Set<String> = []
-        // The first of a name is the one that a fetch would use.
+        // Of several with one name, the first is used for fetching.
         let schemes = (registry.schemes + PluginFolders.schemes()).filter {
             seen.insert($0.name).inserted
         }
@@ -294,7 +289,7 @@ package struct Command: Sendable, Adjustable {
                 isOfCurl ? "curl:\(scheme.name)" : scheme.name, "\(scheme.defaultPort)",
                 scheme.transport.rawValue, scheme.trust.rawValue, scheme.summary,
             ]
-            // Columns for a person, tabs for `cut`.
+            // Aligned columns on a terminal, tabs for other programs.
             return Environment.isTerminal(1)
                 ? zip(fields, [10, 6, 5, 6, 0]).map(Help.padded).joined(separator: " ") + "\n"
                 : fields.joined(separator: "\t") + "\n"
@@ -304,7 +299,7 @@ package struct Command: Sendable, Adjustable {
 }
 
 extension EventLoop {
-    /// Runs `body` on the calling thread and returns what it does, or throws that.
+    /// Runs `body` on the calling thread and returns its result, or throws its error.
     func runToEnd<Value: Sendable>(
         _ body: @escaping @Sendable () async throws(FetchError) -> Value
     ) throws(FetchError) -> Value {
@@ -318,13 +313,13 @@ extension EventLoop {
     }
 }
 
-/// The program: arguments in, exit status out.
+/// Entry point: runs the command line and returns the exit status.
 package enum Tool {
     package static func run(_ arguments: [String]) -> Int32 {
-        // There is no place for a message either.
+        // stderr is not usable, so exit without a message.
         guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
         PluginFolders.isTaken.withLock { $0 = Option.isTaken }
-        // What is beyond a limit fails, and is reported as what it is.
+        // Ignore the signals of resource limits: exceeding one then fails with an error to report.
         for number in Shell.limitSignals { signal(number, SIG_IGN) }
         if arguments.first == "__complete" {
             return Completion.answer(Array(arguments.dropFirst()))
@@ -351,10 +346,10 @@ package enum Tool {
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
         var (command, operands) = (Command.get, words.operands)
-        // No command will ever contain "://".
+        // No command name contains "://".
         if !first.contains(text: "://") {
             let named = Command.named(first)
-            // Of schemes that need no server, as in man:ls(1).
+            // Schemes without "//", as in man:ls(1).
             if named == nil, let scheme = URI.scheme(of: first),
                 let entry = try? settings.configured().registry()[scheme],
                 entry.scheme.isVerbatim(first)
@@ -390,7 +385,7 @@ package enum Tool {
         if !command.takes(.config) {
             settings.configuration = Configuration()
         } else {
-            // What lists the settings goes on behind a bad section.
+            // The list of settings also shows those behind an invalid section.
             let isList = command.name == "config"
             settings.configuration = try Configuration.load(settings, keepsProblems: isList)
                 .limited(to: command)
@@ -403,7 +398,6 @@ package enum Tool {
         return status
     }
 
-    /// Ours, and those of the libraries that are there.
     private static func versionLine(_ settings: Settings) -> [UInt8] {
         let libraries = SystemLibraries.versions()
         guard settings.records.areWanted else {

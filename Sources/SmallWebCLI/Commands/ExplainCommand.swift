@@ -24,10 +24,9 @@ extension Command {
         }
     ) { settings, operands throws(FetchError) in
         var settings = settings
-        // Never prompts.
         settings.fetch.promptsAllowed = false
         settings.fetch.secretsToAsk = []
-        // The same run that get would begin.
+        // The same run as in `get`.
         return try ExplainCommand(get: GetCommand(settings, operands)).run()
     }.with(\.visits, false).with(\.canUse) { _ in true }
 }
@@ -35,7 +34,7 @@ extension Command {
 private struct ExplainCommand: Sendable {
     let get: GetCommand
 
-    /// - Returns: The exit status with which the first fetch that cannot begin would end.
+    /// - Returns: The exit status of the first fetch that could not begin.
     func run() throws(FetchError) -> Int32 {
         guard !get.operands.isEmpty else {
             throw usageError("no URL", hint: "smallweb explain gemini://geminiprotocol.net/")
@@ -79,7 +78,7 @@ private struct ExplainCommand: Sendable {
         return status
     }
 
-    /// - Returns: The explanation, and why the fetch could not begin all the same.
+    /// - Returns: The explanation, and the error that would prevent the fetch.
     private func explain(
         _ order: Order, _ context: RunContext
     ) async throws(FetchError) -> (Explanation, FetchError?) {
@@ -120,7 +119,7 @@ private struct ExplainCommand: Sendable {
         }
     }
 
-    /// With the upload of `put`, for a scheme that has no other use.
+    /// Creates a request; for a scheme with uploads only, one with an upload as by `put`.
     private static func request(
         of plan: inout RequestPlan, _ context: RunContext
     ) throws(FetchError) -> Request {

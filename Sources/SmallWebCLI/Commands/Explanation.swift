@@ -3,12 +3,12 @@ internal import SmallWeb
 internal import SmallWebRecords
 internal import SmallWebTransport
 
-/// What a fetch would do.
+/// Description of the request that a fetch would make.
 struct Explanation {
     struct Trust {
         /// One of ``TrustPolicy/names``, `pin` or `none`.
         var policy: String
-        /// Whether the store has the server; `nil` when it is not asked.
+        /// True if the store has the server; `nil` if it is not consulted.
         var isKnown: Bool?
         var key: String?
         /// Unix seconds.
@@ -20,25 +20,24 @@ struct Explanation {
     let url: String
     let scheme: Scheme
     let plugin: String
-    /// Of a plugin that is a program.
     var version: String?
     var endpoint: Endpoint?
-    /// `nil` when they are not what is connected to, or are not known.
+    /// `nil` if unknown, or if another host is connected to.
     var addresses: [String]?
     var proxy: String?
-    /// Why it is that, or none.
+    /// The reason for `proxy` or its absence.
     var proxyReason: String?
-    /// What is connected to instead of the host.
+    /// Description of a connection to something other than the host.
     var detour: String?
     var trust: Trust?
     var identity: String?
     var redirects = RedirectPolicy()
     var output = ""
-    /// `FILE:LINE` of each setting that a config file has made, by the option's long name.
+    /// `FILE:LINE` of each setting from a config file, by the option's long name.
     var origins: [(key: String, value: String)] = []
-    /// Without secrets.
+    /// The request without secrets.
     var request: [UInt8] = []
-    /// With them.
+    /// Length of the request with its secrets.
     var requestBytes = 0
 
     mutating func note(_ way: ProxySettings.Choice?) {
@@ -53,7 +52,7 @@ struct Explanation {
         }
     }
 
-    /// How libcurl connects to something else than the host.
+    /// Notes another target of libcurl's connection.
     mutating func note(_ settings: HTTPSettings) {
         if let path = settings.unixSocket {
             detour = "the Unix socket \(path)"
@@ -71,7 +70,7 @@ struct Explanation {
 }
 
 extension Explanation {
-    /// A line for each thing, the request last.
+    /// One line for each property, then the request.
     var text: String {
         var rows = [("plugin", "\(plugin): \(scheme.summary)")]
         if let endpoint {
@@ -117,7 +116,7 @@ extension Explanation {
         return "at most \(redirects.limit), to \(names.joined(separator: ", "))"
     }
 
-    /// As lines, each with the escapes of C for bytes that are not printable ASCII.
+    /// Lines with C escapes for all bytes but printable ASCII.
     static func escaped(_ bytes: [UInt8]) -> [String] {
         var lines: [String] = []
         var line = ""

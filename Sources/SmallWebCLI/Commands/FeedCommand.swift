@@ -39,7 +39,6 @@ extension Command {
     }.with(\.mainOptions, Option.feedAlone + Option.feedOptions)
 }
 
-/// `smallweb feed` and `smallweb watch`.
 struct SubscriptionCommand: Sendable {
     let settings: Settings
     let operands: [String]
@@ -48,10 +47,10 @@ struct SubscriptionCommand: Sendable {
     init(_ settings: Settings, _ operands: [String], _ kind: SubscriptionState.Kind) {
         var settings = settings
         settings.fetch.promptsAllowed = false
-        // The lines of menus and listings, as their plugins read them.
+        // Parses menus and listings with their plugins.
         if kind == .feed || settings.feeds.comparesLinks { settings.output.listing = .links }
         if kind == .watch {
-            // Never two requests to a host at once.
+            // Only one request to a host at a time.
             (settings.run.policy.jobs, settings.run.policy.jobsPerHost) = (1, 1)
             settings.records.options.body = .none
         }
@@ -96,9 +95,9 @@ struct SubscriptionCommand: Sendable {
         try settings.checkDistinct(files)
     }
 
-    /// All that is asked for: a round may be repeated, and the state's name depends on all URLs.
+    /// Reads all requests: rounds repeat them, and the state's name depends on all URLs.
     ///
-    /// - Throws: `usage` for more than is watched at a time; `interrupted`.
+    /// - Throws: `usage` if there are more than `pagesMax`; `interrupted`.
     func orders(_ loop: EventLoop) async throws(FetchError) -> [Order] {
         let source = OrderSource(operands)
         var orders: [Order] = []

@@ -5,8 +5,8 @@ internal import SmallWeb
 internal import SmallWebArchive
 internal import SmallWebRecords
 
-/// `smallweb get URL…`: bodies to standard output, back to back in the order of the URLs, or to
-/// files; with `--json` records.
+/// `smallweb get URL…`: writes bodies to standard output in the order of the URLs, or to files;
+/// with `--json` writes records.
 struct GetCommand: Sendable {
     let settings: Settings
     let operands: [String]
@@ -14,11 +14,11 @@ struct GetCommand: Sendable {
     init(_ settings: Settings, _ operands: [String]) {
         self.operands = operands + settings.run.lists
         var settings = settings
-        // What the next run must find in it.
+        // The next run needs these fields of the ledger.
         if settings.run.ledger != nil {
             settings.records.options.fields?.formUnion(RecordFields.ofLedgers)
         }
-        // A prompt would not say which URL it is for.
+        // The user could not see for which URL a prompt is.
         if settings.records.areWanted || settings.run.policy.jobs > 1 || Self.hasList(self.operands)
         {
             settings.fetch.promptsAllowed = false
@@ -26,7 +26,7 @@ struct GetCommand: Sendable {
         self.settings = settings
     }
 
-    /// - Returns: The exit status: the first failing URL's.
+    /// - Returns: The exit status: by default the first failing URL's.
     func run() throws(FetchError) -> Int32 {
         try SignalledRun.run(isInterruptible: isInterruptible) { () throws(FetchError) in
             let (settings, fetcher) = try prepare()
@@ -40,9 +40,9 @@ struct GetCommand: Sendable {
         operands.contains(where: OrderSource.isList)
     }
 
-    /// Reads the files that options name, and makes the fetcher.
+    /// Reads the files of options and creates the fetcher.
     ///
-    /// - Throws: `usage` for options and operands that do not go together.
+    /// - Throws: `usage` for conflicting options and operands.
     func prepare() throws(FetchError) -> (Settings, Fetcher) {
         try check()
         var settings = settings
@@ -60,14 +60,14 @@ struct GetCommand: Sendable {
         return (settings, try settings.fetcher(EventLoop()))
     }
 
-    /// Whether an option says nothing about bodies.
+    /// True for an option that affects records only, not bodies.
     private func onlyOfRecords(_ option: String) -> Bool {
         if option == "body" { return ![.none, .file].contains(settings.records.options.body) }
         return ["fields", "inline-max", "stream", "with-links", "events", "ordered", "summary"]
             .contains(option)
     }
 
-    /// - Throws: `usage` for operands that cannot be URLs or lists.
+    /// - Throws: `usage` for operands that are neither URLs nor lists.
     static func check(_ operands: [String]) throws(FetchError) {
         guard !operands.isEmpty else {
             throw usageError("no URL", hint: "name one, such as gemini://geminiprotocol.net/")
@@ -121,7 +121,7 @@ struct GetCommand: Sendable {
         }
     }
 
-    /// Whether a signal leaves something to clean up or to say: a file, a terminal, records.
+    /// True if a signal leaves something to clean up or to report: a file, a terminal, records.
     private var isInterruptible: Bool {
         let (output, records) = (settings.output, settings.records)
         let writesFiles =
@@ -133,7 +133,7 @@ struct GetCommand: Sendable {
             || Self.hasList(operands) || Environment.isTerminal(2)
     }
 
-    /// Whether there may be processes to end.
+    /// True if child processes may have to be ended.
     private func mayRunPrograms(_ settings: Settings) -> Bool {
         settings.connection.proxies.runsCommand || !settings.connection.plugins.isEmpty
             || operands.contains { URI.scheme(of: $0).map { Registry.builtIn[$0] == nil } ?? false }
@@ -164,7 +164,7 @@ struct GetCommand: Sendable {
             ) {
                 swposix_pending_signal() != 0
             }
-            // Where others fetch.
+            // Prompt on this loop while others fetch.
             if context.policy.jobs > 1 && context.policy.loops != 1 { Prompt.ask(on: fetcher.loop) }
             context.meter?.start(on: fetcher.loop) { engine.progress }
             await engine.run()
@@ -179,8 +179,8 @@ struct GetCommand: Sendable {
         return status
     }
 
-    /// As many as there are descriptors for: a socket each, and a file for a large body. Takes all
-    /// that the system allows.
+    /// Limit of concurrent jobs by file descriptors: a socket and a file for a large body each.
+    /// Raises the soft limit to the hard limit.
     private static func jobsMax() -> Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
@@ -196,7 +196,7 @@ struct GetCommand: Sendable {
 }
 
 extension GetCommand {
-    /// - Throws: `usage` for two options that name the same file, which one would replace.
+    /// - Throws: `usage` for two options with the same file, as one would overwrite the other.
     func checkFiles() throws(FetchError) {
         let output = settings.output
         var files: [(option: String, path: String)] = []
@@ -211,7 +211,7 @@ extension GetCommand {
                 let name = output.files[index]
                 if name != "-" { files.append(("--output", output.place(of: name))) }
             } else if output.usesRemoteName, hasOthers, let uri = try? URI(parsing: url),
-                // Where only a reply tells the name: one that says nothing of it.
+                // If the name depends on the reply, assume one without a name.
                 let path = BodySink.path(
                     .remoteName(directory: output.directory), uri, output, head: Head(.success))
             {
@@ -223,8 +223,8 @@ extension GetCommand {
 }
 
 extension Settings {
-    /// - Parameter files: That are read or written, beside the trust store.
-    /// - Throws: `usage` for two options that name the same file, which one would replace.
+    /// - Parameter files: Files to read or write, besides the trust store.
+    /// - Throws: `usage` for two options with the same file, as one would overwrite the other.
     func checkDistinct(_ files: [(option: String, path: String)]) throws(FetchError) {
         guard !files.isEmpty else { return }
         var files = files

@@ -25,7 +25,7 @@ extension Command {
     }.with(\.aliases, ["info"])
 }
 
-/// What `head` says of one URL, and HTTP's reply header below it.
+/// Output of `head` for one URL, with HTTP's reply header below it.
 struct HeadOutput: EventOutput {
     let url: String
     let sink: BodySink
@@ -39,17 +39,16 @@ struct HeadOutput: EventOutput {
         try sink.begin(head)
         let block = HeadBlock(url, ending, redirects: log.redirects, usesColor: usesColor)
         try sink.writeSafe(Array(block.text.utf8)[...])
-        // It says more than the block, and ends with an empty line too.
+        // The full header, which ends with an empty line like the block.
         if head.fields != nil { try sink.write(head.header[...]) }
         try sink.commit(ending)
     }
 }
 
-/// The block: lines, the last of which is empty.
 struct HeadBlock {
     private(set) var text = ""
 
-    /// - Parameter url: As the user gave it.
+    /// - Parameter url: The URL in the user's spelling.
     init(_ url: String, _ ending: Ending, redirects: [Ending.Redirect], usesColor: Bool) {
         let name = TerminalText.escapeLine(URI.shown(url))
         text = usesColor ? "\u{1B}[1m\(name)\u{1B}[0m\n" : name + "\n"
@@ -68,7 +67,7 @@ struct HeadBlock {
         text += "\n"
     }
 
-    /// `git protocol`, `git object format` and the like.
+    /// Adds rows such as `git protocol` and `git object format`.
     private mutating func rows(_ facts: Facts, within name: String) {
         for fact in facts.members {
             let label = name + fact.name.map { $0 == "_" ? " " : $0 }

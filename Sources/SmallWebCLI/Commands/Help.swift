@@ -2,24 +2,24 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// Texts made from the tables.
 package enum Help {
-    /// Of the program, its manual and its packages; `docs/packaging/version.py` writes it to all.
+    /// Version of the program, its manual and its packages; `docs/packaging/version.py` updates it
+    /// in all of them.
     package static let version = "0.2.0"
 
-    /// With a capital letter and a full stop.
+    /// Adds a capital letter and a full stop.
     package static func sentence(_ text: String) -> String {
         text.prefix(1).uppercased() + text.dropFirst() + "."
     }
 
-    /// Fits a screen of 24 lines; each command's own text has its options, the manual the rest.
+    /// Fits a screen of 24 lines; the options are in each command's help.
     static var summary: String {
         var text = """
             usage: smallweb COMMAND [options] [operands]
                    smallweb [options] URL…    the same as 'smallweb get'
 
             """
-        // What is looked up once, and commands of one protocol, stand in one line.
+        // Rarely used commands, and commands of one protocol, share a line.
         let briefly = Command.verbs.map(\.name) + ["schemes", "completions"]
         for command in Command.all where !briefly.contains(command.name) {
             text += row(command.synopsis, command.summary)
@@ -32,7 +32,7 @@ package enum Help {
             """
     }
 
-    /// What most people need of a command: a screen of 24 lines at most.
+    /// The most important part of a command's help, at most 24 lines.
     static func short(of command: Command) -> String {
         let full = text(of: command)
         guard full.count(where: \.isNewline) > linesMax else { return full }
@@ -41,7 +41,6 @@ package enum Help {
             use.count + line.count <= 78 ? "\n\(use): \(line)" : "\n\(use):\n    \(line)"
         }.joined()
         let room = linesMax - 6 - (text + examples).count(where: \.isNewline)
-        // A command without URLs has options of its own.
         let own = command.options.filter {
             command.operands.first != .url && [.store, .config].contains($0.group)
                 || command.isAction && !$0.isForAll && !Option.ofConfiguration.contains($0.long)
@@ -62,13 +61,12 @@ package enum Help {
 
     private static let linesMax = 24
 
-    /// In the order in which they are worth knowing.
+    /// Most important first.
     private static let mainOptions = [
         "output", "remote-name", "data", "show-headers", "json", "input-file", "parallel", "retry",
         "max-time", "max-filesize", "header", "identity", "trust", "insecure", "silent", "verbose",
     ]
 
-    /// All options of a command.
     static func text(of command: Command) -> String {
         var text = usage(of: command) + "\n\(command.summary)\n"
         if !command.actions.isEmpty { text += "\nActions:\n" + actions(of: command) }
@@ -86,7 +84,6 @@ package enum Help {
             + "In full: man smallweb-\(command.name.prefix { $0 != " " })\n"
     }
 
-    /// What the manual has on one option.
     static func text(of option: Option) -> String {
         let manual = DisplayWidth.wrapped(option.manual, to: 78).joined(separator: "\n")
         return row(syntax(option), option.summary) + "\n\(manual)\n\n    \(option.example)\n"
@@ -99,7 +96,7 @@ package enum Help {
         }.joined()
     }
 
-    /// A line for each way to call it.
+    /// One line for each form of the call.
     private static func usage(of command: Command) -> String {
         command.synopsis.split(whereSeparator: \.isNewline).enumerated().map {
             ($0 == 0 ? "usage: " : "       ") + "smallweb \($1)\n"
@@ -115,7 +112,7 @@ package enum Help {
         ("wire", "fixtures of plugins", { wire }),
     ]
 
-    /// Left out where the manual page has it.
+    /// Help topic; shortened, as the manual page has more.
     private static var json: String {
         """
         With --json each URL gives one line of JSON, its record, of the type response
@@ -141,7 +138,7 @@ package enum Help {
         """
     }
 
-    /// Within 80 columns; all lines but the first are indented.
+    /// Wraps to 80 columns; all lines but the first are indented.
     private static func wrapped(_ text: String, indent: Int) -> String {
         DisplayWidth.wrapped(text, to: 80 - indent).joined(separator: "\n" + padded("", indent))
     }

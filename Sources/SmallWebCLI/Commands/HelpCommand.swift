@@ -20,10 +20,10 @@ extension Command {
         return 0
     }
 
-    /// - Returns: Nothing where man(1) has shown it.
+    /// - Returns: Empty if man(1) has shown the page.
     private static func helpText(_ operands: [String]) throws(FetchError) -> String {
         guard let operand = operands.first else { return Help.summary }
-        // The name of a manual page means what it is about.
+        // The name of a manual page stands for its topic.
         let prefix = "smallweb-"
         let name = operand.hasPrefix(prefix) ? String(operand.dropFirst(prefix.count)) : operand
         if let topic = Help.topics.first(where: { $0.name == name }) { return topic.text() }
@@ -51,7 +51,7 @@ extension Command {
         return isShown ? "" : Help.text(of: command)
     }
 
-    /// - Parameter word: With or without its hyphens.
+    /// - Parameter word: With or without leading hyphens.
     private static func option(_ word: String, of command: Command) throws(FetchError) -> Option {
         let options = (command.options + Option.ofPrograms()).filter(command.takes)
         if let found = Option.typed(word, among: options) { return found }

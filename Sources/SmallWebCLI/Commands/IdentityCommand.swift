@@ -100,7 +100,7 @@ struct IdentityCommand {
     ]
 
     private func make(_ name: String, for url: String?) throws(FetchError) {
-        // Before the file is made: a bad URL must not leave an identity without its place.
+        // Checked first: a bad URL must not leave an identity without its scope.
         let scope = try url.map(scope)
         try store.make(name, settings.stores.keyType)
         if let scope { try store.change { $0.add(name, scope) } }
@@ -220,21 +220,20 @@ struct IdentityCommand {
         }
     }
 
-    /// - Parameter url: Without a scheme, as other clients have it, it is of the default one.
+    /// - Parameter url: Without a scheme, as in other clients, the default one is used.
     private func scope(_ url: String) throws(FetchError) -> Identities.Scope {
         let registry = try settings.registry()
         let scheme = url.hasPrefix("//") ? registry.schemeOfHosts.map { $0.name + ":" } : nil
         return try Identities.Scope((scheme ?? "") + url, in: registry)
     }
 
-    /// The file is checked as a whole, as it will be used.
     private func add(_ foreign: ForeignIdentity, as name: String) throws(FetchError) {
         var pem = try InputSource.read("@" + foreign.certificate)
         if let key = foreign.key {
             if pem.last != ASCII.lineFeed { pem.append(ASCII.lineFeed) }
             pem += try InputSource.read("@" + key)
         }
-        // Before the file is made, as for a new one.
+        // Checked before the file is created, as in `make`.
         let scopes = try foreign.scopes.map(scope)
         _ = try settings.connection.load(pem, key: pem, settings.asker)
         try store.add(name, pem)

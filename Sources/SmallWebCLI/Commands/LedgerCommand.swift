@@ -32,7 +32,6 @@ extension Command {
 /// Finds the newest record of each URL in one pass over all files, and writes it in another.
 struct LedgerMerge {
     private struct Place {
-        /// Which file, and which line of it.
         let file: Int32
         let line: Int
         let start: Double
@@ -42,7 +41,7 @@ struct LedgerMerge {
     private let lineBytesMax: Int
     private var names: [String] = []
     private var newest: [Ledger.Key: Place] = [:]
-    /// Lines that were no records, of all files.
+    /// Number of lines in all files that are not records.
     private(set) var foreign = 0
     var urlCount: Int { newest.count }
 
@@ -51,7 +50,6 @@ struct LedgerMerge {
         self.lineBytesMax = lineBytesMax
     }
 
-    /// - Throws: `read`.
     mutating func read(_ name: String) throws(FetchError) {
         let reader = try open(name)
         let file = Int32(names.count)
@@ -79,7 +77,7 @@ struct LedgerMerge {
         }
     }
 
-    /// - Throws: `read` when a file is not what it was, `write`.
+    /// - Throws: `read` if a file has changed in the meantime, `write`.
     mutating func write() throws(FetchError) {
         var lines = [[Int]](repeating: [], count: names.count)
         for place in newest.values { lines[Int(place.file)].append(place.line) }

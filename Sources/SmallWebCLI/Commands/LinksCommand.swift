@@ -20,7 +20,7 @@ extension Command {
     ) { settings, operands throws(FetchError) in
         var settings = settings
         settings.output.listing = .links
-        // The records have all that is wanted of the body.
+        // The link records contain all the data needed.
         if settings.records.areWanted { settings.records.options.body = .none }
         return try GetCommand(settings, operands).run()
     }.with(\.aliases, ["ls"])

@@ -3,7 +3,7 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// What has no meaning for an upload.
+/// Options without a meaning for uploads.
 private let useless: Set<String> = Set(
     ["head", "data", "continue-at", "continue", "allow-empty"] + Option.engine.map(\.long))
 
@@ -45,7 +45,7 @@ extension Command {
             try StandardStream.output.write(record[...], isWhole: true)
             return error.outcome.exitStatus
         }
-        // An answer to a prompt would need the body once more.
+        // Answering a prompt would require sending the body again.
         settings.fetch.promptsAllowed = false
         return try GetCommand(settings, [url]).run()
     }.with(\.mainOptions, ["mime", "token-file", "delete", "identity"]).with(\.canUse) {
@@ -54,7 +54,7 @@ extension Command {
 }
 
 enum PutCommand {
-    /// Reads what is uploaded to `url`, and the secrets that go with it.
+    /// Reads the data to upload to `url`, and the secrets for it.
     static func prepare(
         _ settings: inout Settings, for url: String, _ file: String?
     ) throws(FetchError) {
@@ -67,7 +67,7 @@ enum PutCommand {
                 "nothing can be uploaded to \(URI.shown(url))",
                 hint: "the URL comes before the file, and uploads are for \(names)")
         }
-        // Sections of the config file, too, say whether there is a secret, and where.
+        // Sections of the config file can name secrets and their files, too.
         let own = try settings.configuration.applied(to: settings, for: url)
         guard own.fetch.deletes != (file != nil) else {
             throw own.fetch.deletes
@@ -88,7 +88,7 @@ enum PutCommand {
         settings.fetch.redirects.otherSchemes.formUnion(uploads.replySchemes)
     }
 
-    /// - Parameter file: A name, or `-` for standard input; `nil` for nothing at all.
+    /// - Parameter file: A name, or `-` for standard input; `nil` to send nothing.
     private static func upload(
         _ file: String?, for url: String, to scheme: Scheme, _ limits: FetchSettings
     ) throws(FetchError) -> Request.Upload {
@@ -108,9 +108,10 @@ enum PutCommand {
         return upload
     }
 
-    /// The same for what is in memory already.
+    /// Creates an upload of bytes in memory.
     ///
-    /// - Throws: `usage` for a scheme without uploads.
+    /// - Throws: `usage` for a scheme without uploads, or for an empty upload that would delete the
+    ///   page.
     static func upload(
         bytes: [UInt8], to scheme: Scheme, isRehearsal: Bool = false
     ) throws(FetchError) -> Request.Upload {
@@ -123,7 +124,7 @@ enum PutCommand {
         return Request.Upload(bytes, mediaType: uploads.mediaType)
     }
 
-    /// By the end of the name; `nil` when it has none.
+    /// The media type by file extension; `nil` without an extension.
     private static func mediaType(of path: String) -> String? {
         let name = path.drop { $0 == "-" }.split(separator: "/").last ?? ""
         guard name.dropFirst().contains(".") else { return nil }
@@ -132,7 +133,7 @@ enum PutCommand {
 }
 
 extension FetchSettings {
-    /// Those of files are read, others asked for, each once.
+    /// Reads the secrets in files, and asks for the others once each.
     mutating func readSecrets(_ asker: Asker) throws(FetchError) {
         defer { (secretFiles, secretsToAsk) = ([:], []) }
         for (key, path) in secretFiles {
@@ -151,7 +152,7 @@ extension FetchSettings {
     }
 }
 
-/// A file whose size is known before it is read: all but regular files are copied first.
+/// A file of known size: input other than a regular file is copied first.
 //
 // @unchecked: read by one fetch at a time.
 private final class FileHandleBytes: @unchecked Sendable {
@@ -160,7 +161,7 @@ private final class FileHandleBytes: @unchecked Sendable {
     private let start: off_t
     private var left: Int
 
-    /// - Parameter limits: How long the copy may take, and how large it may be.
+    /// - Parameter limits: Timeout and size limit for the copy.
     init(_ name: String, _ limits: FetchSettings) throws(FetchError) {
         let patience = Patience(seconds: limits.totalSeconds)
         let bytesMax = limits.bodyBytesMax.map { $0 == 0 ? .max : $0 } ?? .max
@@ -189,9 +190,9 @@ private final class FileHandleBytes: @unchecked Sendable {
         }
     }
 
-    /// A file without a name, to be read from its beginning.
+    /// Copies input to an unnamed file, positioned at its beginning.
     ///
-    /// - Throws: EOVERFLOW for more than `bytesMax`, and what a `patience` throws.
+    /// - Throws: EOVERFLOW for more than `bytesMax`; the errors of `patience`.
     private static func copy(
         of file: borrowing Descriptor, _ bytesMax: Int, _ patience: Patience
     ) throws(SystemError) -> Descriptor {
@@ -204,7 +205,7 @@ private final class FileHandleBytes: @unchecked Sendable {
             if count == 0 { break }
             total += count
             guard total <= bytesMax else { throw SystemError(number: EOVERFLOW) }
-            // What is always ready to be read does not wait.
+            // Input that never blocks, such as /dev/zero, is not subject to the alarm.
             guard patience.deadline > .now else { throw SystemError(number: ETIMEDOUT) }
             try writeAll(piece[..<count], to: copy.borrowed)
         }
@@ -212,7 +213,7 @@ private final class FileHandleBytes: @unchecked Sendable {
         return copy
     }
 
-    /// Begins again where the file began.
+    /// Seeks to the offset at which the file was opened.
     func rewind() throws(FetchError) {
         do throws(SystemError) {
             _ = try systemCall { lseek(file.borrowed, start, SEEK_SET) }
@@ -227,7 +228,7 @@ private final class FileHandleBytes: @unchecked Sendable {
         var piece = [UInt8](repeating: 0, count: min(left, 65_536))
         do throws(SystemError) {
             let count = try systemCall { read(file.borrowed, &piece, piece.count) }
-            // The server waits for what was promised.
+            // The announced size cannot be sent if the file was truncated.
             guard count > 0 else { throw SystemError(number: EIO) }
             left -= count
             return Array(piece[..<count])

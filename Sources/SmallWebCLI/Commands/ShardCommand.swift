@@ -44,7 +44,6 @@ private struct ShardCommand {
 
     private static let pendingMax = 65_536
 
-    /// - Throws: `read`, `write`.
     mutating func split(_ name: String) throws(FetchError) {
         let reader = try ListReader(name)
         while true {
@@ -53,14 +52,14 @@ private struct ShardCommand {
                 add(line)
                 if pending.count >= Self.pendingMax { try flush() }
             case .tooLong(let number):
-                // Others than this one are not to blame.
+                // An overlong line does not stop the following ones.
                 let error = ListReader.tooLong(number)
                 messages.error(InputSource.name(of: name), error)
                 status = error.outcome.exitStatus
             case .nothing:
                 try flush()
                 var event = pollfd(fd: reader.descriptor, events: Int16(POLLIN), revents: 0)
-                // What keeps it from waiting, reading finds as well.
+                // An error shows up in the next read.
                 _ = poll(&event, 1, -1)
             case .failed(let error):
                 try flush()

@@ -107,9 +107,10 @@ struct TrustCommand: Sendable {
         TrustStore(path: try settings.connection.knownHosts(), policy: policy)
     }
 
-    /// A place, or the place of a URL.
+    /// Normalizes `HOST:PORT`, or takes it from a URL.
     ///
-    /// - Parameter isForKey: Whether a key is to be stored: then the URL's scheme must look at it.
+    /// - Parameter isForKey: True if a key is to be stored: the URL's scheme must then use the
+    ///   store.
     private func place(_ text: String, isForKey: Bool = false) throws(FetchError) -> String {
         let registry = try settings.registry()
         guard let home = registry.schemeOfHosts else {
@@ -132,7 +133,7 @@ struct TrustCommand: Sendable {
         } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
             place = KnownHosts.place(text, port: home.defaultPort)
         } else {
-            // An international name becomes what the store has.
+            // Converts an international name to its ASCII form, as in the store.
             return try self.place("\(home.name)://\(text)")
         }
         guard let place else { throw usageError("\"\(text)\" is not HOST:PORT") }
@@ -215,7 +216,7 @@ struct TrustCommand: Sendable {
             place: place, .key, .sha256, digest: digest.hex, first: UTCDate.now, via: via)
     }
 
-    /// With `--pin` offline; without it the key that the server has now.
+    /// Adds the key of `--pin` without connecting; without it the server's present key.
     private func add(_ host: String) throws(FetchError) {
         let place = try place(host, isForKey: true)
         guard !place.hasSuffix(":0") else {
@@ -294,28 +295,28 @@ struct TrustCommand: Sendable {
             guard scheme?.trust == .ca, case .addKey(_, let key)? = error.remedy else {
                 throw error
             }
-            // Its plugin does not look into the store.
+            // The plugin of a scheme with authorities ignores the store.
             var error = error
             error.hint = "'smallweb get --pin \(key) \(host)' accepts this key"
             throw error
         }
     }
 
-    /// Connects, judges and says so; sends nothing.
+    /// Connects, checks the key and prints the result; sends no request.
     ///
-    /// - Returns: `sha256:HEX` of the key that is there.
+    /// - Returns: `sha256:HEX` of the server's key.
     @discardableResult
     private func probe(_ place: String, _ store: TrustStore) throws(FetchError) -> String? {
         guard let scheme = try settings.registry().schemeOfHosts else {
             throw usageError("no scheme has keys that are pinned")
         }
-        // As hosts of URLs are: another may be a command's option.
+        // Only hosts valid in a URL: another could be taken for an option of the proxy command.
         let uri = try URI(parsing: "\(scheme.name)://\(place)/")
         guard let host = uri.host, let port = uri.port else {
             throw usageError("\"\(place)\" is not HOST:PORT")
         }
         var options = Fetcher.Options(trustStore: store)
-        // A section of the config file for the host holds here too.
+        // Sections of the config file for the host apply here, too.
         let settings = try settings.configuration.applied(
             to: settings, for: uri.description)
         options.resolver.overrides = settings.connection.resolverOverrides
@@ -404,7 +405,7 @@ struct TrustCommand: Sendable {
         }
     }
 
-    /// - Parameter directory: Where a client's files go that keeps a directory of them.
+    /// - Parameter directory: Destination for clients that keep a directory of files.
     private func export(to directory: String?) throws(FetchError) {
         guard let format = settings.stores.exportFormat else {
             throw usageError("trust export wants --to, one of \(TrustFormat.names)")

@@ -2,7 +2,7 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// The records and tables of `smallweb trust` and `smallweb identity`.
+/// Records and tables of `smallweb trust` and `smallweb identity`.
 extension JSONWriter {
     mutating func members(of pin: KnownHosts.Pin) {
         begin("trust-entry")
@@ -23,7 +23,7 @@ extension JSONWriter {
         member("ok", check.error == nil)
         member("exit", Int(check.error?.outcome.exitStatus ?? 0))
         member("outcome", (check.error?.outcome ?? .ok).rawValue)
-        // Without a scheme, which only HTTP's unknowns depend on.
+        // The scheme only matters for values unknown to HTTP's engine.
         members(of: check.connection, scheme: nil, ending: nil, change: check.error)
         member("message", check.error?.fullMessage)
         member("hint", check.error?.advice)
@@ -38,7 +38,6 @@ extension JSONWriter {
     }
 }
 
-/// What came of connecting to a place to look at its key.
 struct TrustCheck {
     let place: String
     let connection: Connection?
@@ -50,12 +49,11 @@ func writeRecord(_ members: (inout JSONWriter) -> Void) throws(FetchError) {
 }
 
 extension Settings {
-    /// Says on standard error what a person can do about an empty list, unless notes are unwanted.
+    /// Prints advice about an empty list to standard error, unless notes are turned off.
     func note(_ text: String) throws(FetchError) {
         if messages.showsNotes { try StandardStream.error.write("smallweb: \(text)\n") }
     }
 
-    /// A list: each value as a record, with `--json`, or as text.
     func write<Value>(
         _ values: [Value], record: (inout JSONWriter, Value) -> Void, text: (Value) -> String
     ) throws(FetchError) {

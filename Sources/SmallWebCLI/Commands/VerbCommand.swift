@@ -4,7 +4,6 @@ internal import SmallWebPlugins
 internal import SmallWebRecords
 
 extension Command {
-    /// What the protocols declare.
     static var verbs: [Command] {
         Registry.builtIn.handlers.flatMap(\.verbs).map(Command.init)
     }
@@ -16,7 +15,7 @@ extension Command {
             verb.synopsis, verb.summary, manual: verb.manual, examples: verb.examples,
             operands: [.url, .text],
             takes: { option in
-                // feed has an option of one of these names, too.
+                // `feed` has an option of the same name.
                 own.contains(option.long) && option.group != .feeds
                     || option.group != .links && option.isForPages
                         && !useless.contains(option.long) && !option.isPartOfURL
@@ -39,7 +38,7 @@ extension Command {
     }
 }
 
-/// A command that a protocol declares: it writes a URL, and fetches that.
+/// A command declared by a protocol: it adds the options to the URL, and fetches the result.
 private struct VerbCommand {
     let verb: Verb
     let settings: Settings
@@ -62,7 +61,7 @@ private struct VerbCommand {
         try settings.fetch.readLists()
         var asked = try repository(url, settings).adding(
             queryField: verb.key, words.dropFirst().first?.systemBytes)
-        // Those that are a part of any URL come with the rest of what holds for it.
+        // Options that are part of any URL are added by ``URLSettings/url(_:_:)``.
         for (option, key) in verb.optionKeys
         where Option.named(option[...], where: { $0.group != .feeds })?.urlKey == nil {
             for value in settings.fetch.options.fields(option) {
@@ -76,7 +75,7 @@ private struct VerbCommand {
             }
         }
         settings.output.listing = .records
-        // The records have all that the body would say.
+        // The records contain all the data of the body.
         if settings.records.areWanted {
             settings.records.options.body = .none
             settings.invocation.given.append("body")
@@ -84,14 +83,14 @@ private struct VerbCommand {
         return try GetCommand(settings, [asked]).run()
     }
 
-    /// The URL under a scheme that has the command.
+    /// The URL with a scheme that has the command.
     private func repository(
         _ url: String, _ settings: Settings
     ) throws(FetchError) -> String {
         let schemes = Command.schemes(of: verb, in: try settings.registry())
         let scheme = URI.scheme(of: url)
         if schemes.contains(where: { $0.name == scheme }) { return url }
-        // A place is there under the URL that people copy from their browser.
+        // Accept the web URL of a repository, as copied from a browser.
         if let scheme, let own = schemes.first(where: { $0.webScheme == scheme }) {
             return own.name + url.dropFirst(scheme.count)
         }
@@ -104,12 +103,11 @@ private struct VerbCommand {
 }
 
 extension Option {
-    /// Whether its value is a part of the URL.
     fileprivate var isPartOfURL: Bool { urlKey != nil }
 }
 
 extension Verb {
-    /// Whether something may stand between the URL and `--`.
+    /// True if the synopsis has an operand between the URL and `--`.
     fileprivate var takesOperand: Bool {
         let words = synopsis.split(separator: " ").dropFirst(2)
         return words.first.map { $0 != "[--" } ?? false

@@ -106,7 +106,7 @@ private struct WarcCommand: Sendable {
         writer.begin("warc-record")
         writer.member("offset", line.offset)
         writer.member("kind", header.type)
-        // Without a fraction, as all dates of records.
+        // Without a fraction of a second, like all dates of records.
         let date = header["warc-date"].map { $0.prefix(19) + "Z" }
         writer.member("date", date.map { String($0) })
         writer.member("status", line.head?.status)

@@ -50,12 +50,12 @@ extension Command {
         try SubscriptionCommand(settings, operands, .watch).run()
     }.with(\.mainOptions, Option.watchAlone + Option.feedOptions)
 
-    /// There is never more than one request at a time.
+    /// `watch` makes one request at a time.
     private static let refused: Set<String> = ["jobs", "parallel", "per-host"]
 }
 
 extension SubscriptionCommand {
-    /// Rounds of `watch`: one, or until a signal.
+    /// Runs one round of `watch`, or repeats it until a signal.
     func watch(_ settings: Settings, _ fetcher: Fetcher) async throws(FetchError) -> Int32 {
         let loop = fetcher.loop
         let orders = try await orders(loop)
@@ -67,7 +67,7 @@ extension SubscriptionCommand {
             guard let every = settings.feeds.everySeconds, swposix_pending_signal() == 0 else {
                 return status
             }
-            // Up to a tenth later, so that not all ask at the same moment.
+            // Random delay of up to a tenth, to spread the load of many clients.
             let next = started.advanced(seconds: every * Double.random(in: 1...1.1))
             let rest = Instant.after(seconds: Self.restSeconds)
             await loop.sleep(until: max(next, rest))
@@ -75,7 +75,7 @@ extension SubscriptionCommand {
         }
     }
 
-    /// Least time between two rounds.
+    /// Minimal pause between two rounds.
     private static let restSeconds = 60.0
 
     private func round(
@@ -112,7 +112,7 @@ extension SubscriptionCommand {
         if run.hasNews { return 0 }
         switch engine.tally.exitStatus(.first) {
         case 0: return 1
-        // Which means that nothing is new.
+        // Exit status 1 of `watch` means that there are no changes.
         case 1: return Outcome.usage.exitStatus
         case let status: return status
         }

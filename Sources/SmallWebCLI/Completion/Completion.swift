@@ -2,8 +2,8 @@
 internal import SmallWeb
 internal import SmallWebPlugins
 
-/// What a shell offers at the cursor: the one brain behind the three scripts. It reads the tables
-/// and the user's files, and neither writes nor connects.
+/// Computes the candidates for the shell completion scripts. Reads the tables and the user's files;
+/// neither writes nor connects.
 struct Completion {
     struct Candidate: Hashable {
         let text: String
@@ -11,24 +11,24 @@ struct Completion {
     }
 
     enum Flag: String, CaseIterable {
-        /// The word is not finished: a scheme, a directory.
+        /// The word continues: a scheme, a directory.
         case nospace
         /// The shell completes names of files, or of directories.
         case files, dirs
         case keepOrder = "keep-order"
-        /// The candidate takes the place of what was typed, which it does not begin with.
+        /// The candidate replaces the typed text, which is not its prefix.
         case replace
     }
 
-    /// More than anybody reads.
+    /// More than can be read.
     static let candidatesMax = 200
 
     private(set) var candidates: [Candidate] = []
     private(set) var flags: Set<Flag> = []
     private var line: WordsBefore
 
-    /// `smallweb __complete WORD… CURRENT`, without the program's name. Lines of
-    /// `candidate<TAB>description`, then `:` and the flags. Always succeeds: a shell cannot show
+    /// Handles `smallweb __complete WORD… CURRENT`, without the program's name. Prints lines of
+    /// `candidate<TAB>description`, then `:` and the flags. Always succeeds, as a shell cannot show
     /// an error in the middle of a line.
     static func answer(_ words: [String]) -> Int32 {
         let completion = Completion(words)
@@ -69,7 +69,7 @@ struct Completion {
         let options = line.command.map { all.filter($0.takes) } ?? all
         let isNegation = word.hasPrefix("--no")
         for option in options where !option.isSecret {
-            // A value may be given again; a second switch changes nothing.
+            // Options with values may be repeated; a second switch has no effect.
             let isUsed = line.used.contains(option.long) && option.valueName == nil
             if isUsed { continue }
             add("--" + option.long, option.summary, ifItBeginsWith: word)
@@ -139,12 +139,12 @@ struct Completion {
                 add(prefix + done + sign + scheme.name, scheme.summary)
             }
         case .none:
-            // Values such as --data and --header are read from a file after an @.
+            // Options such as --data and --header accept @FILE.
             if word.hasPrefix("@") { flags = [.files] }
         }
     }
 
-    /// Names, and folders where none begins with what was typed.
+    /// Offers names, or folders if no name has the typed prefix.
     private mutating func offerPlugins(_ names: [String], _ word: String, prefix: String = "") {
         var known: Set<String> = []
         for name in names where known.insert(name).inserted {
@@ -153,7 +153,7 @@ struct Completion {
         if candidates.isEmpty { flags = [.dirs] }
     }
 
-    /// What stands before the last comma stays.
+    /// Splits a list at its last comma: the part before it is kept.
     private static func parts(ofList word: String) -> (done: String, rest: Substring) {
         let done = word.lastIndex(of: ",").map { String(word[...$0]) } ?? ""
         return (done, word.dropFirst(done.count))
@@ -165,7 +165,6 @@ struct Completion {
         flags.formUnion(urls.flags)
     }
 
-    /// Those that begin with `word`.
     private mutating func offer(_ found: [(text: String, description: String)], _ word: String) {
         for (text, description) in found { add(text, description, ifItBeginsWith: word) }
     }
@@ -174,7 +173,7 @@ struct Completion {
         _ text: String, _ description: String, ifItBeginsWith word: String = ""
     ) {
         guard word.isEmpty || text.hasPrefix(word) else { return }
-        // A candidate is typed into a line: text with control characters must not get there.
+        // Candidates are inserted into the command line, so they must not have control characters.
         guard TerminalText.escapeLine(text) == text else { return }
         let line = description.prefix { !$0.isNewline }
         let plain = TerminalText.escapeLine(String(line.map { $0 == "\t" ? " " : $0 }))
@@ -185,10 +184,10 @@ struct Completion {
 private struct WordsBefore {
     /// `nil` while the next word may be the command.
     private(set) var command: Command?
-    /// Those after the command.
+    /// Number of operands after the command.
     private(set) var operands = 0
     private let parser: ArgumentParser
-    /// With the config file's; read when something asks, as what is below.
+    /// Includes the config files; lazy, like the properties below.
     private lazy var settings = parser.settings.configured()
     private(set) lazy var programs = Option.ofPrograms(settings.connection.plugins)
     private(set) lazy var registry = (try? settings.registry()) ?? .withPrograms

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// The scripts that make a shell ask `smallweb __complete`. They know nothing of our options.
+/// Shell scripts that call `smallweb __complete`. They are independent of the options.
 package enum CompletionScripts {
     package static let all: [(shell: String, file: String, text: @Sendable () -> String)] = [
         ("bash", "smallweb.bash", { text(PackageResources.smallweb_bash) }),

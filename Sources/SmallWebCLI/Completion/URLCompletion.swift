@@ -2,20 +2,20 @@
 internal import SmallWeb
 internal import SmallWebPlugins
 
-/// URLs that begin with what was typed, from bookmarks, history and the trust store: first a
-/// scheme, then a host, then one part of the path at a time, as a shell does with directories.
+/// Completes URLs from bookmarks, history and the trust store: first the scheme, then the host,
+/// then one path segment at a time, like a shell's directories.
 struct URLCompletion {
     private(set) var candidates: [Completion.Candidate] = []
     private(set) var flags: Set<Completion.Flag> = []
 
-    /// Visits that are offered before anything is typed.
+    /// Number of visits offered for an empty word.
     private static let latestMax = 20
 
     private let registry: Registry
     private let schemes: [Scheme]
     private let canUse: (Scheme) -> Bool
 
-    /// - Parameter canUse: Which schemes the command has a use for.
+    /// - Parameter canUse: Selects the schemes that the command accepts.
     init(_ word: String, _ registry: Registry, canUse: @escaping (Scheme) -> Bool) {
         self.registry = registry
         self.canUse = canUse
@@ -53,8 +53,8 @@ struct URLCompletion {
         URI.scheme(of: url).map { name in schemes.contains { $0.name == name } } ?? false
     }
 
-    /// Schemes; and when none begins with the text, the known hosts that do, or that have it after
-    /// a dot: each with the scheme that it was visited with last.
+    /// Offers schemes. If none has the typed prefix, offers known hosts with that prefix or with
+    /// the text after a dot, each with the scheme of its last visit.
     private mutating func offerSchemes(_ word: String) {
         let text = word.lowercased()
         let programs = PluginFolders.schemes().filter { program in
@@ -77,7 +77,7 @@ struct URLCompletion {
             seen.insert(host)
             found.append(("\(scheme)://\(host)/", begins))
         }
-        // The typed text is most often the beginning.
+        // Prefer matches of the beginning.
         if found.contains(where: \.begins) { found.removeAll { !$0.begins } }
         candidates = found.map { .init(text: $0.url, description: "") }
         if !candidates.isEmpty { flags = [.nospace, .replace] }
@@ -116,7 +116,7 @@ struct URLCompletion {
         if candidates.count != 1 || candidates[0].text.hasSuffix("/") { flags = [.nospace] }
     }
 
-    /// What was visited below the last slash that was typed, up to the next one.
+    /// Offers visited URLs below the last typed slash, up to the next slash.
     private mutating func offerSegments(_ word: String, lead: String) {
         let start = String(word[...(word.lastIndex(of: "/") ?? word.startIndex)])
         var titles: [String: String] = [:]
@@ -132,18 +132,18 @@ struct URLCompletion {
         }
         candidates.sort { $0.text < $1.text }
         if candidates.contains(where: { $0.text.hasSuffix("/") }) { flags = [.nospace] }
-        // A page that has others below it: the line goes on with either.
+        // A page with others below it: the line may continue with either.
         if candidates.count == 2, candidates[1].text == candidates[0].text + "/" {
             flags = [.nospace]
         }
     }
 
-    /// Bookmarks, and visits from the latest to the first.
+    /// Bookmarks, then visits from the latest to the first.
     private var known: [String] {
         (Self.bookmarks.map(\.url) + Self.visits(History.entriesMax)).filter(isOfUse)
     }
 
-    /// Completion does without what it cannot read.
+    /// Completion ignores unreadable files.
     static var bookmarks: [Bookmarks.Bookmark] { (try? Bookmarks.all()) ?? [] }
 
     private static func visits(_ count: Int) -> [String] { (try? History.latest(count)) ?? [] }
@@ -156,7 +156,7 @@ struct URLCompletion {
         return host.isEmpty ? nil : (url[..<place.lowerBound], host, url[host.endIndex...])
     }
 
-    /// The hosts of the trust store, with their ports where those are not the default.
+    /// The hosts of the trust store, with ports other than the default.
     static func trustedHosts(defaultPort: UInt16) -> [String] {
         guard let path = try? ConnectionSettings().knownHosts(), let bytes = UserFiles.read(path)
         else {
@@ -173,7 +173,7 @@ struct URLCompletion {
 }
 
 extension Substring {
-    /// Whether `word` occurs, without Foundation.
+    /// Substring search without Foundation.
     fileprivate func contains(word: String) -> Bool {
         indices.contains { self[$0...].hasPrefix(word) }
     }

@@ -4,26 +4,25 @@ internal import Glibc
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// A plugin that comes as one file: a tar archive, which the system's `tar` reads.
+/// A plugin in a tar archive, read with the system's `tar`.
 ///
-/// It runs as the programs of plugins do, and writes nothing: it lists what is in the archive, and
-/// puts out the bytes of all files one after the other. The files are made here, after their names
-/// and kinds have been judged. Owners, times and all modes but "its owner may run it" are ignored.
+/// `tar` is sandboxed like plugin programs and writes no files: it prints a listing, and the bytes
+/// of all files one after the other. The files are created here, after a check of their names and
+/// types. Owners, times and all modes but the owner's execute permission are ignored.
 enum PluginArchive {
     private static let compressions: [(option: String, magic: [UInt8])] = [
         ("-z", [0x1F, 0x8B]), ("-j", Array("BZh".utf8)), ("--zstd", [0x28, 0xB5, 0x2F, 0xFD]),
         ("-J", [0xFD, 0x37, 0x7A, 0x58, 0x5A]), ("--lzip", Array("LZIP".utf8)),
     ]
-    /// Of a name with all of its directories.
+    /// Limit of a path with its directories.
     private static let pathBytesMax = 1024
     private static let depthMax = 32
-    /// Of what `tar` says.
     private static let listBytesMax = 8 << 20
 
-    /// Unpacks a tar archive for as long as `body` runs.
+    /// Unpacks a tar archive into a temporary directory while `body` runs.
     ///
-    /// - Parameter body: Gets the folder in it that has a manifest.
-    /// - Throws: `plugin` for any other file; `read`, `write`; what `body` throws.
+    /// - Parameter body: Receives the folder with the manifest.
+    /// - Throws: `plugin` for any other file; `read`, `write`; the errors of `body`.
     static func unpacked(
         _ file: String, _ body: (_ folder: String) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -59,7 +58,7 @@ enum PluginArchive {
 
     private static let damaged = FetchError.plugin("it is damaged")
 
-    /// Where the manifest is: at the top, or in the one directory there.
+    /// The directory of the manifest: the top, or the only directory there.
     private static func root(of paths: [String: Bool]) throws(FetchError) -> String {
         if paths["plugin.json"] == false { return "" }
         let tops = Set(paths.keys.compactMap { $0.split(separator: "/").first })
@@ -69,7 +68,7 @@ enum PluginArchive {
         throw .plugin("it has no plugin.json at its top or in its one directory")
     }
 
-    /// - Returns: What was made below `top`, and whether each of these is a directory.
+    /// - Returns: The paths created below `top`; true for directories.
     private static func unpack(
         _ file: String, _ compression: String?, to top: String
     ) throws(FetchError) -> [String: Bool] {
@@ -104,7 +103,8 @@ enum PluginArchive {
         return paths
     }
 
-    /// What `tar` lists, a line for each file and directory, and the bytes of all files.
+    /// Runs `tar`. Returns its listing, with a line for each file and directory, and the bytes of
+    /// all files.
     private static func read(
         _ file: String, _ compression: String?, listing: String
     ) throws(FetchError) -> (listing: [Substring], bytes: [UInt8]) {
@@ -151,15 +151,15 @@ enum PluginArchive {
             throw .plugin(said.map(String.init) ?? "tar was ended: it took too much time or space")
         }
         let entries = lines.filter { $0.hasPrefix("block ") }
-        // At the end of a file without the mark of an end it says: ** End of File **
+        // For a truncated archive tar prints: ** End of File **
         guard entries.last?.hasSuffix(": ** Block of NULs **") == true else {
             throw .plugin("it is cut off")
         }
         return (entries.dropLast(), bytes)
     }
 
-    /// What `tar` says of a file or directory, for example
-    /// `block 2: -rwxr-xr-x 0/0       12 2026-11-23 08:27 hello/hello`.
+    /// A line of the listing, for example `block 2: -rwxr-xr-x 0/0       12 2026-11-23 08:27
+    /// hello/hello`.
     private struct Entry {
         let parts: [Substring]
         let isDirectory: Bool
@@ -189,7 +189,7 @@ enum PluginArchive {
             self.size = size
         }
 
-        /// - Returns: `nil` for what is not UTF-8, and for escapes of control characters.
+        /// - Returns: `nil` for text that is not UTF-8, and for escapes of control characters.
         private static func unescaped(_ text: Substring) -> String? {
             var (bytes, rest) = ([UInt8](), Array(text.utf8)[...])
             while let byte = rest.popFirst() {

@@ -4,7 +4,6 @@ internal import Glibc
 internal import SmallWebCore
 internal import SmallWebPlugins
 
-/// Making, adding and removing plugins that are programs.
 extension PluginCommand {
     static let kit: [Command] = [
         testing,
@@ -68,7 +67,7 @@ extension PluginCommand {
         try StandardStream.output.write(text)
     }
 
-    /// A line about those of `schemes` that are built in; empty when there is none.
+    /// A line about the built-in ones among `schemes`; empty if there are none.
     private static func noteOnBuiltIn(
         _ schemes: [String], _ name: String, at place: String
     ) -> String {
@@ -78,7 +77,6 @@ extension PluginCommand {
             + "--plugin \(place), or with plugin = \(name) in a section of the config file.\n"
     }
 
-    /// Where a plugin of that name of the user's is.
     private static func place(of name: String) throws(FetchError) -> (parent: String, path: String)
     {
         guard let parent = PluginFolders.ofUser else {
@@ -87,7 +85,7 @@ extension PluginCommand {
         return (parent, "\(parent)/\(name)")
     }
 
-    /// - Parameter archive: What the folder was unpacked from.
+    /// - Parameter archive: The archive that the folder was unpacked from.
     private static func add(
         _ folder: PluginFolder, from archive: String? = nil, _ settings: Settings
     ) throws(FetchError) {
@@ -99,7 +97,7 @@ extension PluginCommand {
             throw usageError("\(folder.path) is where your plugins are already")
         }
         try show(folder, at: archive ?? folder.path)
-        // Before it runs for the first time, and again when it asks for more.
+        // Ask before the plugin runs for the first time, and again if it wants to read more.
         let known = PluginFolder(path)
         let isConsented =
             manifest.reads.isEmpty
@@ -126,7 +124,7 @@ extension PluginCommand {
         } catch {
             throw FetchError(.write, .output, "cannot make \(parent): \(error.sentence)")
         }
-        // A name that is not looked at, until all of it is there.
+        // Hidden name: plugin look-ups ignore it until the copy is complete.
         let new = "\(parent)/.new.\(getpid())"
         let old = "\(parent)/.old.\(getpid())"
         do throws(FetchError) {
@@ -137,7 +135,7 @@ extension PluginCommand {
             try writeConsent(manifest.reads, of: path)
         } catch {
             try? PluginTree.remove(new)
-            // Where only the last step failed.
+            // Restore the old plugin; fails unless it was moved away.
             if isThere { _ = rename(old, path) }
             throw error
         }
@@ -148,7 +146,7 @@ extension PluginCommand {
                 + noteOnBuiltIn(manifest.schemes.map(\.name), manifest.name, at: manifest.name))
     }
 
-    /// Notes what the program may read, or that it may read nothing.
+    /// Stores the user's consent to the program's reads; removes it if there are none.
     private static func writeConsent(_ reads: [String], of folder: String) throws(FetchError) {
         let file = PluginFolder.consent(of: folder)
         if access(file, F_OK) == 0 { try PluginTree.call("cannot replace", file) { unlink(file) } }

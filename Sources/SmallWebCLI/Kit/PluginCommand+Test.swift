@@ -4,7 +4,7 @@ internal import SmallWeb
 internal import SmallWebRecords
 internal import SmallWebTesting
 
-/// Testing plugins, those that are programs and those that are built in.
+/// The action that tests plugins, both programs and built-in ones.
 extension PluginCommand {
     static let testing = Command.action(
         "test NAME|DIR", "replay its fixtures",
@@ -37,7 +37,7 @@ extension PluginCommand {
         }
     }
 
-    /// Beside the binary, as it was installed, or where all users' data is.
+    /// Searches the installation prefix of the binary, then the system's data directories.
     private static func installedFixtures(of name: String) throws(FetchError) -> String {
         let prefix = directory(of: directory(of: resolvingLinks("/proc/self/exe")))
         var places: [String] = []
@@ -58,9 +58,9 @@ extension PluginCommand {
             hint: "DIR/bin/smallweb plugin test \(name)")
     }
 
-    /// - Parameter showsPassed: Whether what passes has a line as well.
-    /// - Returns: How many fixtures there are, all of which passed.
-    /// - Throws: `plugin` when one did not.
+    /// - Parameter showsPassed: True to print passed fixtures, too.
+    /// - Returns: The number of fixtures, all of them passed.
+    /// - Throws: `plugin` if any failed.
     static func test(
         _ folder: PluginFolder, isTrusted: Bool, showsPassed: Bool = true, _ settings: Settings
     ) throws(FetchError) -> Int {

@@ -3,8 +3,8 @@ internal import ExternalPlugin
 internal import SmallWebCore
 internal import SmallWebPlugins
 
-/// A new plugin that works: what `plugin new` writes. Its files are the sections of a text in
-/// `Templates`, each after a line `== PATH`, or `== PATH program`; `@NAME@` is the plugin's name.
+/// Template of `plugin new`. The files are the sections of a text in `Templates`, each after a line
+/// `== PATH`, or `== PATH program`; `@NAME@` is replaced by the plugin's name.
 struct PluginTemplate {
     enum Language: String, Sendable, CaseIterable { case sh, python, swift }
 
@@ -18,7 +18,7 @@ struct PluginTemplate {
     private let language: Language
     private(set) var files: [File] = []
 
-    /// - Throws: `usage` when a plugin cannot have that name.
+    /// - Throws: `usage` for a name that plugins must not have.
     init(_ name: String, _ language: Language) throws(FetchError) {
         guard name != "fixtures" else {
             throw usageError(
@@ -49,7 +49,7 @@ struct PluginTemplate {
         }
     }
 
-    /// - Throws: `usage` for the name of a plugin that is built in: by its name that one is meant.
+    /// - Throws: `usage` for the name of a built-in plugin, as the name would select that one.
     static func refuseBuiltIn(_ name: String) throws(FetchError) {
         guard Registry.builtIn.hasPlugin(name) else { return }
         throw usageError(
@@ -58,7 +58,7 @@ struct PluginTemplate {
             hint: "smallweb plugin new my-\(name)")
     }
 
-    /// What makes the program, where it is not there yet.
+    /// Command that builds the program; `nil` if it needs no build.
     var compiling: String? { language == .swift ? "make -C \(name)" : nil }
 
     private static func text(_ language: Language) -> [UInt8] {

@@ -2,14 +2,14 @@
 internal import Glibc
 internal import SmallWeb
 
-/// Folders of plugins as files: made, copied, removed. Copies can be written by their owner
-/// alone, whatever the umask.
+/// Creates, copies and removes folders of plugins. Copies are writable by their owner only,
+/// whatever the umask.
 enum PluginTree {
-    /// A folder with more is refused.
+    /// Limits of a folder; larger ones are refused.
     static let entriesMax = 1000
     static let bytesMax = 64 << 20
 
-    /// - Throws: `write` when something is there already.
+    /// - Throws: `write` if the path exists.
     static func makeDirectory(_ path: String) throws(FetchError) {
         try call("cannot make", path) { mkdir(path, 0o700) }
         try call("cannot make", path) { chmod(path.systemName, 0o755) }
@@ -26,9 +26,9 @@ enum PluginTree {
         }
     }
 
-    /// Copies files and directories, and nothing else.
+    /// Copies files and directories.
     ///
-    /// - Throws: `plugin` for anything else, and for too much; `read`, `write`.
+    /// - Throws: `plugin` for other kinds of files, and beyond the limits; `read`, `write`.
     static func copy(_ source: String, to target: String) throws(FetchError) {
         var room = (entries: entriesMax, bytes: bytesMax)
         try copy(source, to: target, &room)
@@ -61,7 +61,7 @@ enum PluginTree {
         }
     }
 
-    /// Removes a directory and all below it; a link, not what it leads to.
+    /// Removes a directory recursively; does not follow symbolic links.
     static func remove(_ path: String) throws(FetchError) {
         var facts = stat()
         try call("cannot remove", path) { lstat(path, &facts) }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Arguments to ``Settings``, by the option table, and by the manifests of programs where the table
-/// lacks a name: only they can tell whether the next word is its value.
+/// Parses arguments into ``Settings`` by the option table. For names missing there it needs the
+/// manifests of plugin programs, to know if the next word is the option's value.
 struct ArgumentParser {
     private(set) var settings = Settings()
     private var arguments: ArraySlice<String>
-    /// `nil` in a first pass, which passes over names that the table lacks.
+    /// `nil` in a first pass, which skips names missing in the table.
     private let programs: [Option]?
     private var lacksNames = false
-    /// The option whose value the last word lacks.
+    /// The last option, if its value is missing.
     private(set) var waiting: Option?
     private(set) var optionsEnded = false
 
-    /// - Throws: `usage`, with the nearest name for one that does not exist.
+    /// - Throws: `usage`, for unknown names with the nearest known one.
     static func parse(_ arguments: [String]) throws(FetchError) -> Settings {
         var first = ArgumentParser(arguments, nil)
         let result = Result { () throws(FetchError) in try first.parse() }
@@ -21,7 +21,7 @@ struct ArgumentParser {
             try result.get()
             return first.settings
         }
-        // The words and the config files say which programs there are.
+        // Plugins named by these words and by the config files declare further options.
         let known = first.settings.configured()
         var second = ArgumentParser(arguments, Option.ofPrograms(known.connection.plugins))
         second.settings.configuration = known.configuration
@@ -29,7 +29,7 @@ struct ArgumentParser {
         return second.settings
     }
 
-    /// What an unfinished line says; words that make no sense are passed over.
+    /// Parses an unfinished command line for completion, skipping invalid words.
     static func unfinished(_ arguments: [String]) -> ArgumentParser {
         var parser = ArgumentParser(arguments, nil)
         while !parser.arguments.isEmpty { try? parser.parse() }
@@ -64,7 +64,7 @@ struct ArgumentParser {
         }
     }
 
-    /// `help get --retry` and `help --retry` are questions about an option, without its value.
+    /// True for `help get --retry` and `help --retry`, questions about an option without its value.
     private func asksAbout(_ word: String) -> Bool {
         guard settings.invocation.operands.first == "help" else { return false }
         let isOfHelp = Option.typed(word, among: Option.all)?.isForAll ?? false
@@ -93,13 +93,12 @@ struct ArgumentParser {
         }
     }
 
-    /// Where the options are that the command has.
     private var helpHint: String {
         let command = settings.invocation.operands.first.flatMap(Command.named)?.name ?? "get"
         return "'smallweb \(command) --help' lists the options of \(command)"
     }
 
-    /// `-fsSL`, `-o FILE`, `-oFILE`.
+    /// Parses `-fsSL`, `-o FILE` or `-oFILE`.
     private mutating func parseShort(_ text: Substring) throws(FetchError) {
         var rest = text
         while let letter = rest.popFirst() {
@@ -123,7 +122,8 @@ struct ArgumentParser {
     private mutating func apply(
         _ option: Option, _ name: String, attached: String?
     ) throws(FetchError) {
-        // Before the value is looked at: every user of the machine may see it, but no message.
+        // Checked first: every user of the machine can see the value, so a message must not repeat
+        // it.
         guard !option.isSecret else {
             throw usageError(
                 "\(name) is a secret, which every user of the machine could read there;"

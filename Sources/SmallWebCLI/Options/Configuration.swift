@@ -3,14 +3,14 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebPlugins
 
-/// The config files: options by their long names, for all URLs, a scheme's or a host's.
+/// Parsed config files: options by long name, for all URLs or those of a scheme or host.
 struct Configuration: Sendable {
     enum Scope: Sendable, Hashable {
         case all
         case scheme(String)
         case host(HostPattern)
 
-        /// The more particular setting comes later and wins.
+        /// Order of application: more specific settings come later and override.
         var rank: Int {
             switch self {
             case .all: 0
@@ -19,7 +19,8 @@ struct Configuration: Sendable {
             }
         }
 
-        /// - Parameter port: That of the URL, which costs time where only its scheme tells it.
+        /// - Parameter port: Returns the URL's port; called only if needed, as the default port
+        ///   costs time.
         func covers(_ uri: URI?, port: () -> UInt16?) -> Bool {
             switch self {
             case .all: true
@@ -41,45 +42,44 @@ struct Configuration: Sendable {
         let scope: Scope
         let option: Option
         let value: String
-        /// `FILE:LINE`.
         let origin: String
-        /// As it may be shown.
+        /// The value with secrets masked.
         var shownValue: String { option.isSecret ? "***" : value }
     }
 
-    /// In the order in which they are applied.
+    /// Entries in the order of their application.
     private(set) var entries: [Entry] = []
     private(set) var isRead = false
-    /// The plugins of the command line, and those that lines before the first section name.
+    /// Plugins of the command line, and those named before the first section.
     private var known = ConnectionSettings()
-    /// What programs declare, and the plugins that were known when it was read.
+    /// Options declared by plugin programs, and the plugins known when they were read.
     private var programs: (of: [String], options: [Option])?
-    /// Lines of sections that make no sense; what follows them is left out.
+    /// Errors in sections; the lines behind such an error are skipped.
     private(set) var problems: [FetchError] = []
-    /// Of lines that no plugin understands any more.
+    /// Warnings about lines that no installed plugin supports.
     private(set) var warnings: [String] = []
 
-    /// Whether URLs of one run can have different settings.
+    /// True if URLs of one run can have different settings.
     var hasSections: Bool { entries.contains { $0.scope != .all } }
 
     func hasSections(with names: Set<String>) -> Bool {
         entries.contains { $0.scope != .all && names.contains($0.option.long) }
     }
 
-    /// Without options that choose what a command does: a file must not change that.
+    /// Removes options that the command does not accept.
     func limited(to command: Command) -> Configuration {
         var configuration = self
         configuration.entries.removeAll { !command.takes($0.option) }
-        // `config` lists them all, and reads the files for that.
+        // Makes `config` read the files again, as it lists all settings.
         configuration.isRead = false
         return configuration
     }
 
-    /// Reads the system's file and the user's, or the one that was named.
+    /// Reads the system's file and the user's, or the file given by the options.
     ///
-    /// - Parameter keepsProblems: Whether a bad section is one of ``problems`` instead of an
-    ///   error.
-    /// - Throws: `usage` with file and line, `read` when a named file cannot be read.
+    /// - Parameter keepsProblems: True to collect errors in ``problems`` instead of throwing the
+    ///   first.
+    /// - Throws: `usage` with file and line, `read` for a given file that cannot be read.
     static func load(
         _ settings: Settings, keepsProblems: Bool = false
     ) throws(FetchError) -> Configuration {
@@ -94,7 +94,7 @@ struct Configuration: Sendable {
         configuration.isRead = true
         configuration.known = settings.connection
         guard settings.invocation.readsConfiguration else { return configuration }
-        // An empty variable counts as unset.
+        // An empty variable means no file, unlike with `Environment.variable`.
         let variable = getenv("SMALLWEB_CONFIG").map { String(systemName: $0) }
         if let path = settings.invocation.configFile ?? variable {
             if path.isEmpty { return configuration }
@@ -102,20 +102,20 @@ struct Configuration: Sendable {
             try configuration.read(
                 try UserFiles.content(of: path, "the config file", patience), from: path)
         } else {
-            // One that is there is never passed over: it may be what says whom to trust.
+            // An existing file must not be skipped if unreadable: it may have the trust policy.
             for path in paths where UserFiles.exists(path) {
                 try configuration.read(
                     try UserFiles.content(of: path, "the config file"), from: path)
             }
         }
-        // Stable: of two entries of one rank, the later one wins.
+        // Stable order: of two entries of one rank, the later one overrides.
         configuration.entries = (0...2).flatMap { rank in
             configuration.entries.filter { $0.scope.rank == rank }
         }
         return configuration
     }
 
-    /// The system's before the user's, which wins.
+    /// Paths of the system's files, then the user's, which overrides them.
     private static var paths: [String] {
         let system = Environment.variable("XDG_CONFIG_DIRS") ?? "/etc/xdg"
         let directories = system.split(separator: ":").filter { $0.hasPrefix("/") }.reversed()
@@ -145,7 +145,7 @@ struct Configuration: Sendable {
         }
     }
 
-    /// - Returns: `nil` for that of a scheme which nothing has any more.
+    /// - Returns: `nil` for a scheme that no installed plugin supports.
     private mutating func section(
         _ text: String, _ origin: String
     ) throws(FetchError) -> Scope? {
@@ -158,7 +158,7 @@ struct Configuration: Sendable {
         case "host": return .host(try HostPattern(parsing: name))
         case "scheme":
             let registry = try known.registry()
-            // libcurl is loaded only for what no plugin handles.
+            // libcurl is loaded only for schemes without a plugin.
             let all = registry[name] == nil ? try? Registry.builtInWithCurl() : registry
             guard all?[name] == nil else { return .scheme(name) }
             try passOver(Self.unknown("scheme", name, registry.schemes.map(\.name)), origin)
@@ -214,8 +214,8 @@ struct Configuration: Sendable {
         return programs?.options.first { $0.long == name }
     }
 
-    /// With what holds for all URLs; or then with what holds for one of them. What is on the
-    /// command line or in the environment stays.
+    /// Applies the settings for all URLs if `url` is `nil`, else those of the URL's sections. The
+    /// command line and the environment take precedence.
     func applied(to settings: Settings, for url: String?) throws(FetchError) -> Settings {
         var settings = settings
         let uri = url.flatMap { try? URI(parsing: $0).withASCIIHost() }
@@ -238,7 +238,8 @@ struct Configuration: Sendable {
         return settings
     }
 
-    /// Options that decide the same thing: one of them on the command line is an answer to all.
+    /// Groups of related options: one of them on the command line overrides all in the config
+    /// files.
     static let rivals: [[String]] = [
         ["fail", "fail-with-body"], ["progress", "progress-bar"], ["parallel", "jobs"],
         ["ipv4", "ipv6"], ["insecure", "trust", "pin"], ["identity", "cert"],
@@ -275,7 +276,8 @@ struct Configuration: Sendable {
         }
     }
 
-    /// A plugin that is gone must not end every run: what no other name resembles may be its own.
+    /// Ignores an unknown name with a warning, as its plugin may have been removed. Throws if it
+    /// resembles a known name.
     private mutating func passOver(
         _ error: FetchError, _ origin: String
     ) throws(FetchError) {
@@ -298,7 +300,7 @@ struct Configuration: Sendable {
 }
 
 extension FetchError {
-    /// The same, of a line of a config file.
+    /// Prefixes the message with a line of a config file.
     func located(at origin: String) -> FetchError {
         FetchError(outcome, .input, "\(origin): \(message)", hint: advice)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Options of curl and wget that are called otherwise here, or are not needed: what to use instead.
+/// Options of curl and wget with other names here, or without need: hints for replacing them.
 enum ForeignOptions {
-    /// - Parameter name: As it was typed, without its dashes. A letter may be an option of another
-    ///   command of ours.
+    /// - Parameter name: The name as typed, without dashes. A letter may be an option of another
+    ///   smallweb command.
     static func pointer(_ name: some StringProtocol) -> String? {
         let name = String(name)
         return pointers.first { $0.names.split(separator: " ").contains { $0 == name } }?.pointer

@@ -2,22 +2,21 @@
 internal import Glibc
 internal import SmallWeb
 
-/// The hosts of a section of the config file: a pattern as in a shell, such as `*.example.org`, for
-/// every port or, with `:PORT` behind it, for one. An IPv6 address is in brackets.
+/// Host pattern of a section of the config file: a shell pattern such as `*.example.org`,
+/// optionally with `:PORT`. IPv6 addresses are in brackets.
 struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     private let host: String
-    /// `nil` for every port.
+    /// `nil` for any port.
     private let port: UInt16?
     private let isV6: Bool
 
-    /// - Throws: `usage`.
     init(parsing text: String) throws(FetchError) {
         let bracket = text.firstIndex(of: "]") ?? text.startIndex
-        // Brackets without a colon in them are a shell's: [ab].example.org.
+        // Brackets without a colon in them are a shell pattern: [ab].example.org.
         isV6 = text.hasPrefix("[") && text[..<bracket].contains(":")
         let end = isV6 ? bracket : text.lastIndex(of: ":") ?? text.endIndex
         let written = Self.withoutLastDot(text[..<end].dropFirst(isV6 ? 1 : 0).lowercased())
-        // By its labels, so that *.bücher.example is one as well.
+        // Converted label by label, so that *.bücher.example works, too.
         var labels: [String] = []
         for label in written.split(separator: ".", omittingEmptySubsequences: false) {
             labels.append(try InternationalHostName.toASCII(String(label)))
@@ -49,8 +48,8 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - host: With A-labels.
-    ///   - port: Asked only where it matters.
+    ///   - host: Host with A-labels.
+    ///   - port: Called only if needed.
     func covers(_ host: String, port: () -> UInt16?) -> Bool {
         let host = Self.withoutLastDot(host)
         let isHost =
@@ -62,7 +61,7 @@ struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         (isV6 ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
     }
 
-    /// A name is the same with the dot of the root at its end.
+    /// A trailing dot denotes the DNS root and does not change the name.
     private static func withoutLastDot(_ host: String) -> String {
         host.utf8.last == ASCII.dot ? String(host.dropLast()) : host
     }

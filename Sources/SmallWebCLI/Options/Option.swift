@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// A record of a table that says more than its initializer takes.
+/// A table record with members that its initializer does not set.
 protocol Adjustable {}
 
 extension Adjustable {
@@ -12,7 +12,7 @@ extension Adjustable {
     }
 }
 
-/// One option: the parser, `--help` and whatever else describes the command line read this record.
+/// One option. The parser, the help texts, the manual and the completions are generated from this.
 package struct Option: Sendable, Adjustable {
     package struct Group: Sendable, Hashable {
         package let title: String
@@ -39,12 +39,12 @@ package struct Option: Sendable, Adjustable {
             limits, archive, connection, store, messages, config,
         ]
 
-        /// In the order of texts: those that only plugins name stand in the middle.
+        /// Groups in the order of help texts: those declared by plugins only are in the middle.
         package static let all =
             beforeProtocols + others(Option.ofPlugins, than: beforeProtocols + afterProtocols)
             + afterProtocols
 
-        /// The same with those of further options.
+        /// All groups, followed by those of further options.
         static func of(_ options: [Option]) -> [Group] { all + others(options, than: all) }
 
         private static func others(_ options: [Option], than known: [Group]) -> [Group] {
@@ -55,10 +55,10 @@ package struct Option: Sendable, Adjustable {
     }
 
     enum Action: Sendable {
-        /// A switch; with its `--no-` form it is given `false`.
+        /// A switch; its `--no-` form passes `false`.
         case flag(@Sendable (inout Settings, Bool) -> Void)
-        /// The value's name in help texts, what a shell offers for it, and what to do with one,
-        /// where errors name the option.
+        /// The value's placeholder in help texts, its candidates for completion, and its setter.
+        /// The setter's `option` is the name for errors.
         case value(String, Values, Setter)
 
         typealias Setter =
@@ -67,9 +67,8 @@ package struct Option: Sendable, Adjustable {
 
     enum Values: Sendable {
         case none, files, directories, schemes, identities, plugins
-        /// Made when a shell asks: no other run should pay for it.
+        /// Computed on demand, for completion only.
         case oneOf(@Sendable () -> [String])
-        /// Several of them, separated by commas.
         case someOf(@Sendable () -> [String])
     }
 
@@ -77,18 +76,18 @@ package struct Option: Sendable, Adjustable {
     package let short: Character?
     package internal(set) var aliases: [String] = []
     package let group: Group
-    /// For `--help`: a few words.
+    /// A few words for `--help`.
     package let summary: String
-    /// For the manual: full sentences.
+    /// Full sentences for the manual.
     package let manual: String
     package let example: String
     let action: Action
     var values: Values
-    /// Whether its value must not be shown, and is never an argument: a config file may have it.
+    /// True for a secret value: never shown, and allowed in config files but not as an argument.
     var isSecret = false
-    /// For an option of a plugin: which requests have a use for it.
+    /// For a plugin's option: the kind of requests it applies to.
     var purpose: Request.Option.Purpose?
-    /// For an option of a plugin: the key that its value has in the URL.
+    /// For a plugin's option: the query key of its value in the URL.
     var urlKey: String?
 
     init(
@@ -105,7 +104,7 @@ package struct Option: Sendable, Adjustable {
         values = if case .value(_, let values, _) = action { values } else { .none }
     }
 
-    /// - Parameter word: With or without its hyphens, and with or without a value.
+    /// - Parameter word: With or without hyphens and value.
     static func typed(_ word: String, among options: [Option]) -> Option? {
         let name = word.drop { $0 == "-" }.prefix { $0 != "=" }
         return options.first {
@@ -114,7 +113,7 @@ package struct Option: Sendable, Adjustable {
         }
     }
 
-    /// Whether `value` names a file, or is sent as it is, and need not be UTF-8.
+    /// True if `value` need not be UTF-8, as a file name or data to send.
     func takesAnyBytes(_ value: String) -> Bool {
         switch values {
         case .files, .directories: true
@@ -122,7 +121,7 @@ package struct Option: Sendable, Adjustable {
         }
     }
 
-    /// The value of a config file, whose names of files may begin with `~/`.
+    /// Expands `~/` in a value of a config file, if it is the name of a file.
     func inHome(_ value: String) -> String {
         var name = value[...]
         var prefix = ""
@@ -134,21 +133,20 @@ package struct Option: Sendable, Adjustable {
         return prefix + home + name.dropFirst()
     }
 
-    /// Where a config file may set an option.
+    /// The parts of a config file that may set an option.
     package enum Scope: Sendable {
-        /// Nowhere: it asks for one run alone, or belongs to one command.
+        /// Not in a config file: for a single run, or of one command only.
         case commandLine
-        /// Before the first section: it holds for a whole run, or belongs to a command without
-        /// URLs.
+        /// Before the first section: for a whole run, or for a command without URLs.
         case run
-        /// In sections, too: it is read again for each URL.
+        /// In sections, too: evaluated for each URL.
         case url
     }
 
     package var scope: Scope {
         let isOfCommand =
             group == .feeds || group == .archive || purpose == .verbs || purpose == .references
-        // What is in the URL is asked of one resource.
+        // A part of the URL concerns a single resource.
         if Self.ofCommandLine.contains(long) || isOfCommand || urlKey != nil {
             return .commandLine
         }
@@ -160,12 +158,13 @@ package struct Option: Sendable, Adjustable {
         "help", "version", "config", "no-config", "show-origin", "output",
     ]
 
-    /// Beside those of whole groups: what is opened or decided once, before the first URL.
+    /// Options for state opened or decided once, before the first URL. Groups of such options are
+    /// not repeated here.
     private static let ofRuns: Set<String> = [
         "dump-header", "input", "json", "ordered", "summary", "write-out",
     ]
 
-    /// The value's name in help texts; `nil` for a switch.
+    /// The value's placeholder in help texts; `nil` for a switch.
     package var valueName: String? {
         guard case .value(let name, _, _) = action else { return nil }
         return name

@@ -2,20 +2,16 @@
 internal import SmallWeb
 internal import SmallWebArchive
 
-/// Recording and replay, for a whole run.
+/// Options for recording and replay, for a whole run.
 struct ArchiveSettings: Sendable {
-    /// Where what goes over the wire is recorded.
     var file: String?
     var keepsSecrets = false
-    /// The archives that are replayed.
     var replayed: [String] = []
     var replay = ReplayOptions()
-    /// The open archive.
     var writer: ArchiveWriter?
-    /// What answers.
     var network = Network.live
 
-    /// The files, with the options that name them.
+    /// All archives with their options, for messages.
     var paths: [(option: String, path: String)] {
         (file.map { [("--warc", $0)] } ?? []) + Set(replayed).map { ("--replay", $0) }
     }
@@ -76,7 +72,7 @@ extension Option {
 }
 
 extension Settings {
-    /// - Throws: `usage` for options that do not go together.
+    /// - Throws: `usage` for conflicting options.
     func checkArchives() throws(FetchError) {
         if archive.keepsSecrets && archive.file == nil {
             throw usageError("--warc-secrets needs a --warc")
@@ -91,11 +87,10 @@ extension Settings {
         }
     }
 
-    /// Opens the archives that options name, if they do, unless a signal comes: then nothing is
-    /// fetched.
+    /// Opens the archives given by options. Does nothing after a signal: nothing is fetched then.
     ///
-    /// - Throws: `write` for one to record in, `read` or `protocol-error` for one to replay,
-    ///   `timeout` where that takes longer than a fetch may.
+    /// - Throws: `write` for an archive to record to, `read` or `protocol-error` for one to replay,
+    ///   `timeout` if it takes longer than `--max-time`.
     mutating func openArchives() throws(FetchError) {
         var opened = self
         do throws(FetchError) {
@@ -134,13 +129,12 @@ extension Settings {
 }
 
 extension Invocation {
-    /// The command line without secrets.
     var maskedWords: [String] {
         words.map { word in
             let value = word.hasPrefix("--") ? word.drop { $0 != "=" }.dropFirst() : word[...]
             let text = value.isEmpty ? word : String(value)
             var masked = URI.display(text)
-            // A header field, whose name may follow the letter of its option at once.
+            // A header field can follow the letter of its option immediately.
             let letter = masked.hasPrefix("-") && !masked.hasPrefix("--") ? masked.prefix(2) : ""
             let field = Array(masked.dropFirst(letter.count).utf8)
             masked = letter + String(decoding: SecretFields.masked(field), as: UTF8.self)

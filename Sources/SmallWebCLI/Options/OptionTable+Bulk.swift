@@ -3,7 +3,6 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 extension Option {
-    /// Records instead of bodies.
     static let json: [Option] = [
         Option(
             "json", .json, "write JSON records, one a line",
@@ -61,7 +60,6 @@ extension Option {
             .flag { settings, isOn in settings.records.options.wantsSummary = isOn }),
     ]
 
-    /// Many URLs.
     static let bulk: [Option] = [
         Option(
             "input-file", .bulk, "read URLs from FILE, - for stdin",
@@ -161,7 +159,6 @@ extension Option {
         ).with(\.values, .someOf { Outcome.allCases.map(\.rawValue) }),
     ]
 
-    /// One of several workers.
     static let workers: [Option] = [
         Option(
             "shard", .bulk, "only URLs of part I of N, by host (from 0)",

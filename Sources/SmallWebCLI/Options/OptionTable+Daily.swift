@@ -2,7 +2,7 @@
 internal import SmallWeb
 
 extension Option {
-    /// Whether it has a meaning without a network, too.
+    /// True for options of all commands, even those without network access.
     package var isForAll: Bool { group == .messages && !Self.ofConversations.contains(long) }
 
     private static let ofConversations: Set<String> = [
@@ -10,14 +10,14 @@ extension Option {
     ]
     package static let ofConfiguration = ["config", "no-config"]
 
-    /// By itself: each run asks whether its command takes it, and need not make all the others.
+    /// Separate from the table: each run looks it up, and need not create all the others.
     static let config = Option(
         "config", short: "K", .messages, "read FILE instead of the config files",
         manual: "Reads FILE instead of the system's config file and the user's own.",
         example: "smallweb get -K work.conf gemini://example.org/",
         .value("FILE") { settings, value in settings.invocation.configFile = value })
 
-    /// What a person sets once.
+    /// Options usually set once, in the config file.
     static let daily: [Option] = [
         Option(
             "progress", .messages, "show progress: auto, bar, none or json",

@@ -2,9 +2,8 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// For `feed` and `watch`.
 struct FeedSettings: Sendable {
-    /// `nil` for Atom, or for what the page is already.
+    /// `nil` for Atom, or for the page's own feed format.
     var format: FeedFormat?
     var entriesMax = 100
     var takesUndated = false
@@ -14,23 +13,23 @@ struct FeedSettings: Sendable {
 
     var showsDifference = false
     var comparesLinks = false
-    /// Expressions of the lines that do not count.
+    /// Regular expressions of lines to ignore.
     var ignored: [String] = []
-    /// Between two rounds; `nil` for one round.
+    /// Interval between rounds; `nil` for a single round.
     var everySeconds: Double?
     var command: String?
 }
 
 extension Option {
-    /// Whether it belongs to `feed` or `watch` alone.
+    /// True for options of `feed` and `watch` only.
     var isForFeeds: Bool { group == .feeds }
 
-    /// Of `feed` and `watch`, beside what each of them has of its own.
+    /// Shared options of `feed` and `watch`; each has further ones of its own.
     static let feedOptions = ["under", "state", "name"]
     static let feedAlone = ["format", "max-entries", "new"]
     static let watchAlone = ["diff", "links", "ignore", "every", "exec"]
 
-    /// Of those for pages, what `feed` and `watch` have a use for.
+    /// True for options for pages that `feed` and `watch` accept.
     var isForSubscriptions: Bool {
         isForPages && ![.output, .json, .links].contains(group) && !isForBodies
             && !Self.ofBulkRuns.contains(long)
@@ -137,7 +136,7 @@ extension Option {
 }
 
 extension OptionValue {
-    /// The name of a file in a directory of ours.
+    /// Checks a name for a file in the state directory.
     static func stateName(_ text: String) throws(FetchError) -> String {
         let isName =
             1...200 ~= text.utf8.count && !text.hasPrefix(".")

@@ -6,22 +6,19 @@ extension Option {
         group != .config && group != .feeds && !Self.ofStores.contains(long)
     }
 
-    /// Of whatever fetches pages, and not of `put` or `refs` alone.
+    /// True for options of all commands that fetch pages, not of `put` or `refs` only.
     var isForPages: Bool {
         isForFetches && !isForUploads && !isForReferences && purpose != .verbs
     }
 
-    /// Of `put`, and of what explains it.
     var isForUploads: Bool { group == .uploads || purpose == .uploads }
 
-    /// Of `refs`.
     var isForReferences: Bool { group == .refs || purpose == .references }
 
     static let ofStores: Set<String> = [
         "within", "from", "to", "replace", "force", "key-type", "lang", "authority",
     ]
 
-    /// Who we are, and what `put` sends.
     static let identity: [Option] = [
         Option(
             "identity", .store, "show this identity if the server asks",

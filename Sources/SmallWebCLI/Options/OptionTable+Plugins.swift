@@ -4,7 +4,6 @@ internal import SmallWeb
 internal import SmallWebPlugins
 
 extension Option {
-    /// Plugins that are programs.
     static let programs: [Option] = [
         Option(
             "plugin", .connection, "use the plugin in DIR, or of that name",
@@ -23,12 +22,12 @@ extension Option {
             .choice("LANG") { $0.stores.language = $1 }),
     ]
 
-    /// What the protocols declare, in the order of the plugins; what two of them share occurs once.
+    /// Options declared by built-in plugins, in the plugins' order; shared ones occur once.
     static let ofPlugins = made(from: Registry.builtIn.handlers.flatMap(\.options), besides: [])
 
-    /// The option of the table that has this name.
+    /// Finds an option in the table by name.
     ///
-    /// - Parameter isWanted: Which one, where several commands have an option of this name.
+    /// - Parameter isWanted: Selects one if several commands have an option of this name.
     static func named(
         _ long: Substring, where isWanted: (Option) -> Bool = { _ in true }
     ) -> Option? {
@@ -36,21 +35,21 @@ extension Option {
             option.long == long || option.aliases.contains(String(long))
         }
         guard let first = all.firstIndex(where: isNamed) else { return nil }
-        // Of most names there is one, and then the command need not be made to ask it.
+        // Most names are unique; then calling `isWanted` would create the command for nothing.
         let others = all[(first + 1)...].filter(isNamed)
         guard !others.isEmpty, !isWanted(all[first]) else { return all[first] }
         return others.first(where: isWanted) ?? all[first]
     }
 
-    /// Whether a plugin that is a program cannot have an option of this name, nor of the forms that
-    /// are made of it.
+    /// True if a plugin program must not declare this name, because the table has it or its `--no-`
+    /// form.
     static func isTaken(_ name: String) -> Bool {
         let bare = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
         return [name, bare].contains { named($0[...]) != nil }
     }
 
-    /// What the manifests of programs declare: of `plugins`, which options name, then of all that
-    /// are installed. Read when something asks for an option that the table lacks, or for all.
+    /// Options declared in the manifests of `plugins`, then of all installed programs. Read on
+    /// demand: if an option is missing in the table, or if all are listed.
     static func ofPrograms(_ plugins: [String] = []) -> [Option] {
         let folders = plugins.compactMap { try? Settings.pluginFolder($0) } + PluginFolders.all()
         let manifests = folders.compactMap { try? $0.manifest.get() }
@@ -98,7 +97,7 @@ extension Option {
         return [made]
     }
 
-    /// A secret is never an argument, which every user of the machine could read.
+    /// Secrets are never arguments, as every user of the machine could read those.
     private static func ofSecret(_ option: Request.Option) -> [Option] {
         let (key, isForUploads) = (option.key, option.purpose == .uploads)
         let (command, put) = isForUploads ? ("put", "put: ") : ("get", "")

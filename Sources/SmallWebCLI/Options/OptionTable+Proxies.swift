@@ -2,7 +2,6 @@
 internal import SmallWeb
 
 extension Option {
-    /// Which way to go: for every scheme, and for whatever connects.
     static let proxies: [Option] = [
         Option(
             "proxy", short: "x", .connection, "go through the proxy at URL",
@@ -50,7 +49,7 @@ extension Option {
             .flag { settings, isOn in settings.connection.proxies.isolates = isOn }),
     ]
 
-    /// How libcurl connects: schemes that it does not fetch refuse them.
+    /// Options for libcurl's connections; refused for schemes that it does not fetch.
     static let engine: [Option] = [
         Option(
             "connect-to", .connection, "connect to another host and port",

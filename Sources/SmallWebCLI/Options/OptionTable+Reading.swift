@@ -2,7 +2,7 @@
 internal import SmallWeb
 
 extension Option {
-    /// Whether it says where bodies go, or how: of no meaning where none is delivered.
+    /// True for options of delivering bodies, without effect if there is none.
     var isForBodies: Bool { Self.ofBodies.contains(long) }
 
     private static let ofBodies: Set<String> = [
@@ -10,7 +10,6 @@ extension Option {
         "body", "inline-max", "stream", "with-links", "continue-at", "continue", "fail-with-body",
     ]
 
-    /// How pages are shown, and what is read of them.
     static let reading: [Option] = [
         Option(
             "head", short: "I", .output, "print status and certificate, not the body",
@@ -41,7 +40,7 @@ extension Option {
             .flag { settings, isOn in settings.output.listsAll = isOn }),
     ]
 
-    /// Of `smallweb refs`, beside those of the plugins.
+    /// Options of `smallweb refs`, besides those of plugins.
     static let refs: [Option] = [
         Option(
             "exit-code", .refs, "fail when nothing is listed",

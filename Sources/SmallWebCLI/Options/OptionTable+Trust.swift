@@ -3,7 +3,6 @@ internal import SmallWeb
 internal import SmallWebTransport
 
 extension Option {
-    /// Whom to believe, and who we are.
     static let trust: [Option] = [
         Option(
             "trust", .connection, "check keys by tofu, ca, both, locked or ask",
@@ -40,7 +39,7 @@ extension Option {
             manual: "How soon 'smallweb trust expiring' looks for: a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
             .value("TIME") { settings, value throws(FetchError) in
-                // Days may be meant, and a monitor would never warn.
+                // Without a unit, days may be meant; seconds would never give a warning in time.
                 guard value.last?.isNumber != true else {
                     throw usageError("--within wants a unit, as in \(value)d for days")
                 }
@@ -77,7 +76,6 @@ extension Option {
 }
 
 extension OptionValue {
-    /// The name of a policy.
     static func trust(_ text: String, _ option: String) throws(FetchError) -> String {
         guard TrustStore.Policy.names.contains(text) else {
             throw unknown(text, option, among: TrustStore.Policy.names)
@@ -87,7 +85,7 @@ extension OptionValue {
 }
 
 extension CaseIterable where Self: RawRepresentable, RawValue == String {
-    // Made at each start that has an option; `joined` asks for metadata.
+    // Avoids `joined`, as its generic metadata would cost time at each start.
     static var names: String {
         allCases.reduce("") { $0.isEmpty ? $1.rawValue : $0 + ", " + $1.rawValue }
     }

@@ -3,10 +3,10 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 extension Option {
-    /// All options, in the order in which they are described.
+    /// All options, in the order of the help texts.
     package static let all: [Option] = {
         var all: [Option] = []
-        // A sum of arrays copies what comes first again and again.
+        // `+=` with reserved capacity avoids the copies of chained `+`.
         all.reserveCapacity(128)
         for part in [
             output, reading, json, requests, bulk, workers, feeds, refs, ofPlugins, limits, archive,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Values of options, from text. Each throws `usage` with the option's name.
+/// Parsers for option values. Each throws `usage` with the option's name.
 enum OptionValue {
-    /// 0 to 1,000,000.
+    /// An integer from 0 to 1,000,000.
     static func count(_ text: String, _ option: String) throws(FetchError) -> Int {
         guard let value = ASCII.decimal(text.utf8, max: 1_000_000) else {
             throw usageError("\(option) wants a whole number up to 1000000, not \"\(text)\"")
@@ -11,14 +11,14 @@ enum OptionValue {
         return value
     }
 
-    /// 1 or more.
+    /// An integer from 1 to 1,000,000.
     static func positive(_ text: String, _ option: String) throws(FetchError) -> Int {
         let value = try count(text, option)
         guard value > 0 else { throw usageError("\(option) wants 1 or more, not \"\(text)\"") }
         return value
     }
 
-    /// Seconds, 0 or more: from a number of them, or one with `ms`, `s`, `m`, `h`, `d` or `w`.
+    /// A time in seconds, not negative: a number, optionally with `ms`, `s`, `m`, `h`, `d` or `w`.
     static func duration(_ text: String, _ option: String) throws(FetchError) -> Double {
         let units = [
             ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800), ("", 1),
@@ -31,7 +31,7 @@ enum OptionValue {
         return number * seconds
     }
 
-    /// Seconds between two of `N`, `N/s`, `N/m` or `N/h`.
+    /// An interval in seconds from a rate: `N`, `N/s`, `N/m` or `N/h`.
     static func interval(_ text: String, _ option: String) throws(FetchError) -> Double {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let units = ["s": 1.0, "m": 60, "h": 3600]
@@ -55,7 +55,7 @@ enum OptionValue {
         return outcomes
     }
 
-    /// `I/N`, I from 0.
+    /// `I/N` with I counted from 0.
     static func shard(_ text: String, _ option: String) throws(FetchError) -> Shard {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let count = ASCII.decimal(parts[1].utf8, max: Shard.countMax),
@@ -67,7 +67,7 @@ enum OptionValue {
         return Shard(index: index, count: count)
     }
 
-    /// Bytes; k, M and G are powers of 1024.
+    /// A size in bytes; k, M and G are powers of 1024.
     static func size(_ text: String, _ option: String) throws(FetchError) -> Int {
         let shifts: [Character: Int] = ["k": 10, "K": 10, "M": 20, "m": 20, "G": 30, "g": 30]
         let shift = text.last.flatMap { shifts[$0] }
@@ -102,7 +102,7 @@ enum OptionValue {
             hint: Nearest.question(text, among: names))
     }
 
-    /// `a,b` or `=a,b` is those; `+a` and `-a` add to and take from `start`.
+    /// A list of schemes: `a,b` or `=a,b` replaces `start`, `+a` adds to it, `-a` removes from it.
     static func schemes(
         _ text: String, from start: Set<String>, _ registry: Registry
     ) throws(FetchError) -> Set<String> {
@@ -150,13 +150,13 @@ enum OptionValue {
     }
 
     private static func isAddress(_ text: String) -> Bool {
-        // With the name of an interface behind it, an IPv6 address is still one.
+        // An IPv6 address may have a zone: `%` and the name of an interface.
         addressBytes(text) != nil || addressBytes(String(text.prefix { $0 != "%" }))?.count == 16
     }
 }
 
 extension Option.Action {
-    /// - Parameter placeholder: FILE, PATH and DIR say what a shell offers.
+    /// - Parameter placeholder: FILE, PATH and DIR also select the shell's completion.
     static func value(
         _ placeholder: String,
         _ set: @escaping @Sendable (inout Settings, String) throws(FetchError) -> Void
@@ -169,7 +169,6 @@ extension Option.Action {
         }
     }
 
-    /// A value that `parse` takes apart.
     static func value<Value>(
         _ placeholder: String,
         _ parse: @escaping @Sendable (String, _ option: String) throws(FetchError) -> Value,
@@ -180,7 +179,6 @@ extension Option.Action {
         }
     }
 
-    /// One of the words of `Choice`.
     static func choice<Choice: RawRepresentable & CaseIterable & Sendable>(
         _ placeholder: String, _ set: @escaping @Sendable (inout Settings, Choice) -> Void
     ) -> Self where Choice.RawValue == String {

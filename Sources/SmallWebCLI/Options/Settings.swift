@@ -3,8 +3,8 @@ internal import SmallWeb
 internal import SmallWebPlugins
 internal import SmallWebRecords
 
-/// What the command line asks for, as plain values, each for the room that uses it. Nothing has
-/// been read or opened when it is complete.
+/// The options of the command line as plain values, grouped by the part of the program that uses
+/// them. Parsing neither reads nor opens files.
 struct Settings: Sendable {
     var invocation = Invocation()
     var fetch = FetchSettings()
@@ -16,9 +16,9 @@ struct Settings: Sendable {
     var archive = ArchiveSettings()
     var messages = MessageSettings()
     var stores = StoreSettings()
-    /// What the config files say; ``Invocation/given`` says what they must leave alone.
+    /// Content of the config files; ``Invocation/given`` takes precedence.
     var configuration = Configuration()
-    /// `FILE:LINE` of the options that they have set, by long names.
+    /// `FILE:LINE` of the options set by config files, by long name.
     var origins: [String: String] = [:]
 
     enum When: String, Sendable, CaseIterable {
@@ -27,10 +27,10 @@ struct Settings: Sendable {
 
     /// The protocols of this run.
     ///
-    /// - Throws: `usage` for a plugin that is not there, `plugin` for one that cannot be used.
+    /// - Throws: `usage` for a plugin that does not exist, `plugin` for one that cannot be used.
     func registry() throws(FetchError) -> Registry { try connection.registry() }
 
-    /// The same with what the config files say, as far as they can be read.
+    /// These settings with the config files applied, as far as they can be read.
     func configured() -> Settings {
         guard let configuration = try? Configuration.load(self, keepsProblems: true),
             var settings = try? configuration.applied(to: self, for: nil)
@@ -39,12 +39,12 @@ struct Settings: Sendable {
         return settings
     }
 
-    /// Whether a plugin is named by its folder.
+    /// True for the path of a plugin's folder, false for a name.
     static func isFolder(_ name: String) -> Bool { name.contains("/") || name.hasPrefix(".") }
 
-    /// A plugin by the path of its folder, or by its name.
+    /// The plugin with a path or a name.
     ///
-    /// - Throws: `usage` when none has that name.
+    /// - Throws: `usage` for an unknown name.
     static func pluginFolder(_ name: String) throws(FetchError) -> PluginFolder {
         if isFolder(name) { return PluginFolder(name) }
         if let folder = PluginFolders.named(name) { return folder }
@@ -54,9 +54,9 @@ struct Settings: Sendable {
                 "'smallweb plugin list' shows those that there are; a folder is named as ./\(name)")
     }
 
-    /// Which redirects are followed, among the schemes of `registry`.
+    /// The policy for redirects, among the schemes of `registry`.
     ///
-    /// - Throws: `usage` for a scheme that no plugin handles.
+    /// - Throws: `usage` for a scheme without a plugin.
     func redirects(_ registry: Registry) throws(FetchError) -> RedirectPolicy {
         var policy = fetch.redirects
         if let list = fetch.redirectSchemes {
@@ -68,14 +68,14 @@ struct Settings: Sendable {
 
     /// The schemes that may be fetched; `nil` for all.
     ///
-    /// - Throws: `usage` for a scheme that no plugin handles.
+    /// - Throws: `usage` for a scheme without a plugin.
     func allowedSchemes(_ registry: Registry) throws(FetchError) -> Set<String>? {
         try fetch.schemes.map { list throws(FetchError) in
             try schemes(list, of: "proto", from: Set(registry.schemes.map(\.name)), registry)
         }
     }
 
-    /// - Throws: `usage` for the name of a scheme that no run could fetch.
+    /// - Throws: `usage` for an unknown scheme, even with libcurl's schemes included.
     func checkSchemes() throws(FetchError) {
         guard fetch.redirectSchemes != nil || fetch.schemes != nil else { return }
         let registry = try registry()
@@ -87,9 +87,10 @@ struct Settings: Sendable {
         }
     }
 
-    /// The schemes of a list, the value of `option`.
+    /// Parses a list of schemes, the value of `option`.
     ///
-    /// - Throws: `usage` for a scheme that the run has not, with its place in a config file.
+    /// - Throws: `usage` for an unsupported scheme, with the location of the option in a config
+    ///   file.
     private func schemes(
         _ list: String, of option: String, from start: Set<String>, _ registry: Registry
     ) throws(FetchError) -> Set<String> {
@@ -101,18 +102,18 @@ struct Settings: Sendable {
     }
 }
 
-/// The words of the command line, and the options that say what becomes of the others.
+/// The words of the command line, and options about the run itself.
 struct Invocation: Sendable {
-    /// All words, as they were given.
+    /// All words, unchanged.
     var words: [String] = []
     var operands: [String] = []
-    /// How many of them, the last ones, stand behind `--`.
+    /// Number of operands behind `--`.
     var lastOperands = 0
-    /// The long names of the options on the command line.
+    /// Long names of the options on the command line.
     var given: [String] = []
-    /// How each of them was written last: `-p`, `--patch`.
+    /// Last spelling of each option: `-p`, `--patch`.
     var typed: [String: String] = [:]
-    /// What programs declare, where the words have a name that the table lacks.
+    /// Options of plugin programs; read only if a word has a name missing in the table.
     var programOptions: [Option] = []
     var wantsHelp = false
     var wantsVersion = false
@@ -121,17 +122,14 @@ struct Invocation: Sendable {
     var showsOrigin = false
 }
 
-/// For `trust`, `identity` and `plugin`.
 struct StoreSettings: Sendable {
-    /// What expires in so many seconds expires soon.
+    /// Seconds before the expiry of keys to list with `trust expiring`.
     var within = 14.0 * 86_400
-    /// The clients of import and export.
     var importClient: String?
     var exportFormat: TrustFormat?
     var replacesPins = false
-    /// Whether what cannot be undone is done without a question.
+    /// True to skip the confirmation of irreversible actions.
     var isForced = false
     var keyType = ClientIdentity.KeyType.ecdsa
-    /// Of a new plugin.
     var language = PluginTemplate.Language.sh
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// The body as it came, byte for byte.
 struct BodyOutput: EventOutput {
     let sink: BodySink
     let log: FetchLog
@@ -20,8 +19,8 @@ struct BodyOutput: EventOutput {
     }
 }
 
-/// `--show-headers`: the reply's header before its body, on standard output even when the body goes
-/// to a file.
+/// `--show-headers`: writes the reply's header to standard output before the body, even if the body
+/// goes to a file.
 struct HeaderOutput: EventOutput {
     let sink: BodySink
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// The place for what is delivered of one URL. Opened by the reply's head, so a refusal creates
-/// nothing.
+/// Destination of one URL's output. Opened at the reply's head, so that a refusal does not create a
+/// file.
 final class BodySink {
     enum Destination: Hashable {
         case standardOutput
-        /// `-o -`: even binary, even to a terminal.
+        /// `-o -`: unfiltered, even binary data to a terminal.
         case rawStandardOutput
         case file(String)
         /// `-O`: a name from the URL, in a directory.
         case remoteName(directory: String?)
-        /// The record has it, or it is not wanted.
+        /// The body is in the record, or not wanted.
         case nowhere
 
-        /// Whether a file that is there stays.
+        /// True to keep an existing file and choose a free name.
         var takesFreeName: Bool { if case .remoteName = self { true } else { false } }
 
-        /// Whether what comes is the rest of a file. With `-C -`, what is named by the URL has
-        /// become a ``file(_:)`` (``RequestPlan/configure(_:)``): what only the reply names begins
-        /// from the start.
+        /// True if the body continues an existing file. With `-C -`, a name from the URL has
+        /// already become a ``file(_:)`` (``RequestPlan/configure(_:)``); a name from the reply
+        /// cannot be continued.
         func continues(_ resume: FetchSettings.Resume) -> Bool {
             switch resume {
             case .fromStart: false
@@ -37,24 +37,22 @@ final class BodySink {
     }
 
     let destination: Destination
-    /// What standard output means.
     let target: BodyTarget
     private let uri: URI
     private let settings: URLSettings
     private let patience: Patience
     private var file: FileOutput?
-    /// For a terminal; `nil` where the bytes go out as they are.
+    /// Filter for a terminal; `nil` to write bytes unchanged.
     private var filter: TerminalText.Filter?
-    /// Where the body is, once it is in a file: absolute.
+    /// Absolute path of the file with the body, once it is complete.
     private(set) var path: String?
-    /// What a person should know of it.
     private(set) var notes: [Note] = []
-    /// What is left of a body that was cut off, for `-C -`.
+    /// Path of a truncated body, for `-C -`.
     private(set) var leftover: String?
 
-    /// - Parameter uri: As the user gave it: a redirect does not choose the name of a file.
+    /// - Parameter uri: The requested URL: a redirect must not choose the name of a file.
     init(_ destination: Destination, target: BodyTarget, uri: URI, settings: URLSettings) {
-        // With whatever reads the file, if it is a FIFO.
+        // Timeout for the reader of a FIFO.
         patience = Patience(seconds: settings.fetch.totalSeconds)
         self.destination = destination
         self.target = target
@@ -64,8 +62,8 @@ final class BodySink {
         filter = isShown ? TerminalText.Filter() : nil
     }
 
-    /// The file that a destination means; `nil` for none, and without a head where only the reply
-    /// tells its name.
+    /// The file of a destination; `nil` if it has none, or if the name depends on the reply and
+    /// there is no `head`.
     static func path(
         _ destination: Destination, _ uri: URI, _ output: OutputSettings, head: Head? = nil
     ) -> String? {
@@ -79,13 +77,12 @@ final class BodySink {
         }
     }
 
-    /// The directories of a file that is named after its URL, or the reply.
+    /// The directories of a file named by its URL or by the reply.
     static func places(_ directory: String?, _ uri: URI, _ output: OutputSettings) -> [String] {
         (directory.map { [$0] } ?? []) + (output.keepsTree ? FileName.tree(for: uri) : [])
     }
 
-    /// With `--skip-existing`, whether there is nothing to write: what another URL of this run has
-    /// made was not there before.
+    /// True if `--skip-existing` applies. Does not count files written for other URLs of this run.
     static func isEnough(_ path: String, _ uri: URI, _ output: OutputSettings) -> Bool {
         output.existing == .enough && FileOutput.isTaken(path)
             && !output.made.has(path, ofOtherThan: uri)
@@ -119,21 +116,20 @@ final class BodySink {
         file?.note(head.bodyState)
     }
 
-    /// Writes what a server sent, after ``begin(_:)``: to a terminal it is made safe, unless
-    /// `-o -` asks for the bytes.
+    /// Writes data of a server, after ``begin(_:)``. Escaped for a terminal, except with `-o -`.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         try writeSafe((filter?.filter(bytes)).map { $0[...] } ?? bytes)
     }
 
-    /// Writes text that is safe already, with its colours and links.
+    /// Writes text that is already safe, with its colours and links.
     func writeSafe(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         if let file { return try file.write(bytes) }
         if destination != .nowhere && !destination.isFile { try target.write(bytes) }
     }
 
-    /// Makes a file permanent, unless it was cut off: that never gets its final name.
+    /// Gives the file its final name, unless the body is truncated.
     func commit(_ ending: Ending) throws(FetchError) {
-        // Half of a character may be held back.
+        // The filter may hold an incomplete character.
         if let rest = filter?.filter([], isLast: true) { try writeSafe(rest[...]) }
         guard let file, ending.outcome != .truncated else { return }
         if destination.takesFreeName && settings.output.existing == .enough {
@@ -153,8 +149,7 @@ final class BodySink {
         destination.continues(settings.fetch.resume) ? .append : usual
     }
 
-    /// Leaves nothing of a file behind that was not made permanent, unless another fetch can go on
-    /// with it.
+    /// Deletes an uncommitted file, unless `keepsPart` and another fetch can continue it.
     func discard(keepsPart: Bool) { leftover = file?.discard(keepsPart: keepsPart) }
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// File names from URLs: harmless ones, whatever the URL says.
+/// Safe file names derived from any URL.
 enum FileName {
-    /// Room for `.part`, a number and a process id within the usual 255.
+    /// Leaves room for `.part`, a number and a process id within the usual 255.
     private static let bytesMax = 200
 
-    /// The last part of the path, or what the protocol suggests; `index` when that is empty.
+    /// The protocol's suggestion, or the last part of the path; `index` if that is empty.
     static func name(for uri: URI, head: Head?) -> String {
         let safe = head?.suggestedName.map(sanitise) ?? lastPart(of: uri)
         return safe.isEmpty ? index(head?.mediaType) : safe
     }
 
-    /// The name that the URL tells before there is a reply; `nil` where only the reply tells it.
+    /// The name from the URL alone; `nil` if it depends on the reply.
     static func name(for uri: URI) -> String? {
         let safe = lastPart(of: uri)
         return safe.isEmpty ? nil : safe
@@ -23,7 +23,7 @@ enum FileName {
         return sanitise(String(decoding: PercentEncoding.decode(segment), as: UTF8.self))
     }
 
-    /// `host/path` without the last part, as harmless names.
+    /// The components of `host/path` without the last part, as safe names.
     static func tree(for uri: URI) -> [String] {
         let place = (uri.host ?? "") + (uri.port.map { ":\($0)" } ?? "")
         let segments = uri.path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
@@ -31,15 +31,15 @@ enum FileName {
         return ([place] + names).map(sanitise).filter { !$0.isEmpty }
     }
 
-    /// Without slashes, control characters and leading dots or dashes, and not too long.
+    /// Removes slashes, control characters and leading dots or dashes, and truncates to `bytesMax`.
     static func sanitise(_ name: String) -> String {
         var safe = String.UnicodeScalarView()
         for scalar in name.unicodeScalars {
             let isControl = scalar.properties.generalCategory == .control
             let isFormat = scalar.properties.generalCategory == .format
-            // A server's text must not turn into a byte that is not UTF-8.
+            // Such a scalar would become a byte that is not UTF-8.
             if scalar == "/" || isControl || isFormat || scalar.isSystemEscape { continue }
-            // Neither a hidden file nor an option of the next command.
+            // Neither a hidden file nor an option of another command.
             if safe.isEmpty && (scalar == "." || scalar == "-") { continue }
             safe.append(scalar)
         }

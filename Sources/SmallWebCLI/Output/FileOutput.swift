@@ -5,28 +5,26 @@ internal import SmallWebRecords
 
 /// A file that appears under its name only when it is complete.
 ///
-/// Bytes go to `NAME.part` beside it. A device, pipe or socket is written to directly.
+/// Bytes go to `NAME.part` in the same directory. A device, pipe or socket is written directly.
 final class FileOutput {
-    /// What to do when the name is taken.
     enum Clash {
-        /// Replace the file, keeping its permissions; through a symbolic link.
+        /// Replace the file, keeping its permissions; follows a symbolic link.
         case overwrite
-        /// Replace what has the name, be it a link: who chose the name may not choose where it
-        /// leads.
+        /// Replace the directory entry, even a symbolic link: for untrusted names, which must not
+        /// lead elsewhere.
         case replace
         /// Take the first free of `NAME`, `NAME.1`, `NAME.2` ….
         case number
-        /// Add to the file, or to what an earlier attempt left in `NAME.part`; a failure leaves
-        /// it for the next attempt.
+        /// Append to the file, or to `NAME.part` of an earlier attempt; a failure keeps it for the
+        /// next attempt.
         case append
     }
 
-    /// Where the body ends up; known for sure after ``commit()``.
+    /// The final name; may change in ``commit()``.
     private(set) var path: String
-    /// As it was asked for, links resolved.
+    /// The requested name, with links resolved.
     let wanted: String
     private var bytesWritten = 0
-    /// For a terminal.
     private var filter: TerminalText.Filter?
     private let clash: Clash
     private var part: String?
@@ -34,8 +32,8 @@ final class FileOutput {
     private var file: Int32
     private let patience: Patience
 
-    /// - Parameter patience: With whatever reads it, if it is a FIFO.
-    /// - Throws: `write` when the file cannot be created; `timeout`, `interrupted`.
+    /// - Parameter patience: Timeout for the reader of a FIFO.
+    /// - Throws: `write` if the file cannot be created; `timeout`, `interrupted`.
     init(
         _ path: String, clash: Clash, createsDirectories: Bool, patience: Patience = Patience()
     ) throws(FetchError) {
@@ -62,12 +60,12 @@ final class FileOutput {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
-        // A free name is another one.
+        // With `.number` another file is written.
         if exists && clash != .number { try Ledger.refuse(path, status) }
         if clash == .append && !exists { try PartFile.check(Self.partName(target)) }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
         do throws(SystemError) {
-            // A name that cannot be looked up may exist.
+            // On other errors the file may exist.
             if !exists && number != ENOENT { throw SystemError(number: number) }
             if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {
@@ -82,13 +80,13 @@ final class FileOutput {
                 }
             } else {
                 if exists && clash == .overwrite {
-                    // Its directory alone would let it be replaced.
+                    // Replacing needs only a writable directory, so check the file itself.
                     _ = try systemCall { faccessat(AT_FDCWD, target.systemName, W_OK, AT_EACCESS) }
                 }
                 let replaces = exists && clash == .overwrite
                 let mode = replaces ? status.st_mode & 0o777 : 0o666
                 (file, part) = try Self.openPart(target, mode: mode)
-                // As created, it has what the umask leaves of them.
+                // The umask was applied on creation.
                 if replaces { _ = try systemCall { fchmod(file, mode) } }
             }
         } catch {
@@ -104,7 +102,7 @@ final class FileOutput {
 
     deinit { discard() }
 
-    /// A terminal gets the bytes made safe, since a server may have written them.
+    /// Escapes the bytes for a terminal, since a server may have written them.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
             try patience.writeAll((filter?.filter(bytes)).map { $0[...] } ?? bytes, to: file)
@@ -115,14 +113,13 @@ final class FileOutput {
         }
     }
 
-    /// Notes in an unfinished file what its bytes are of (``Head/bodyState``).
+    /// Stores the identity of an unfinished file's content (``Head/bodyState``).
     func note(_ state: String?) {
         guard part != nil, state != nil || clash == .append else { return }
         isNoted = true
         PartFile.note(state, in: file)
     }
 
-    /// Gives the file its name.
     func commit() throws(FetchError) {
         guard file >= 0 else { return }
         if filter != nil {
@@ -134,7 +131,7 @@ final class FileOutput {
         let status = close(file)
         let number = errno
         file = -1
-        // A full network disk may say so only here.
+        // A full network disk may be reported only here.
         if status != 0 { throw failure("cannot write", SystemError(number: number)) }
         guard let part else { return }
         do throws(SystemError) {
@@ -148,10 +145,10 @@ final class FileOutput {
         }
     }
 
-    /// Leaves nothing behind, or what has come as `NAME.part`, which ``Clash/append`` goes on with.
-    /// Harmless after ``commit()``.
+    /// Deletes the unfinished file, or keeps it as `NAME.part` for ``Clash/append``. No effect
+    /// after ``commit()``.
     ///
-    /// - Returns: The name of what is left.
+    /// - Returns: The name of the kept file.
     @discardableResult
     func discard(keepsPart: Bool = false) -> String? {
         if file >= 0 { close(file) }
@@ -169,7 +166,7 @@ final class FileOutput {
         return nil
     }
 
-    /// Whether no process writes the part of that name any more.
+    /// True if no other process is writing the part.
     private static func isLeftover(_ name: String) -> Bool {
         let file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
         guard file >= 0 else { return errno == ENOENT }
@@ -177,8 +174,8 @@ final class FileOutput {
         return lock(file)
     }
 
-    /// The file itself, or its part: both were looked at, and what has come into their place
-    /// meanwhile is neither followed nor waited for.
+    /// Opens the file or its part to append. Both were checked before, so links and FIFOs that have
+    /// replaced them since are refused.
     private static func openToContinue(
         _ name: String, isPart: Bool
     ) throws(SystemError) -> Int32 {
@@ -197,15 +194,15 @@ final class FileOutput {
         }
     }
 
-    /// Tells other processes that this one writes the file.
+    /// Locks the file against other writers.
     ///
-    /// - Returns: False when another one does.
+    /// - Returns: False if another process holds the lock.
     private static func lock(_ file: Int32) -> Bool {
         flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
     }
 
-    /// Of the names that stand for what this process has open: behind them may be a file, which
-    /// must go on where others have written.
+    /// Descriptor number of a name such as /dev/stdout. Duplicated instead of opened, so that
+    /// writes continue at the shared file offset.
     private static func descriptor(_ path: String) -> Int32? {
         switch path {
         case "/dev/stdin": return 0
@@ -218,14 +215,14 @@ final class FileOutput {
         }
     }
 
-    /// Whether a file has the name, and not a device or a pipe, which take all that comes.
+    /// True for an existing file or directory. Devices and pipes can always be written to.
     static func isTaken(_ path: String) -> Bool {
         [S_IFREG, S_IFDIR].contains(fileKind(path))
     }
 
-    /// How many bytes of `path` an earlier attempt has left, and of what.
+    /// Length and state of an earlier attempt's data in `path`.
     ///
-    /// - Throws: `write` when that cannot be found out.
+    /// - Throws: `write` if it cannot be determined.
     static func resumableBytes(
         _ path: String
     ) throws(FetchError) -> (count: Int, state: String?) {
@@ -240,14 +237,14 @@ final class FileOutput {
         return (try PartFile.check(part), PartFile.state(part))
     }
 
-    /// A link fails when the name is taken, so two processes can never take the same one.
+    /// Creating a link fails if the name exists, so two processes can never take the same one.
     private func linkToFreeName(_ part: String) throws(SystemError) {
         var candidate = path
         for number in 1... {
             if link(part, candidate) == 0 { break }
             let error = errno
             guard error == EEXIST else {
-                // A file system without links: the next best thing.
+                // Fallback for file systems without links; not atomic.
                 guard error == EPERM || error == ENOTSUP, access(candidate, F_OK) != 0 else {
                     throw SystemError(number: error)
                 }
@@ -272,15 +269,15 @@ final class FileOutput {
                 _ = lock(file)
                 return (file, name)
             } catch {
-                // Another process writes the same file, or left this behind.
+                // Another process writes the same file, or left this part.
                 if error.number != EEXIST { throw error }
             }
         }
         throw SystemError(number: EEXIST)
     }
 
-    /// `target` with `suffix`. Of a name that leaves no room for it the beginning, and a hash: the
-    /// same in the next run, which may go on with the file, and another for another name.
+    /// `target` with `suffix`. A name too long for it is truncated and gets a hash: stable between
+    /// runs, which may continue the file, and different for other names.
     static func partName(_ target: String, _ suffix: String = ".part") -> String {
         let bytesMax = Int(NAME_MAX)
         let slash = target.lastIndex(of: "/")
@@ -295,9 +292,9 @@ final class FileOutput {
         return (slash.map { target[...$0] } ?? "") + name + ending
     }
 
-    /// Makes directories one below the other; a name that a file has gets .1, .2 and so on.
+    /// Creates nested directories; a name that a file has gets .1, .2 and so on.
     ///
-    /// - Returns: The innermost.
+    /// - Returns: The innermost directory.
     /// - Throws: `write`.
     static func makeTree(_ names: [String], in root: String) throws(FetchError) -> String {
         var path = root
@@ -323,7 +320,6 @@ final class FileOutput {
         return path
     }
 
-    /// The same file from anywhere.
     static func absolute(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
@@ -338,7 +334,7 @@ final class FileOutput {
 }
 
 extension Ledger {
-    /// - Throws: `usage` when a body is to take the place of the ledger, under whatever name.
+    /// - Throws: `usage` if the body would replace the ledger, under any name.
     static func refuse(_ path: String, _ status: stat) throws(FetchError) {
         guard own.withLock({ $0 == FileIdentity(status) }) else { return }
         throw usageError(

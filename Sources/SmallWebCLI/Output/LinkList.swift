@@ -2,8 +2,8 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// The links of a page, found in gemtext and among the lines of whatever its plugin gives the lines
-/// of: lines with tabs, for a person columns.
+/// The links of a page, from gemtext or from the plugin's items: tab-separated lines, on a terminal
+/// columns.
 final class LinkList: EventOutput {
     private let sink: BodySink
     private let log: FetchLog
@@ -16,10 +16,10 @@ final class LinkList: EventOutput {
     private var hasHeader = false
     private var hasLinks = false
 
-    /// So many rows are laid out together.
+    /// Rows laid out together, with columns of the same width.
     private static let rowsMax = 1000
 
-    /// - Parameter all: Also lines that lead nowhere.
+    /// - Parameter all: True to include lines without a link.
     init(to sink: BodySink, log: FetchLog, registry: Registry, _ style: PageStyle, all: Bool) {
         self.sink = sink
         self.log = log
@@ -35,7 +35,7 @@ final class LinkList: EventOutput {
             reader = LinkReader(head, base: log.uri, registry: registry)
         case .body(let bytes):
             for link in reader?.links(in: bytes) ?? [] { try add(link) }
-            // A person's columns fit all rows, so those are held.
+            // Columns on a terminal depend on all rows, so rows are buffered.
             if style == nil { try writeRows() }
         case .item(let item) where item.kind.isLine:
             if let link = reader?.link(item) { try add(link) }
@@ -45,7 +45,7 @@ final class LinkList: EventOutput {
 
     func finish(_ ending: Ending) throws(FetchError) {
         guard reader != nil else { return }
-        // The last line of a page that was cut off may be cut off as well.
+        // The last line of a truncated page may be truncated itself.
         if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
         try writeRows()
         try sink.commit(ending)
@@ -82,7 +82,7 @@ final class LinkList: EventOutput {
         for (index, row) in rows.enumerated() {
             let isHeader = index == 0 && !hasHeader
             lines += isHeader ? row.url : style.hyperlink(row.url, to: row.url)
-            // A URL is there to be copied: what has no room beside it goes below.
+            // Never truncate a URL, as it is there to be copied; a long one gets the text below.
             let columns = DisplayWidth.of(row.url)
             let text = TerminalText.escapeLine(row.text)
             if !text.isEmpty {
@@ -95,7 +95,7 @@ final class LinkList: EventOutput {
         return lines
     }
 
-    /// A field of a line: without what would end it, or drive a terminal that sees it later.
+    /// A field without separators and control characters, which a terminal could see later.
     private static func plain(_ text: String) -> String {
         var plain = ""
         for scalar in text.unicodeScalars {
@@ -106,7 +106,7 @@ final class LinkList: EventOutput {
     }
 }
 
-/// The same as records, before the page's own.
+/// Writes the links of a page as records, before the page's own.
 final class LinkRecorder: EventOutput {
     private let records: LinkRecords
     private let log: FetchLog
@@ -115,7 +115,7 @@ final class LinkRecorder: EventOutput {
     /// `nil` before the head.
     private var reader: LinkReader?
 
-    /// - Parameter all: Also lines that lead nowhere.
+    /// - Parameter all: True to include lines without a link.
     init(_ records: LinkRecords, log: FetchLog, registry: Registry, all: Bool) {
         (self.records, self.log, self.registry, listsAll) = (records, log, registry, all)
     }
@@ -131,7 +131,7 @@ final class LinkRecorder: EventOutput {
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        // The last line of a page that was cut off may be cut off as well.
+        // The last line of a truncated page may be truncated itself.
         if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
         reader?.noteUseless(ending, log, isWarning: false)
     }
@@ -142,9 +142,9 @@ final class LinkRecorder: EventOutput {
 }
 
 extension LinkReader {
-    /// Notes that a page is of a kind whose links are not read: the empty list says nothing of it.
+    /// Notes that links are not read from this type of page, to explain an empty list.
     ///
-    /// - Parameter isWarning: Also where no person looks; a record has the note in any case.
+    /// - Parameter isWarning: True to print it for scripts, too; a record always has the note.
     fileprivate func noteUseless(_ ending: Ending, _ log: FetchLog, isWarning: Bool) {
         guard !isOfUse else { return }
         let type = ending.head?.mediaType?.essence ?? "a page without a type"

@@ -2,8 +2,8 @@
 internal import SmallWeb
 internal import Synchronization
 
-/// The files that a run has made under names that URLs share, and for which URLs: the page `about`
-/// of one host is not that of another. As hashes, since a list may be long.
+/// Files written in this run under names that URLs can share, with the URL of each: the page
+/// `about` of one host is not that of another. Stores hashes, since a list may be long.
 final class MadeFiles: Sendable {
     private let urls = Mutex<[Int: Int]>([:])
 

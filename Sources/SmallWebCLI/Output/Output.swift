@@ -2,49 +2,47 @@
 internal import SmallWebFormats
 internal import SmallWebRecords
 
-/// Where bodies go, and what of a reply is put out.
 struct OutputSettings: Sendable {
-    /// The n-th goes with the n-th URL; `-` is standard output.
+    /// File names in the order of the URLs; `-` is standard output.
     var files: [String] = []
     var usesRemoteName = false
     var directory: String?
     var createsDirectories = false
-    /// With -O: `host/path` below the directory.
+    /// With -O: create `host/path` below the directory.
     var keepsTree = false
     /// Shared by all URLs of a run.
     let made = MadeFiles()
-    /// What becomes of a file that is there already.
     enum Existing: Sendable {
-        /// `-o` replaces it, `-O` takes another name.
+        /// Replaced by `-o`, kept by `-O`, which takes another name.
         case asNamed
         case replaced, kept
-        /// Nothing is fetched.
+        /// The fetch is skipped.
         case enough
     }
     var existing = Existing.asNamed
     var showsHeader = false
-    /// What is written after each URL; `@FILE` until that is read.
+    /// Text to write after each URL; `@FILE` until that is read.
     var format: String?
     var writeOut: WriteOut?
     var headerFile: String?
 
-    /// What a command lists instead of delivering bodies.
+    /// Output of a list instead of the body.
     var listing: Listing?
-    /// Whether a page's links become records before its own.
+    /// True to write records of a page's links before its own.
     var withLinks = false
-    /// For `links`: also the lines of a menu that lead nowhere.
+    /// For `links`: true to include lines without a link.
     var listsAll = false
 
-    /// Whether standard output gets the bytes, or a page that is laid out.
+    /// Unchanged bytes on standard output, or a page that is laid out.
     enum Rendering: String, Sendable, CaseIterable {
-        /// A terminal gets the page, anything else the bytes.
+        /// Laid out on a terminal, otherwise unchanged.
         case auto
-        /// The page as text alone, or with the terminal's codes.
+        /// Plain text, or text with the terminal's escape sequences.
         case plain, ansi
-        /// The page as a fragment for other programs.
+        /// A markup fragment for other programs.
         case html, markdown
 
-        /// `nil` for what a person reads.
+        /// `nil` for text.
         var markup: MarkupWriter.Format? {
             switch self {
             case .auto, .plain, .ansi: nil
@@ -55,17 +53,17 @@ struct OutputSettings: Sendable {
     }
     var rendering = Rendering.auto
     var hyperlinks = Settings.When.auto
-    /// `open`: pages are laid out for reading, in a pager.
+    /// `open`: lay out pages for reading, in a pager.
     var isReading = false
-    /// Of `open`: the page that is being opened, or what is known of a file that is saved.
+    /// `open`: the page being opened, or the file saved in its place.
     var page: OpenedPage?
 
-    /// The name of a file, which belongs into the directory if there is one.
+    /// Puts a relative file name into the directory, if one is set.
     func place(of name: String) -> String {
         name.hasPrefix("/") ? name : directory.map { "\($0)/\(name)" } ?? name
     }
 
-    /// Whether standard output gets pages as a person reads them.
+    /// True if standard output gets pages laid out as text or markup.
     var laysPagesOut: Bool {
         rendering != .auto || isReading || Environment.isTerminal(1)
     }

@@ -2,12 +2,11 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// `--render html` and `markdown`: a page as a fragment that other programs can show, whatever the
-/// server has written.
+/// `--render html` and `markdown`: a page as a markup fragment, safe with any content.
 final class PageMarkup: EventOutput {
     private enum Form {
         case gemtext(GemtextReader)
-        /// Its lines come as items, and its bytes are of no use.
+        /// Lines arrive as items; the bytes are ignored.
         case items
         case text
     }
@@ -19,7 +18,7 @@ final class PageMarkup: EventOutput {
     /// `nil` before the head.
     private var form: Form?
     private var charset: CharsetConverter?
-    /// Of a text, the line that is not at its end.
+    /// Incomplete last line of a text.
     private var pending: [UInt8] = []
 
     private static let lineBytesMax = 65_536
@@ -69,7 +68,7 @@ final class PageMarkup: EventOutput {
         var bytes: [UInt8] = []
         switch form {
         case .gemtext(var reader):
-            // Taken out while it changes, so that it is not copied.
+            // Take the reader out of `form` first, to avoid a copy.
             form = .text
             let lines = reader.add(text)
             form = .gemtext(reader)
@@ -77,7 +76,7 @@ final class PageMarkup: EventOutput {
         case .text:
             for byte in text {
                 let isEnd = byte == ASCII.lineFeed
-                // Before the next character, so that none is cut in two.
+                // Never split a character.
                 if isEnd || pending.count >= Self.lineBytesMax && byte & 0xC0 != 0x80 {
                     if pending.last == ASCII.carriageReturn { pending.removeLast() }
                     bytes += writer.preformatted(pending[...])
@@ -111,7 +110,7 @@ final class PageMarkup: EventOutput {
         kind == .input || kind == .search ? " (input)" : ""
     }
 
-    /// `nil` for what leads nowhere, and for what a browser would run instead of fetching it.
+    /// `nil` without a link, and for schemes that a browser would execute instead of fetching.
     private func url(of link: Link) -> String? {
         guard let uri = link.uri,
             registry[uri.scheme] != nil || Self.otherSchemes.contains(uri.scheme)
@@ -119,7 +118,7 @@ final class PageMarkup: EventOutput {
         return FeedText.url(uri.withoutPassword.description)
     }
 
-    /// Those of others that lead to a place or a person.
+    /// Safe schemes of other programs, for places and persons.
     private static let otherSchemes: Set<String> = [
         "dict", "ftp", "ftps", "geo", "irc", "ircs", "magnet", "mailto", "matrix", "news", "nntp",
         "rsync", "sftp", "sip", "sips", "sms", "ssh", "tel", "telnet", "tn3270", "xmpp",

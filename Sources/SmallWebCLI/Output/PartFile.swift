@@ -3,11 +3,11 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
-/// `NAME.part`, which an earlier fetch has left and `-C -` goes on with: others who may write
-/// to the directory can have put something else there.
+/// `NAME.part` of an earlier fetch, to be continued by `-C -`. Untrusted if others may write to the
+/// directory.
 enum PartFile {
-    /// - Returns: How many bytes it has; 0 when there is none.
-    /// - Throws: `write` for what no fetch of this user can have left.
+    /// - Returns: Its length in bytes; 0 if there is none.
+    /// - Throws: `write` for a file that no fetch of this user can have left.
     @discardableResult
     static func check(_ name: String) throws(FetchError) -> Int {
         var status = stat()
@@ -31,31 +31,31 @@ enum PartFile {
             hint: "remove it, or fetch the whole file without -C")
     }
 
-    // MARK: What its bytes are of
+    // MARK: State of its content
 
-    /// The extended attribute that holds ``Head/bodyState``: it goes where the file goes.
+    /// Extended attribute with ``Head/bodyState``; it stays with a renamed file.
     private static let attribute = "user.smallweb.state"
-    /// Longer states are not kept, nor read.
+    /// Longer states are neither stored nor read.
     private static let stateBytesMax = 4096
 
-    /// What an earlier fetch has noted; `nil` without a note.
+    /// The state stored by an earlier fetch; `nil` if there is none.
     static func state(_ name: String) -> String? {
         var bytes = [UInt8](repeating: 0, count: stateBytesMax)
         let count = lgetxattr(name, attribute, &bytes, bytes.count)
         return count > 0 ? String(validating: bytes[..<count], as: UTF8.self) : nil
     }
 
-    /// Notes it, unless the file has bytes with a note already.
+    /// Stores the state, unless a file with content has one already.
     static func note(_ state: String?, in file: Int32) {
         var status = stat()
         if fstat(file, &status) == 0, status.st_size == 0 { forgetState(file) }
         guard let state, state.utf8.count <= stateBytesMax else { return }
-        // Not every file system has attributes: such a file is continued without.
+        // Not every file system has attributes; the file is then continued without a check.
         _ = fsetxattr(file, attribute, state, state.utf8.count, Int32(XATTR_CREATE))
     }
 
     static func forgetState(_ file: Int32) {
-        // It usually has none.
+        // Usually there is no attribute to remove.
         _ = fremovexattr(file, attribute)
     }
 }

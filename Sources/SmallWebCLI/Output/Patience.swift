@@ -3,22 +3,21 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
-/// How long a blocking call may wait for another program: the other end of a FIFO, a slow reader.
+/// Deadline for blocking I/O on FIFOs and slow pipes.
 struct Patience: Sendable {
     /// The end of `--max-time`.
     var deadline = Instant.never
 
-    /// Until `seconds` from now; without limit for 0.
+    /// Sets the deadline in `seconds` from now; 0 for no limit.
     init(seconds: Double = 0) { deadline = .after(seconds: seconds) }
 
-    /// How much longer a record may take that would be torn: a reader that is only slow gets it.
+    /// Grace period in seconds for a slow reader to take the rest of a record.
     private static let graceSeconds = 1.0
 
-    /// Runs a call once, and ends it when the time is over.
+    /// Makes a system call, interrupted by an alarm at the deadline.
     ///
-    /// - Parameter isUrgent: Whether a signal has come, so that it may take ``graceSeconds`` at
-    ///   most.
-    /// - Returns: What the call returns, and its `errno`.
+    /// - Parameter isUrgent: True after a signal, to limit the call to ``graceSeconds``.
+    /// - Returns: The result of the call, and its `errno`.
     func attempt<Value: SignedInteger>(
         isUrgent: Bool = false, _ call: () -> Value
     ) -> (Value, Int32) {
@@ -36,9 +35,9 @@ struct Patience: Sendable {
         return (value, number)
     }
 
-    /// Runs a call that waits for the other end of a FIFO.
+    /// Repeats a call that may block on a FIFO until it succeeds.
     ///
-    /// - Throws: EINTR when a signal asks to stop, ETIMEDOUT at the deadline; other errors of it.
+    /// - Throws: EINTR after a signal to stop, ETIMEDOUT at the deadline; other errors of the call.
     func call<Value: SignedInteger>(_ call: () -> Value) throws(SystemError) -> Value {
         while true {
             let (value, number) = attempt(isUrgent: swposix_pending_signal() != 0, call)
@@ -49,19 +48,19 @@ struct Patience: Sendable {
         }
     }
 
-    /// The same for writing all of `bytes`.
+    /// Writes all of `bytes`, with errors as in ``call(_:)``.
     func writeAll(_ bytes: ArraySlice<UInt8>, to file: Int32) throws(SystemError) {
         try SmallWeb.writeAll(bytes, to: file, by: call)
     }
 
-    /// The same for reading a file to its end, or until there are more than `limit` bytes.
+    /// Reads a file to its end, or until there are more than `limit` bytes, as ``call(_:)``.
     func readAll(_ file: Int32, limit: Int) throws(SystemError) -> [UInt8] {
         try SmallWeb.readAll(file, limit: limit, by: call)
     }
 
-    /// What one of these calls threw, if the time or a signal was the reason.
+    /// Converts an error of these calls that was caused by the deadline or a signal.
     ///
-    /// - Parameter message: For the deadline.
+    /// - Parameter message: Message for the deadline.
     static func failure(_ error: SystemError, _ message: String) -> FetchError? {
         switch error.number {
         case EINTR: return .cancelled
@@ -72,6 +71,6 @@ struct Patience: Sendable {
         }
     }
 
-    /// The end of a record that a signal or the deadline has found unwritten.
+    /// End of the grace period for a record interrupted by a signal or the deadline.
     static var graceEnd: Instant { .after(seconds: graceSeconds) }
 }

@@ -4,24 +4,24 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// Standard output and standard error, written at once and in full.
+/// Unbuffered standard output and standard error.
 struct StandardStream {
     let descriptor: Int32
 
     static let output = StandardStream(descriptor: 1)
     static let error = StandardStream(descriptor: 2)
 
-    /// Whether a record was given up on standard output: what came after it would be a part of it.
+    /// True after a record was written to standard output in part: anything behind it would become
+    /// a part of the record.
     private static let isTorn = Locked(false)
 
-    /// A reader that went away ends the process quietly, as SIGPIPE does.
+    /// Writes all bytes. If the reader has closed the pipe, the process ends quietly as by SIGPIPE.
     ///
     /// - Parameters:
-    ///   - isWhole: Whether half of it is useless: the first signal and the deadline stop it only
-    ///     when the reader takes nothing for a while more.
-    ///   - patience: How long the reader may take.
-    /// - Throws: `write`, `timeout`, and `interrupted` when a signal asks to stop while the reader
-    ///   is slow.
+    ///   - isWhole: True for a record: after a signal or the deadline a reader gets a grace period,
+    ///     as long as it goes on reading.
+    ///   - patience: Timeout for the reader.
+    /// - Throws: `write`, `timeout`, and `interrupted` after a signal while the reader is slow.
     func write(
         _ bytes: ArraySlice<UInt8>, isWhole: Bool = false, _ patience: Patience = Patience()
     ) throws(FetchError) {
@@ -29,7 +29,7 @@ struct StandardStream {
         var rest = bytes
         var graceEnd: Instant?
         while !rest.isEmpty {
-            // A signal may come before a call, or end it with a part written.
+            // A signal may arrive before a call, or end it after a partial write.
             if graceEnd == nil, swposix_pending_signal() != 0 {
                 guard isWhole || rest.count == bytes.count else { throw .cancelled }
                 graceEnd = Patience.graceEnd
@@ -41,7 +41,7 @@ struct StandardStream {
                 if count > 0 && graceEnd != nil { graceEnd = Patience.graceEnd }
                 rest = rest.dropFirst(count)
             } else if number == EPIPE {
-                // SIGPIPE was inherited as ignored, or a program runs that goes with us.
+                // SIGPIPE was inherited as ignored, or is ignored while another program runs.
                 TemporaryDirectory.removeAll()
                 swposix_die_of(SIGPIPE)
             } else if number == EINTR {
@@ -58,9 +58,9 @@ struct StandardStream {
                     hint: "allow more time with --max-time")
             } else if number == EAGAIN {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                // Without a wait, the next call says whether it can be written.
+                // If polling fails, the next write reports the error.
                 _ = poll(&ready, 1, 100)
-                // As above, what a wait of no end would never notice.
+                // The timeout of 100 ms lets signals be noticed here.
                 guard ready.revents == 0 else { continue }
                 if swposix_pending_signal() != 0 && !isWhole { throw .cancelled }
             } else {
@@ -72,8 +72,7 @@ struct StandardStream {
 
     func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
 
-    /// Writes what a server said, or a file of the user's, which may hold what a server said:
-    /// exactly to a pipe, made harmless to a terminal.
+    /// Writes text that may come from a server: unchanged to a pipe, escaped for a terminal.
     func writeForeign(
         _ bytes: [UInt8], isWhole: Bool = false, _ patience: Patience = Patience()
     ) throws(FetchError) {
@@ -85,10 +84,10 @@ struct StandardStream {
     func writeForeign(_ text: String) throws(FetchError) { try writeForeign(Array(text.utf8)) }
 }
 
-/// Where the bytes for standard output go now.
+/// Destination of a URL's standard output.
 enum BodyTarget: RecordTarget {
     case standardOutput(Patience)
-    /// Held back, because an earlier URL of a parallel run is not finished.
+    /// Buffered until all earlier URLs of a parallel run are finished.
     case held(Spool)
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
@@ -100,7 +99,7 @@ enum BodyTarget: RecordTarget {
 
     func write(_ text: String) throws(FetchError) { try write(Array(text.utf8)[...]) }
 
-    /// One line of JSON, with one call when the system takes it whole.
+    /// Writes one line of JSON, with a single system call if possible.
     func writeRecord(_ line: [UInt8]) throws(FetchError) {
         switch self {
         case .standardOutput(let patience):

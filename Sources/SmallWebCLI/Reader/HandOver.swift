@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Gives a URL to the program that the desktop has for it.
+/// Opens a URL with the desktop's program for it.
 enum HandOver {
     /// Runs `xdg-open` without a shell and waits for its end.
     ///
-    /// - Throws: `usage` for a URL that is not given to other programs, `write` when it fails.
+    /// - Throws: `usage` for a URL that must not be passed to other programs, `write` if it fails.
     static func open(_ url: String) throws(FetchError) {
         let word = try word(for: url)
         guard let status = Program.run(["xdg-open", word]) else {
@@ -23,13 +23,13 @@ enum HandOver {
         }
     }
 
-    /// What `xdg-open` gets: an absolute URL of printable ASCII that begins with its scheme, so it
-    /// is neither an option nor the name of a file.
+    /// The argument of `xdg-open`: an absolute URL of printable ASCII. It begins with its scheme,
+    /// so it is neither an option nor a file name.
     ///
     /// - Throws: `bad-url`, `usage`.
     static func word(for url: String) throws(FetchError) -> String {
         let uri = try URI(parsing: url).withASCIIHost()
-        // A page must not reach what lies on this machine.
+        // A page must not reach local files.
         guard uri.scheme != "file" else {
             throw usageError("\(uri.display) is a file of this machine: open it yourself")
         }

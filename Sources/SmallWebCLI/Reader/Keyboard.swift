@@ -3,26 +3,24 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
-/// The keys of a person at the terminal, one by one. Outside of a question the terminal gives
-/// lines, as it always does.
+/// Reads single keys from the terminal. Between questions the terminal is in its normal line mode.
 struct Keyboard {
     let messages: Messages
 
     private enum Event {
         case typed(String)
-        /// Ctrl-D, or there is no terminal any more.
+        /// Ctrl-D, or a closed terminal.
         case end
         case signal(Int32)
-        /// Ctrl-Z.
         case stop
     }
 
     private static let signals = [SIGINT, SIGQUIT, SIGTERM, SIGHUP]
     private static let suspend: UInt8 = 0x1A
 
-    /// Asks, and ends with a signal that comes meanwhile.
+    /// Asks a question. A signal ends the process.
     ///
-    /// - Returns: What was typed; `nil` at the end of input.
+    /// - Returns: The key or line; `nil` at the end of input.
     func ask(_ question: String, openers: String?) -> String? {
         var input = TypedInput(openers: openers)
         while true {
@@ -36,21 +34,21 @@ struct Keyboard {
                 swposix_die_of(number)
             case .stop:
                 messages.endPromptLine()
-                // All that the terminal has in the foreground, as its own Ctrl-Z does. It goes on
-                // here, with the question again.
+                // Stops the foreground process group, as the terminal's Ctrl-Z does. When
+                // continued, the question is asked again.
                 kill(0, SIGTSTP)
             }
         }
     }
 
-    /// The terminal has its former mode again when this returns.
+    /// Restores the terminal's mode before it returns.
     private func readInOwnMode(_ question: String, _ input: inout TypedInput) -> Event {
         var saved = termios()
         let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard number >= 0 else { return .end }
         let event = Descriptor(owning: number)
         guard tcgetattr(0, &saved) == 0 else { return .end }
-        // A signal that cannot be caught keeps its action.
+        // On failure a signal keeps its action.
         for signal in Self.signals { _ = swposix_signal_to_event(signal, event.borrowed) }
         defer {
             for signal in Self.signals { swposix_forget_signal(signal) }
@@ -59,7 +57,7 @@ struct Keyboard {
         // Before the question, so that a quick answer is neither shown twice nor lost.
         guard Self.giveKeys(saved) else { return .end }
         defer {
-            // There is nothing else that would give it its mode back.
+            // No other way to restore the mode.
             _ = tcsetattr(0, TCSADRAIN, &saved)
         }
         messages.prompt(question + " ")
@@ -78,13 +76,13 @@ struct Keyboard {
             case .end: return .end
             case .signal(let number): return .signal(number)
             case .interruption:
-                // Stopped and continued: the shell may have changed the mode.
+                // After a stop the shell may have changed the mode.
                 guard Self.giveKeys(saved) else { return .end }
             }
         }
     }
 
-    /// Keys as they come, which we show ourselves; Ctrl-C is a signal as before, and Ctrl-Z a key.
+    /// Turns off line mode and echo; Ctrl-C still sends a signal, and Ctrl-Z becomes a key.
     private static func giveKeys(_ saved: termios) -> Bool {
         var mode = saved
         mode.c_lflag &= ~tcflag_t(ICANON | ECHO)
@@ -100,7 +98,6 @@ struct Keyboard {
         case byte(UInt8), end, signal(Int32), interruption
     }
 
-    /// Waits for a key or a signal, whichever is first.
     private func nextByte(_ event: Int32) -> Input {
         var ready = [
             pollfd(fd: 0, events: Int16(POLLIN), revents: 0),

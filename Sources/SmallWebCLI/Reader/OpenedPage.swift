@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What is known of a page that is opened, or of a file that is saved in its place.
+/// An opened page, or a file saved in its place.
 //
-// @unchecked: what fetches it writes it on the loop of its run, and is done before anything else
+// @unchecked: the fetch writes it on the loop of its run, and is finished before anything else
 // reads it.
 final class OpenedPage: @unchecked Sendable {
-    /// Whether a person is asked afterwards: its first line says where it is from, and it is kept.
+    /// True in an interactive session: the first line names the page's URL, and the page is kept.
     let isInSession: Bool
-    /// As it is shown; `nil` when nothing was delivered.
+    /// The rendered page; `nil` if nothing was delivered.
     var text: Spool?
-    /// What its numbers lead to, from 1.
+    /// Targets of the numbered links, beginning with 1.
     var targets: [PageView.Target] = []
     /// The text of its first heading, safe to show.
     var title = ""
-    /// Whether its type cannot be shown.
+    /// True if its type cannot be shown.
     var isRefused = false
-    /// The file that holds it, where it was saved instead of shown.
+    /// The file, if it was saved instead of shown.
     var path: String?
 
-    /// As it was asked for, and where redirects have led to; `nil` before a reply has begun.
+    /// The requested URL, and the final one after redirects; `nil` before a reply has begun.
     fileprivate(set) var origin: URI?
     fileprivate(set) var uri: URI?
     fileprivate(set) var head: Head?
-    /// `nil` when the reply did not come to an end.
+    /// `nil` if the reply is incomplete.
     fileprivate(set) var outcome: Outcome?
-    /// The exact bytes.
+    /// The exact bytes of the body.
     fileprivate(set) var body = Spool(memoryMax: memoryMax)
 
     private static let memoryMax = 65_536
 
     init(isInSession: Bool) { self.isInSession = isInSession }
 
-    /// Whether there is something to show for it, be it cut off or the text of a refusal.
+    /// True if there is something to show, such as a truncated page or the text of a refusal.
     var isReadable: Bool { outcome == .ok || outcome != nil && text?.count ?? 0 > 0 }
 
-    /// Takes what a session wants to know of a page, and its bytes.
+    /// Records a page's metadata and bytes for the session.
     struct Keeper: EventOutput {
         private let page: OpenedPage
         private let log: FetchLog
 
-        /// Forgets what an earlier attempt has left.
+        /// Drops the data of an earlier attempt.
         init(_ page: OpenedPage, _ log: FetchLog) {
             (self.page, self.log) = (page, log)
             page.body = Spool(memoryMax: OpenedPage.memoryMax)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// The program that shows a long text a screen at a time.
 enum Pager {
     private enum Choice {
         case none
-        /// `less` with options of ours.
+        /// `less` with our options.
         case usual
-        /// What PAGER says: it may hold options, and all else that a shell understands.
+        /// The shell command in PAGER.
         case command(String)
     }
 
@@ -18,12 +17,13 @@ enum Pager {
         return command.allSatisfy { $0 == " " } || command == "cat" ? .none : .command(command)
     }
 
-    /// One screen needs no keys, colours are wanted, and the page stays when less is done.
+    /// Options of less: F quits if the text fits one screen, R allows colours, X keeps the page on
+    /// the screen at the end.
     private static let defaults = ["LESS": "FRX", "LESSCHARSET": "utf-8"]
 
-    /// Shows all of `text`, or writes it where there is no pager. Returns when the person is done.
+    /// Shows all of `text` and waits for the pager's end; writes it without a pager.
     ///
-    /// - Throws: `write` when the pager of PAGER cannot be started.
+    /// - Throws: `write` if the pager of PAGER cannot be started.
     static func show(_ text: Spool) throws(FetchError) {
         let words: [String]? =
             switch choice {
@@ -39,11 +39,12 @@ enum Pager {
         try text.read { bytes throws(FetchError) in try StandardStream.output.write(bytes) }
     }
 
-    /// Shows `text` from the first place that `words` match, as `/` of less searches.
+    /// Shows `text` from the first match of `words`, with less's `/` search.
     ///
-    /// - Throws: `usage` for a pager that cannot be told, `write` for one that cannot be started.
+    /// - Throws: `usage` for a pager without support for it, `write` for one that cannot be
+    ///   started.
     static func show(_ text: Spool, searching words: String) throws(FetchError) {
-        // Also when all of it fits the screen, it is to be seen what was found.
+        // Turn off F, to show the match even if the text fits one screen.
         let options = ["-+F", "+/" + words]
         let command: [String]
         switch choice {
@@ -63,7 +64,7 @@ enum Pager {
         try check(status, command)
     }
 
-    /// Whether a command is less with options, so that further ones can follow.
+    /// True for less with options, to which further ones can be added.
     static func isLess(_ command: String) -> Bool {
         let words = command.split(separator: " ")
         let isPlain = command.unicodeScalars.allSatisfy { scalar in
@@ -75,7 +76,7 @@ enum Pager {
     }
 
     private static func check(_ status: Int32, _ words: [String]) throws(FetchError) {
-        // What the shell says when there is no such command.
+        // The shell's exit statuses for a command that cannot be started.
         guard words[0] == "/bin/sh", status == 126 || status == 127 else { return }
         throw FetchError(
             .write, .output, "the pager \"\(words[2])\" cannot be started",

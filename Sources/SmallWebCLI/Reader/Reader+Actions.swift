@@ -2,11 +2,9 @@
 internal import Glibc
 internal import SmallWeb
 
-/// What can be done with a page, and with one that cannot be shown.
 extension Reader {
     // MARK: Files and bookmarks
 
-    /// Saves the exact bytes of a page that is shown.
     func save(_ opened: OpenedPage) throws(FetchError) {
         guard let path = askForFile(opened) else { return }
         do throws(FetchError) {
@@ -22,7 +20,7 @@ extension Reader {
         }
     }
 
-    /// - Returns: The name of a file, which may be taken; `nil` when there shall be none.
+    /// - Returns: The name of a file, which may exist; `nil` if the user cancels.
     private func askForFile(_ opened: OpenedPage) -> String? {
         let name = opened.origin.map { FileName.name(for: $0, head: opened.head) } ?? "index"
         guard let typed = keyboard.ask("save as [\(name)]:", openers: nil) else { return nil }
@@ -33,7 +31,7 @@ extension Reader {
 
     func bookmark(_ opened: OpenedPage) throws(FetchError) {
         guard var uri = opened.uri else { return }
-        // A password does not belong into the file.
+        // Passwords must not be stored in the file.
         if uri.userinfo?.contains(":") ?? false { uri.userinfo = nil }
         let url = uri.description
         if let known = try Bookmarks.all().first(where: { $0.url == url }) {
@@ -44,10 +42,10 @@ extension Reader {
         messages.answer(["bookmarked \(url)" + (opened.title.isEmpty ? "" : " (\(opened.title))")])
     }
 
-    // MARK: What cannot be shown
+    // MARK: Pages that cannot be shown
 
-    /// Asks what to do about a page that was not shown, where something can be done: choose an
-    /// identity, or have the URL saved or shown by another program.
+    /// Offers alternatives for a page that could not be shown, if there are any: choosing an
+    /// identity, saving the page or opening the URL with another program.
     mutating func offerHelp(
         _ target: PageView.Target, _ opened: OpenedPage, _ move: Move
     ) throws(FetchError) {
@@ -64,7 +62,7 @@ extension Reader {
         while true {
             let answer = keyboard.ask(question, openers: page == nil ? "" : "g") ?? "q"
             guard offers.contains(where: { $0.key == answer }) else {
-                // The URL may have been mistyped. It may be relative to the page that is shown.
+                // The URL may be mistyped; a new one may be relative to the current page.
                 if let page, case .go = ReaderCommand(parsing: answer) {
                     return attempt { reader throws(FetchError) in
                         try reader.perform(ReaderCommand(parsing: answer), page.opened)
@@ -81,7 +79,7 @@ extension Reader {
         }
     }
 
-    /// - Returns: Whether there is nothing more to ask.
+    /// - Returns: True to stop asking.
     private mutating func help(
         _ key: String, _ url: String, _ target: PageView.Target, _ opened: OpenedPage,
         _ move: Move
@@ -105,10 +103,10 @@ extension Reader {
 
     // MARK: Identities
 
-    /// Binds an identity to a place, one that is there or a new one.
+    /// Binds a chosen or new identity to the URL.
     ///
-    /// - Returns: Whether one was chosen.
-    /// - Throws: `bad-url` for a scheme without identities; what the store throws.
+    /// - Returns: True if one was chosen.
+    /// - Throws: `bad-url` for a scheme without identities; errors of the store.
     mutating func chooseIdentity(for url: String) throws(FetchError) -> Bool {
         let registry = try settings.registry()
         let scope = try Identities.Scope(url, in: registry)
@@ -146,7 +144,7 @@ extension Reader {
         return false
     }
 
-    /// - Returns: Its name; `nil` when there shall be none.
+    /// - Returns: Its name; `nil` if the user cancels.
     private func makeIdentity(
         _ store: IdentityStore, _ names: [String], for url: String
     ) throws(FetchError) -> String? {

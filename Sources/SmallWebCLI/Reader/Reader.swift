@@ -2,26 +2,25 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// Pages one after the other: each is fetched and shown, and then a person says what comes next.
+/// Interactive session: fetches and shows a page, then asks for the next one.
 struct Reader {
     private(set) var settings: Settings
     let messages: Messages
     let keyboard: Keyboard
-    /// Whether there is a person at a terminal who is asked.
+    /// True if the user can be asked, and standard output is a terminal.
     let isInSession: Bool
-    /// The page that was shown last, and how it is asked for again.
+    /// The current page, and the target to request it with again.
     private(set) var page: (opened: OpenedPage, target: PageView.Target)?
-    /// Where `b` leads, the nearest last.
+    /// History of the key `b`, the nearest page last.
     private var before: [PageView.Target] = []
-    /// The pages of this session, each once.
+    /// The pages of this session, without duplicates.
     private var visits: [PageView.Target] = []
-    /// What the next page that is shown gets: it is for one page alone.
+    /// Input for the next page; used once.
     private var input: InputSource.Origin?
-    /// Of what was asked for last.
     var status: Int32 = 0
     var isDone = false
 
-    /// What becomes of the page that is there when another one is shown.
+    /// Effect of a new page on the history of `b`.
     enum Move {
         case forward, back, reload
     }
@@ -36,8 +35,8 @@ struct Reader {
         isInSession = settings.asker.canAsk && Environment.isTerminal(1)
     }
 
-    /// - Parameter link: Which link of the page is opened instead.
-    /// - Returns: The exit status of what was asked for last.
+    /// - Parameter link: Number of the link to open instead of the page itself.
+    /// - Returns: The exit status of the last fetch.
     mutating func run(_ url: String, link: Int?) throws(FetchError) -> Int32 {
         var first = PageView.Target(url: url)
         if let link {
@@ -59,9 +58,9 @@ struct Reader {
 
     // MARK: Pages
 
-    /// Shows the page, or says why it cannot be shown: then the one before it stays.
+    /// Shows a page. On failure the current page stays.
     ///
-    /// - Parameter isOperand: Whether the history gets it as that of other commands.
+    /// - Parameter isOperand: True if the caller records it in the history.
     mutating func visit(
         _ target: PageView.Target, _ move: Move, isOperand: Bool = false
     ) throws(FetchError) {
@@ -80,7 +79,7 @@ struct Reader {
         guard opened.isReadable else { return try offerHelp(target, opened, move) }
         if let text = opened.text { try Pager.show(text) }
         var place = target
-        // What a redirect has led to is the page, and asks for nothing.
+        // After a redirect the final URL is the page, and needs no input.
         if let uri = opened.uri, uri.withoutFragment != opened.origin?.withoutFragment {
             place = PageView.Target(url: uri.description)
         }
@@ -104,22 +103,22 @@ struct Reader {
         return opened
     }
 
-    /// Saves what cannot be shown, under a name that is free.
+    /// Saves a page under a free name.
     mutating func fetch(_ url: String, to path: String) throws(FetchError) {
         let saved = OpenedPage(isInSession: false)
         var settings = settings
         settings.output.isReading = false
         settings.output.page = saved
-        // A dash would be standard output.
+        // `-` would mean standard output.
         settings.output.files = [path == "-" ? "./-" : path]
         settings.output.existing = .kept
         status = try GetCommand(settings, [url]).run()
         if let path = saved.path { messages.answer(["saved as \(path)"]) }
     }
 
-    /// Asks for what the page at `target` gets, where that wants to be asked for.
+    /// Asks for the input that `target` requires.
     ///
-    /// - Returns: Whether there is nothing to ask for, or an answer, which may be there already.
+    /// - Returns: True if no input is needed, or if there is some.
     private mutating func readInput(for target: PageView.Target) -> Bool {
         guard let question = target.question, input == nil else { return true }
         guard settings.asker.canAsk else { return false }
@@ -153,7 +152,7 @@ struct Reader {
         }
     }
 
-    /// What fails leaves the page.
+    /// On failure the current page stays.
     mutating func attempt(_ action: (inout Reader) throws(FetchError) -> Void) {
         do throws(FetchError) {
             try action(&self)
@@ -208,8 +207,8 @@ struct Reader {
                 : "there is no link \(number): the page has \(Self.count(targets))")
     }
 
-    /// - Parameter text: Absolute, or relative to the page. An absolute one may follow the key at
-    ///   once: `ggemini://…`.
+    /// - Parameter text: An absolute URL, or one relative to the page. An absolute one may follow
+    ///   the key immediately: `ggemini://…`.
     private func address(_ text: String, _ opened: OpenedPage) throws(FetchError) -> String {
         let registry = try settings.registry()
         var text = text

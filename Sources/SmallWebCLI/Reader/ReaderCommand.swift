@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What a person wants after a page. Pure: parsed from what was typed.
+/// A command at the reader's prompt. No I/O.
 enum ReaderCommand: Equatable {
     case keys, address, save, bookmark, reload, history, back, identity, quit
-    /// The number of a link, from 1.
+    /// The number of a link, beginning with 1.
     case follow(Int)
     case go(String)
     case handOver(Int)
     case search(String)
-    /// Nothing was typed.
     case nothing
-    /// What is wrong with it, for people.
     case invalid(String)
 
-    /// A key, or a line without its end.
+    /// Parses a key, or a line without its end.
     init(parsing text: String) {
         let words = text.trimmingSpaces
         guard let first = words.first else {
@@ -34,7 +32,7 @@ enum ReaderCommand: Equatable {
         case ("q", true): self = .quit
         case ("g", true): self = .invalid("g wants a URL")
         case ("g", false):
-            // A URL whose scheme begins with g may come without the key.
+            // `g` may be omitted for a URL with a scheme that begins with g.
             let isURL = !words.contains(" ") && String(words).contains(text: "://")
             self = .go(String(isURL ? words : rest))
         case ("x", _):
@@ -49,14 +47,14 @@ enum ReaderCommand: Equatable {
         }
     }
 
-    /// - Returns: `nil` for what is not a number from 1.
+    /// - Returns: `nil` unless it is a number.
     static func number(_ text: Substring) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy(ASCII.isDigit) else { return nil }
-        // None is so large, and it is out of range like others.
+        // A longer number is out of range as well.
         return ASCII.decimal(text.utf8, max: 1_000_000_000) ?? .max
     }
 
-    /// The keys of the prompt, for it, for `?` and for the manual.
+    /// The keys of the prompt, for the prompt itself, `?` and the manual.
     static let table: [(key: Character, rest: String, meaning: String)] = [
         ("?", "", "lists the keys"),
         ("u", "", "shows the URL of the page"),
@@ -72,7 +70,7 @@ enum ReaderCommand: Equatable {
         ("q", "", "ends the session"),
     ]
 
-    /// What begins a line; all else acts at once.
+    /// Characters that begin a line; all other keys take effect at once.
     static let openers = String(table.filter { !$0.rest.isEmpty }.map(\.key)) + digits
     static let digits = "0123456789"
 }

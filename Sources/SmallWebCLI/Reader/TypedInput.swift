@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What a person types at a question, byte by byte: a key that acts at once, or a line that Enter
-/// ends and that can be edited before. Pure: bytes in; what was typed, and what the terminal shows
-/// of it, out.
+/// Line editor for typed bytes: a key that takes effect at once, or a line that can be edited until
+/// Enter. No I/O: returns the text to echo.
 struct TypedInput {
     enum Step: Equatable {
-        /// More is needed.
         case more(echo: String)
         case typed(String, echo: String)
         /// Ctrl-D.
         case end
     }
 
-    /// Characters that begin a line, which others do not; `nil` for all of them.
+    /// Characters that begin a line; others take effect at once. `nil` if all begin a line.
     private let openers: String?
-    /// What there is of a line. Nothing in it would drive a terminal.
+    /// The incomplete line, safe to show.
     private(set) var line = ""
     private var isTooLong = false
-    /// Of a character: the bytes before its last.
+    /// First bytes of an incomplete character.
     private var character: [UInt8] = []
     private var escape = Escape.none
 
-    /// What a key such as an arrow sends, which has no meaning here.
+    /// State in an escape sequence of a key such as an arrow, which is ignored.
     private enum Escape {
         case none, begun
         /// `ESC O` and a character.
@@ -33,15 +31,15 @@ struct TypedInput {
 
     static let lineBytesMax = 65_536
 
-    /// - Parameter openers: Characters that begin a line; all others act at once. Enter alone does
-    ///   nothing, and so does an Enter behind a key. `nil` for a line alone, which may be empty.
+    /// - Parameter openers: Characters that begin a line; all others take effect at once. Enter
+    ///   alone is ignored, as is an Enter behind a key. `nil` for lines only, which may be empty.
     init(openers: String?) { self.openers = openers }
 
     mutating func take(_ byte: UInt8) -> Step {
         if isPartOfEscape(byte) { return .more(echo: "") }
         if byte < 0x80 { character = [] }
         switch byte {
-        // The terminal makes a NUL of a Ctrl-D that came before it gave keys one by one.
+        // The terminal turns a Ctrl-D typed in line mode into NUL.
         case 0x00, 0x04: return line.isEmpty ? .end : .more(echo: "")
         case ASCII.lineFeed, ASCII.carriageReturn: return endLine()
         case 0x08, 0x7F: return .more(echo: erase(line.suffix(1)))
@@ -67,20 +65,20 @@ struct TypedInput {
         case (.sequence, 0x20...0x3F): break
         case (.sequence, 0x40...0x7E), (.single, 0x20...0x7E): escape = .none
         default:
-            // A lone Escape, and then something else.
+            // A lone Escape, followed by another key.
             escape = .none
             return false
         }
         return true
     }
 
-    /// Of a character that is not ASCII.
+    /// Takes a byte of a character that is not ASCII.
     private mutating func takePart(_ byte: UInt8) -> Step {
         character.append(byte)
         guard let text = String(validating: character, as: UTF8.self),
             let scalar = text.unicodeScalars.first
         else {
-            // What cannot become a character is left out.
+            // Drop invalid bytes.
             character = Array(character.suffix(character[...].cutCharacterCount))
             return .more(echo: "")
         }
@@ -89,7 +87,7 @@ struct TypedInput {
     }
 
     private mutating func take(_ scalar: Unicode.Scalar) -> Step {
-        // Nor what would stand for a byte that is not UTF-8 in the name of a file.
+        // A system escape would stand for a byte that is not UTF-8 in a file name.
         if TerminalText.isDangerous(scalar) || scalar.isSystemEscape { return .more(echo: "") }
         if line.isEmpty {
             if scalar == " " { return .more(echo: "") }
@@ -105,7 +103,7 @@ struct TypedInput {
         return .more(echo: String(scalar))
     }
 
-    /// What is at the end of the line, and what takes it from the screen.
+    /// Removes the end of the line, and returns the text that erases it on the screen.
     private mutating func erase(_ end: Substring) -> String {
         let columns = DisplayWidth.of(end)
         line.removeLast(end.count)
@@ -115,7 +113,7 @@ struct TypedInput {
     private mutating func endLine() -> Step {
         if line.isEmpty && openers != nil { return .more(echo: "") }
         defer { (line, isTooLong) = ("", false) }
-        // Its beginning is not what was meant.
+        // Discard a line that was too long.
         return .typed(isTooLong ? "" : line, echo: "\n")
     }
 }

@@ -3,11 +3,10 @@ internal import SmallWeb
 internal import SmallWebPlugins
 internal import SmallWebTransport
 
-/// How to connect, whom to trust, and who we are.
 struct ConnectionSettings: Sendable {
     var family = Resolver.Family.any
     var resolverOverrides: [String: [String]] = [:]
-    /// For all URLs of a run, whatever else differs between them.
+    /// Shared by all URLs of a run, whatever their other settings.
     let hostNames = HostNames(keepSeconds: 0)
     var http = {
         var settings = HTTPSettings()
@@ -15,46 +14,47 @@ struct ConnectionSettings: Sendable {
         return settings
     }()
     var proxies = ProxySettings()
-    /// User and password of the proxy.
+    /// Path of a file with user and password of the proxy.
     var proxyAuthFile: String?
-    /// Plugins that are programs, each by its folder or its name: they win over all others.
+    /// Plugin programs, by folder or name; they replace all other plugins of their schemes.
     var plugins: [String] = []
-    /// Those of them that the command line names.
+    /// The plugins named on the command line.
     var trustedPlugins: Set<String> = []
-    /// Whether libcurl may fetch what no plugin does.
+    /// True to fetch with libcurl if no plugin has the scheme.
     var fallsBackToCurl = false
 
     var skipsTrust = false
-    /// SHA-256 of the key that a server must have.
+    /// SHA-256 of the key to demand from the server.
     var pin: [UInt8]?
-    /// `nil` for the scheme's own: first use, or authorities for HTTP.
+    /// Trust policy; `nil` for the scheme's default: first use, or authorities for HTTP.
     var trust: String?
-    /// Instead of the usual trust store.
+    /// Replaces the default trust store.
     var knownHostsFile: String?
 
-    /// The client certificate: a name, or files.
+    /// The client certificate: a named identity, or files.
     var identityName: String?
     var certificateFile: String?
     var keyFile: String?
     var keyPasswordFile: String?
 
-    /// The protocols of a run, or of a URL that has a section of its own.
+    /// The protocols of a run, or of a URL with settings of its own.
     ///
-    /// - Throws: `usage` for a plugin that is not there, `plugin` for one that cannot be used.
+    /// - Throws: `usage` for a plugin that does not exist, `plugin` for one that cannot be used.
     func registry() throws(FetchError) -> Registry {
         var registry: Registry = fallsBackToCurl ? try .builtInWithCurl() : .withPrograms
         for name in plugins {
             let folder = try Settings.pluginFolder(name)
-            // The name of one that is installed says nothing about what it may read.
+            // A path implies consent to the files its manifest reads; the name of an installed one
+            // does not.
             let isTrusted = trustedPlugins.contains(name) && Settings.isFolder(name)
             try registry.register(try folder.handler(isTrusted: isTrusted), replacing: true)
         }
         return registry
     }
 
-    /// Which way to go, with what the file of `--proxy-auth` says.
+    /// The proxy settings, with the credentials in the file of `--proxy-auth`.
     ///
-    /// - Throws: `read`; `usage` for a file that holds something else.
+    /// - Throws: `read`; `usage` for a malformed file.
     func readProxies() throws(FetchError) -> ProxySettings {
         guard let proxyAuthFile else { return proxies }
         let bytes = InputSource.withoutLineEnd(try InputSource.read("@" + proxyAuthFile))
@@ -70,9 +70,9 @@ struct ConnectionSettings: Sendable {
         return proxies
     }
 
-    /// The trust store's file.
+    /// The path of the trust store.
     ///
-    /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
+    /// - Throws: `usage` if neither an option nor the home directory determines it.
     func knownHosts() throws(FetchError) -> String {
         guard let path = knownHostsFile ?? UserFiles.knownHosts else {
             throw usageError(
@@ -82,9 +82,9 @@ struct ConnectionSettings: Sendable {
         return path
     }
 
-    /// The store with the policy that the options ask for.
+    /// The trust store with the policy of the options.
     ///
-    /// - Throws: `usage` when there is no place for it.
+    /// - Throws: `usage` if its path cannot be determined.
     func trustStore(_ asker: Asker) throws(FetchError) -> TrustStore {
         let policy: TrustStore.Policy? =
             if let pin { .pin(pin) } else if skipsTrust { .skip } else {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Passes the events of one exchange on to the outputs.
 final class Delivery {
     private let settings: FetchSettings
     private let log: FetchLog
     private let watchers: [any EventOutput]
     private let outputs: [any EventOutput]
-    /// Whether the reply goes to the outputs.
+    /// True from the head of a wanted reply on.
     private var isWanted = false
 
     /// - Parameters:
-    ///   - watchers: Get every event.
-    ///   - outputs: Get the reply, from its head on, if it is wanted.
+    ///   - watchers: Receive every event.
+    ///   - outputs: Receive the reply, from its head on, if it is wanted.
     init(
         _ settings: FetchSettings, log: FetchLog, watchers: [any EventOutput],
         outputs: [any EventOutput]
@@ -39,13 +38,11 @@ final class Delivery {
     }
 }
 
-/// What is said of a fetch on standard error while it goes on: remarks, and the lines of the trace,
-/// each with its mark.
+/// Prints the notes of a fetch to standard error, and with `isVerbose` the lines of its trace.
 struct Trace: EventOutput {
     let url: String
     let messages: Messages
     let isVerbose: Bool
-    /// Whether the request line must not be shown.
     let hidesInput: Bool
 
     func take(_ event: Event) {
@@ -140,13 +137,13 @@ final class HeaderFile: EventOutput {
         try file?.write(header[...])
     }
 
-    /// Leaves things as they were when no reply had a header.
+    /// Deletes the file if no reply had a header.
     func commit() throws(FetchError) {
         if isOfUse { try file?.commit() } else { file?.discard() }
     }
 }
 
-/// The header of one attempt, for the file of `--dump-header`, until its turn comes.
+/// Buffers the header of one attempt for the file of `--dump-header`.
 final class HeldHeader: EventOutput {
     /// `nil` without a reply.
     private(set) var bytes: [UInt8]?

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What a person is told of a fetch that did not go well.
 struct FetchReport {
     let messages: Messages
-    /// As the user gave it.
+    /// The URL in the user's spelling.
     let url: String?
     let log: FetchLog?
 
@@ -14,7 +13,7 @@ struct FetchReport {
             error.outcome, error.message, error.details, hint: messages.advice(error), error.phase)
     }
 
-    /// - Parameter hint: Instead of the one that the ending has.
+    /// - Parameter hint: Replaces the default hint.
     func refusal(_ ending: Ending, hint: String? = nil) {
         guard let message = ending.message else { return }
         let usual =
@@ -23,12 +22,12 @@ struct FetchReport {
         say(ending.outcome, message, hint: hint ?? usual)
     }
 
-    /// With the place that a redirect has led to: the URL alone does not tell where it went wrong.
+    /// Adds the redirect's target: the URL alone would not show the failing server.
     func say(
         _ outcome: Outcome, _ message: String, _ details: [String] = [], hint: String?,
         _ phase: FetchError.Phase = .header
     ) {
-        // A file that cannot be written has nothing to do with that place.
+        // A write error is unrelated to the redirect.
         let target = phase == .output ? nil : log?.redirects.last?.to
         let place = target.map { "redirected to \($0.display): " } ?? ""
         messages.error(url, outcome, place + message, details: details, hint: hint)

@@ -3,35 +3,33 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// Where `--data` comes from.
 enum InputSource {
-    /// Held in memory until it is sent.
+    /// Limit: input is held in memory until it is sent.
     private static let bytesMax = 64 << 20
 
-    /// Where a request's data is until it is sent.
+    /// The data of a request, or the file to read it from when it is sent.
     typealias Origin = RequestLine.Payload
 
-    /// The text itself, or the lines of `@FILE` that are not empty.
+    /// The text itself, or for `@FILE` the file's lines, without empty ones.
     static func lines(_ value: String) throws(FetchError) -> [String] {
         guard value.hasPrefix("@") else { return [value] }
         return String(decoding: try read(value), as: UTF8.self).split(whereSeparator: \.isNewline)
             .map(String.init)
     }
 
-    /// The text itself, or a file's content for `@FILE`, or standard input's for `@-`.
+    /// The text itself, for `@FILE` the content of the file, for `@-` standard input.
     static func read(_ value: String) throws(FetchError) -> [UInt8] {
         guard value.hasPrefix("@") else { return value.systemBytes }
         return try readFile(String(value.dropFirst()), Patience())
     }
 
-    /// For messages.
     static func name(of name: String) -> String { name == "-" ? "standard input" : name }
 
     fileprivate static func readFile(
         _ name: String, _ patience: Patience
     ) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
-            // Opening may wait for the other end of a FIFO.
+            // Opening may block until the other end of a FIFO opens.
             let file = try patience.call {
                 name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
             }
@@ -46,13 +44,13 @@ enum InputSource {
         }
     }
 
-    /// - Parameter message: For what is not the deadline or a signal.
+    /// - Parameter message: Message for errors other than a timeout or a signal.
     static func failure(_ error: SystemError, of name: String, _ message: String) -> FetchError {
         Patience.failure(error, "\(self.name(of: name)) did not come to its end in time")
             ?? FetchError(.read, .input, message, error)
     }
 
-    /// An answer without the line end that editors and `echo` add to it.
+    /// Removes the line end that editors and `echo` add.
     static func withoutLineEnd(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         if bytes.last == ASCII.lineFeed { bytes.removeLast() }
@@ -62,10 +60,10 @@ enum InputSource {
 }
 
 extension RequestLine.Payload {
-    /// Whether it is not to be seen on a command line.
+    /// True if the data comes from a file, so that it is not visible in the process list.
     var isSecret: Bool { if case .file = self { true } else { false } }
 
-    /// - Parameter seconds: Longest wait for the other end of a FIFO; 0 for no limit.
+    /// - Parameter seconds: Timeout for the other end of a FIFO; 0 for no limit.
     func read(within seconds: Double) throws(FetchError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): bytes

@@ -2,37 +2,34 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// What one operand or one line of a list asks for.
+/// A request from one operand or one line of a list.
 final class Order {
     var subject: RecordSubject
     var output: String?
-    /// What is sent instead of asked for.
     private(set) var upload: InputSource.Origin?
-    /// What else it says, as changes of the run's settings.
+    /// Changes of the run's settings for this request.
     private(set) var changes: [@Sendable (inout Settings) -> Void] = []
-    /// Whether they are about connections and redirects.
+    /// True if `changes` affect connections or redirects.
     private(set) var changesFetcher = false
-    /// Why nothing can be fetched.
     var problem: FetchError?
-    /// Tells its id from those of other lines; `nil` without one.
+    /// Comparable form of the line's id; `nil` without one.
     private(set) var key: String?
-    /// The key of the requests that it ends, where it is not a request itself.
+    /// Key of the requests to cancel, for a line that is not a request itself.
     private(set) var cancels: String?
-    /// Whether it stands for a list that cannot be read: what else was asked for is not known.
+    /// True for a list that cannot be read: its remaining requests are unknown.
     var isUnreadList = false
 
     var url: String? { subject.url }
 
-    /// Nothing can be fetched.
+    /// A failed request.
     ///
-    /// - Parameter line: Of a list.
+    /// - Parameter line: Line number in a list.
     init(problem: FetchError, line: Int? = nil) {
         subject = RecordSubject()
         subject.line = line
         self.problem = problem
     }
 
-    /// A URL of the command line.
     init(operand: String) {
         subject = RecordSubject(url: operand)
         guard operand.hasSystemEscapes else { return }
@@ -41,7 +38,7 @@ final class Order {
         subject.url = operand.withoutSystemEscapes
     }
 
-    /// A line of a list. Bad ones become orders with a ``problem``.
+    /// A line of a list. Malformed lines become orders with a ``problem``.
     init(line bytes: ArraySlice<UInt8>, number: Int) {
         let line = RequestLine(bytes)
         subject = line.subject
@@ -60,7 +57,7 @@ final class Order {
         changes.append(change)
     }
 
-    /// - Parameter name: For messages.
+    /// - Parameter name: Name of the member for messages.
     private func take(
         _ member: RequestLine.Member, named name: String
     ) throws(FetchError) {
@@ -148,7 +145,7 @@ final class Order {
         }
     }
 
-    /// A value of an option that a plugin declares.
+    /// Checks the value of an option that a plugin declares.
     private static func check(_ value: String, as key: String) throws(FetchError) {
         for handler in Registry.builtIn.handlers {
             try handler.options.first { $0.key == key }?.check(value)

@@ -2,18 +2,17 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// The orders of a run: its operands in turn, and the lines of the lists among them, read when
-/// they are wanted and not before.
+/// The requests of a run: its operands in order, with lists among them read lazily.
 //
 // @unchecked: lives on the event loop of the run alone.
 final class OrderSource: @unchecked Sendable {
     enum Taken {
         case order(Order)
-        /// What ends the orders with this key.
+        /// Cancels the orders with this key.
         case cancel(String)
-        /// One that belongs to another worker.
+        /// A request that belongs to another worker.
         case foreign
-        /// Nothing now: try again when the descriptor has something to read.
+        /// Nothing available yet: retry once the descriptor is readable.
         case nothing(Int32)
         case end
     }
@@ -25,7 +24,7 @@ final class OrderSource: @unchecked Sendable {
 
     /// - Parameters:
     ///   - operands: URLs; `-` and `@FILE` are lists.
-    ///   - own: What is taken of them; `nil` for all.
+    ///   - own: The part of the requests to take; `nil` for all.
     init(_ operands: [String], _ own: OwnShard? = nil) {
         self.operands = operands[...]
         self.own = own
@@ -36,7 +35,7 @@ final class OrderSource: @unchecked Sendable {
             if let list {
                 switch list.take() {
                 case .line(let bytes, let number):
-                    // What is not ours costs no more than this.
+                    // Avoid parsing lines of other workers.
                     if let own, bytes.first != UInt8(ascii: "{") {
                         guard own.has(bytes) else { return skip() }
                         return .order(numbered(Order(line: bytes, number: number)))
@@ -61,7 +60,7 @@ final class OrderSource: @unchecked Sendable {
         }
     }
 
-    /// The operands that are still to come, for a run that ends before them. Lists are not read.
+    /// The remaining operands, for a run that ends early. Lists are not read.
     func rest() -> [Order] {
         list = nil
         defer { operands = [] }

@@ -2,18 +2,16 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// What is asked for: the request of one order, with what holds for its URL.
 struct RequestPlan {
     let order: Order
     let settings: URLSettings
     let fetcher: Fetcher
-    /// `nil` for an order that makes no sense.
+    /// `nil` if the order is invalid.
     let request: Request?
-    /// Why it cannot be tried at all.
     let problem: FetchError?
-    /// `host:port`; `nil` where there is nothing to wait for.
+    /// `host:port`; `nil` for a request without a connection.
     let place: String?
-    /// What of the config file it passes over.
+    /// Notes on ignored settings of the config file.
     let notes: [Note]
     private(set) var destination: BodySink.Destination
 
@@ -43,9 +41,9 @@ struct RequestPlan {
         destination = BodySink.Destination(order, settings)
     }
 
-    /// What an attempt asks for.
+    /// Creates the request of an attempt.
     ///
-    /// - Parameter sendsInput: Whether the data of the settings answers a prompt.
+    /// - Parameter sendsInput: True to answer a prompt with the data of the settings.
     mutating func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
         guard var request else { throw problem ?? .cancelled }
         try refuseForeignOptions(of: request)
@@ -81,7 +79,7 @@ struct RequestPlan {
         return request
     }
 
-    /// Options that were given for this URL and that its protocol does not know, or cannot keep.
+    /// Refuses options given for this URL that its protocol does not support.
     private func refuseForeignOptions(of request: Request) throws(FetchError) {
         let scheme = request.scheme
         if let (name, reason) = settings.unfit(for: request).first {
@@ -105,7 +103,8 @@ struct RequestPlan {
         throw usageError("\(scheme.name) requests do not take --\(name)")
     }
 
-    /// Of ~/.netrc, where the protocol has header fields, and none of the user says who they are.
+    /// Adds the login of ~/.netrc, if the protocol has header fields and the user gives no
+    /// credentials.
     private func addLogin(to request: inout Request) {
         let uri = request.uri
         let parts = (uri.userinfo ?? "").split(separator: ":", maxSplits: 1)
@@ -121,7 +120,7 @@ struct RequestPlan {
                 for: host, user: parts.first.map { PercentEncoding.decode($0) })
         else { return }
         request.options.append("Authorization: Basic " + Base64.encode(login), to: "header")
-        // libcurl would send the user alone.
+        // libcurl would send the user name alone.
         request.uri.userinfo = nil
     }
 
@@ -144,7 +143,7 @@ struct RequestPlan {
         case 0?: request.limits.bodyBytesMax = nil
         case let size?: request.limits.bodyBytesMax = size
         case nil where destination.isFile: request.limits.bodyBytesMax = nil
-        // Standard output alone: a record holds its body.
+        // Limits standard output only: a record contains its body.
         case nil: request.limits.isUsualForBodies = destination != .nowhere
         }
         switch settings.fetch.resume {
@@ -152,7 +151,6 @@ struct RequestPlan {
         case .from(let offset):
             request.resumeOffset = offset
         case .fromFile:
-            // The name must be known before the request is sent.
             if case .remoteName(let directory) = destination {
                 guard let name = FileName.name(for: request.uri) else { break }
                 destination = .file(directory.map { "\($0)/\(name)" } ?? name)

@@ -4,7 +4,7 @@ internal import SmallWeb
 internal import SmallWebPlugins
 internal import SmallWebRecords
 
-/// What the URLs of a run share.
+/// State shared by the URLs of a run.
 //
 // @unchecked: `headers`, `ledger` and `isClosed` are used on the event loop of the run alone, all
 // else does not change.
@@ -14,22 +14,20 @@ final class RunContext: @unchecked Sendable {
     let messages: Messages
     let headers: HeaderFile?
     let ledger: Ledger?
-    /// Whether what belongs on standard output waits for its turn.
+    /// True to buffer standard output until the URL's turn.
     let holdsOutput: Bool
-    /// Whether a header waits for its turn, with the body: another URL's may come before it, or
-    /// another attempt.
+    /// True to buffer headers, as another URL's or another attempt's may have to come first.
     let holdsHeaders: Bool
-    /// For URLs of which nothing in particular is said.
+    /// Settings for URLs without overrides.
     let common: URLSettings
     let fetcher: Fetcher
-    /// Whether there may be more than one URL.
+    /// True if there may be more than one URL.
     let isBulk: Bool
     let progress: MessageSettings.Progress
-    /// Where several URLs at a time share one line.
+    /// Set if concurrent URLs share one progress line.
     let meter: RunMeter?
-    /// How the engine goes about it.
     let policy: RunPolicy
-    /// Whether standard output has got all that it shall get.
+    /// True once nothing more may be written to standard output.
     var isClosed = false
 
     init(
@@ -53,20 +51,20 @@ final class RunContext: @unchecked Sendable {
             || output.writeOut != nil
             || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
         holdsHeaders = headers != nil && (policy.jobs > 1 || policy.retry.retries > 0)
-        // Whether standard output, or the file of headers, must have the order of the input.
+        // Standard output and the header file keep the order of the input.
         policy.keepsOrder =
             records.areWanted ? records.keepsInputOrder : writesBodies || holdsHeaders
         let showsBodies = Environment.isTerminal(1) && (records.areWanted || writesBodies)
         meter =
             progress == .bar && policy.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
-        // A second attempt must find nothing of the first one there.
+        // Buffered, so that a retry can discard the output of the attempt before.
         holdsOutput =
             policy.keepsOrder
             && (records.areWanted || policy.jobs > 1 || policy.retry.retries > 0
                 || output.isReading)
-        // Without a place to hold output, one URL after the other has standard output.
+        // Without a buffer only one URL at a time can use standard output.
         policy.heldMax = holdsOutput ? max(4 * policy.jobs, 64) : 1
-        // What an attempt writes to standard output or into one file for all, it writes here.
+        // Unbuffered output of an attempt must be written on this loop.
         let writesMeanwhile =
             headers != nil && !holdsHeaders
             || !holdsOutput && records.areWanted
@@ -76,19 +74,19 @@ final class RunContext: @unchecked Sendable {
         if policy.jobs > 1 { Self.keepFreedMemory() }
     }
 
-    /// Each page takes the memory of the last: to give it back to the system and get it again
-    /// costs more than a page's memory is worth.
+    /// Keeps freed memory in the process: returning it to the system and requesting it again for
+    /// each page costs more than it saves.
     private static func keepFreedMemory() {
         let bytes: Int32 = 4 << 20
         mallopt(M_TRIM_THRESHOLD, bytes)
-        // As soon as one threshold is set, malloc adjusts the other no more.
+        // malloc stops adjusting this threshold once the other one is set.
         mallopt(M_MMAP_THRESHOLD, bytes)
     }
 
-    /// Says what came of a run.
+    /// Ends a run with its summary and messages.
     ///
-    /// - Returns: The exit status: the first failing URL's, in the order given.
-    /// - Throws: `write` when standard output or the ledger failed; `interrupted`.
+    /// - Returns: The exit status: by default the first failing URL's, in the order given.
+    /// - Throws: `write` if standard output or the ledger failed; `interrupted`.
     func conclude(_ engine: Engine) throws(FetchError) -> Int32 {
         let tally = engine.tally
         if tally.postponed > 0 {
@@ -97,7 +95,7 @@ final class RunContext: @unchecked Sendable {
                     + "the run's deadline passed")
         }
         let signal = swposix_pending_signal()
-        // What --fail-early leaves undone has no records.
+        // Requests not tried because of --fail-early have no records.
         let status =
             signal != 0
             ? 128 + signal
@@ -118,9 +116,9 @@ final class RunContext: @unchecked Sendable {
         return status
     }
 
-    /// What holds for one URL, and the fetcher that keeps it.
+    /// The settings for one URL, and a fetcher with them.
     ///
-    /// - Throws: `usage` for a section or an order that makes no sense, `identity-unusable`.
+    /// - Throws: `usage` for an invalid section or order, `identity-unusable`.
     func settings(for order: Order) throws(FetchError) -> (URLSettings, Fetcher) {
         let hasSections = settings.configuration.hasSections
         guard hasSections || !order.changes.isEmpty || order.upload != nil else {
@@ -142,7 +140,7 @@ final class RunContext: @unchecked Sendable {
         }
         var rules: Fetcher.Options.Rules?
         if hasSections {
-            // A redirect leads to where other rules may hold.
+            // The target of a redirect may have other settings.
             rules = { uri throws(FetchError) in
                 let there = try base.configuration.applied(to: base, for: uri.description)
                 let options = try there.connectionOptions()
@@ -153,7 +151,6 @@ final class RunContext: @unchecked Sendable {
     }
 }
 
-/// Makes jobs of the orders of a run.
 final class JobSource: Source {
     private let orders: OrderSource
     private let context: RunContext
@@ -183,7 +180,7 @@ final class JobSource: Source {
             isUnreadList: plan.order.isUnreadList, plan.fetcher, URLOutput(plan, context))
     }
 
-    /// As the ledger says.
+    /// True if the ledger has a sufficient result.
     private func isDone(_ plan: RequestPlan) -> Bool {
         guard let ledger = context.ledger, let url = plan.order.url else { return false }
         let last = ledger.outcome(plan.request, url)
@@ -202,10 +199,9 @@ final class JobSource: Source {
 }
 
 extension Settings {
-    /// Who may be asked, if there is a person.
     var asker: Asker { Asker(isAllowed: fetch.promptsAllowed, settings: messages) }
 
-    /// - Parameter rules: What holds where a redirect leads to, if that depends on the place.
+    /// - Parameter rules: Settings for the target of a redirect, if they depend on the host.
     func fetcher(
         _ loop: EventLoop, afterRedirect rules: Fetcher.Options.Rules? = nil
     ) throws(FetchError) -> Fetcher {
@@ -218,7 +214,6 @@ extension Settings {
         return Fetcher(registry: registry, options: options, loop: loop)
     }
 
-    /// How to connect, and whom to trust.
     fileprivate func connectionOptions() throws(FetchError) -> Fetcher.Options {
         var options = Fetcher.Options(trustStore: try connection.trustStore(asker))
         options.resolver.overrides = connection.resolverOverrides

@@ -3,13 +3,11 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
-/// The work of a command on its event loop, which a signal ends in good order.
+/// Runs a command's work on an event loop and ends it cleanly at a signal.
 enum SignalledRun {
-    /// What there is to do.
     struct Work {
         let loop: EventLoop
-        /// Whether standard output is records, which are not worth a wait for a server once
-        /// nothing reads them.
+        /// True if standard output has records: then the run ends once its reader has gone.
         let writesRecords: Bool
         /// - Returns: The exit status.
         let run: @Sendable () async -> Int32
@@ -24,15 +22,15 @@ enum SignalledRun {
     private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
     /// - Parameters:
-    ///   - isInterruptible: Whether a signal would leave something to clean up or to say; otherwise
-    ///     it keeps its default action.
-    ///   - prepare: What comes before the work.
+    ///   - isInterruptible: True to handle signals, if there is something to clean up or to report;
+    ///     otherwise they keep their default action.
+    ///   - prepare: Runs before the work.
     /// - Returns: The exit status.
     static func run(
         isInterruptible: Bool,
         _ prepare: () throws(FetchError) -> Work
     ) throws(FetchError) -> Int32 {
-        // Before anything is read: whatever was named gets its record then.
+        // Handle signals before input is read, so that every request gets its record.
         let noted = isInterruptible ? signals.filter { swposix_note_signal($0) == 1 } : []
         defer {
             for signal in noted { swposix_forget_signal(signal) }

@@ -3,7 +3,6 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 extension URLOutput {
-    /// What becomes of a reply that is delivered.
     func outputs(
         to sink: BodySink, log: FetchLog, _ registry: Registry
     ) -> [any EventOutput] {
@@ -18,7 +17,7 @@ extension URLOutput {
         var outputs: [any EventOutput] = []
         if output.showsHeader && records == nil { outputs.append(HeaderOutput(sink: sink)) }
         let isPage = output.laysPagesOut && sink.destination == .standardOutput
-        // Asks the terminal for its width: not for records and files.
+        // Lazy, as it asks for the terminal's width: not needed for records and files.
         var style: PageStyle { PageStyle(output, color: color) }
         switch output.listing {
         case .links where records != nil: break
@@ -47,7 +46,7 @@ extension URLOutput {
         return outputs
     }
 
-    /// A page as a person reads it, or as a fragment for other programs.
+    /// A page laid out for the terminal, or as markup for other programs.
     private func page(
         to target: BodyTarget, _ log: FetchLog, _ registry: Registry, _ style: PageStyle
     ) -> any EventOutput {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What a person is told at the end.
 extension URLOutput {
-    /// - Returns: What the run makes of `result`, and why it is a failure.
+    /// - Returns: The outcome in this run, and the error message of a failure.
     func report(_ result: Attempt) -> (Outcome, message: String?) {
         switch result {
         case .ended(let ending): return report(ending)
@@ -13,7 +12,7 @@ extension URLOutput {
         }
     }
 
-    /// Made when there is something to say: most fetches end well.
+    /// Lazy, as most fetches succeed.
     private var told: FetchReport {
         FetchReport(messages: context.messages, url: order.url, log: log)
     }

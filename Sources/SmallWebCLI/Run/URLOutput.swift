@@ -5,10 +5,10 @@ internal import SmallWeb
 internal import SmallWebArchive
 internal import SmallWebRecords
 
-/// Where the reply to one order goes: standard output or a file, records, the terminal. What its
-/// server asks for, a person is asked for.
+/// Delivers the reply to one order: to standard output or a file, records or the terminal. Asks the
+/// user for input on the server's request.
 final class URLOutput: Output {
-    /// What one URL may hold in memory; more goes to a temporary file.
+    /// Memory limit of one URL's buffer in bytes; more goes to a temporary file.
     private static let heldBytesMax = 65_536
 
     let context: RunContext
@@ -16,30 +16,26 @@ final class URLOutput: Output {
     var order: Order { plan.order }
     var settings: URLSettings { plan.settings }
     var url: String { order.url ?? "" }
-    /// What standard output means for this URL.
+    /// Destination of this URL's standard output.
     private var target = BodyTarget.standardOutput(Patience())
     private(set) var recorder: Recorder?
-    /// Of the last attempt.
     private(set) var log: FetchLog?
-    /// Of the last attempt, where it is held back.
+    /// Buffered header of the last attempt.
     private var header: HeldHeader?
-    /// The exchange that is under way, or was the last.
     private var exchange: Exchange?
-    /// The file that holds the body.
     private var path: String?
-    /// The file that holds the beginning of one, for `-C -`.
+    /// A file with an incomplete body, for `-C -`.
     private(set) var leftover: String?
-    /// After ``conclude(_:_:)``: how it ended, and whether that concerns it alone.
+    /// Set by ``conclude(_:_:)``: the outcome, and true if the failure concerns this URL alone.
     private var (outcome, endsAlone) = (Outcome.ok, false)
-    /// Its terminal record, for the ledger.
     private var record: Spool?
 
-    /// What takes the events of one exchange; an answer to a prompt leads to another.
+    /// Consumers of one exchange's events. Answering a prompt starts a new exchange.
     private struct Exchange {
         let request: Request
         let hidesInput: Bool
         let sink: BodySink
-        /// Where there is something to draw on.
+        /// `nil` if there is nothing to draw on.
         let meter: ProgressMeter?
         let delivery: Delivery
         let pace: Pace?
@@ -50,7 +46,7 @@ final class URLOutput: Output {
     // MARK: An attempt
 
     func begin(_ job: Job) throws(FetchError) -> Step {
-        // This attempt begins from the start.
+        // Starting from the beginning makes the file left by the last attempt useless.
         if let leftover, !plan.destination.continues(settings.fetch.resume) { unlink(leftover) }
         (log, recorder, path, leftover, exchange) = (nil, nil, nil, nil, nil)
         header = context.holdsHeaders ? HeldHeader() : nil
@@ -64,7 +60,7 @@ final class URLOutput: Output {
         return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
     }
 
-    /// With `--skip-existing`, why there is nothing to fetch.
+    /// The result of `--skip-existing`, if the file exists.
     private func skipped(_ request: Request) -> Ending? {
         guard let path = BodySink.path(plan.destination, request.uri, settings.output),
             BodySink.isEnough(path, request.uri, settings.output)
@@ -77,7 +73,7 @@ final class URLOutput: Output {
             outcome: .ok, completeness: .unverified, uri: request.uri, head: nil, bodyBytes: 0)
     }
 
-    /// A place for the output, with nothing of an earlier attempt in it.
+    /// Creates an output without anything of an earlier attempt.
     private func openTarget() {
         target =
             context.holdsOutput
@@ -85,10 +81,9 @@ final class URLOutput: Output {
             : .standardOutput(patience)
     }
 
-    /// With whatever reads what the URL has on standard output.
+    /// Timeout for slow readers of standard output.
     private var patience: Patience { Patience(seconds: settings.fetch.totalSeconds) }
 
-    /// A record to be, if one is wanted.
     private func openRecord(_ job: Job) {
         log = log ?? plan.request.map { FetchLog($0.uri) }
         let target = settings.records.areWanted ? target : nil
@@ -138,7 +133,7 @@ final class URLOutput: Output {
         return .fetch(meter.map { Self.measured(request, by: $0) } ?? request, log)
     }
 
-    /// `nil` where none is asked for.
+    /// `nil` without a limit of the rate.
     private func pace(_ loop: EventLoop) -> Pace? {
         guard settings.fetch.bytesPerSecond > 0 else { return nil }
         return Pace(
@@ -146,7 +141,7 @@ final class URLOutput: Output {
             totalSeconds: settings.fetch.totalSeconds, loop)
     }
 
-    /// The request, whose upload the meter sees pass.
+    /// The request, with progress of its upload reported to `meter`.
     private static func measured(_ request: Request, by meter: ProgressMeter) -> Request {
         guard let upload = request.upload else { return request }
         var request = request
@@ -189,7 +184,7 @@ final class URLOutput: Output {
         guard ending.outcome == .needsInput, let exchange,
             exchange.request.input == nil || exchange.hidesInput,
             let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
-            // That it asks is what `head` has to say.
+            // The prompt itself is the result of `head`.
             !settings.fetch.wantsHeadAlone
         else { return .end(ending) }
         let asker = ending.uri.hostAndPort ?? url
@@ -223,12 +218,11 @@ final class URLOutput: Output {
         try recorder?.records.write(Note("retry", next))
     }
 
-    /// Says what went wrong, if anything did, and writes the terminal record.
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         do throws(FetchError) {
             try context.settings.archive.writer?.check()
         } catch {
-            // A record of success would speak of what is not there.
+            // Records must not report success for an exchange missing from the archive.
             let isCancelled = result.outcome == .interrupted
             _ = try await closeRecord(isCancelled ? result : .failed(error), job)
             throw error
@@ -238,13 +232,13 @@ final class URLOutput: Output {
 
     private func closeRecord(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         endsAlone = result.error?.isPostponed ?? false || job.isCancelled
-        // Nothing has been written for an order that was never tried.
+        // An order that was never tried has no output yet.
         if job.attempts == 0 { openTarget() }
         if recorder == nil { openRecord(job) }
         var message: String?
         (outcome, message) = report(result)
         if let leftover, let uri = plan.request?.uri {
-            // Without a name of its own, the URL does not lead to the file.
+            // Without a name of its own, the file cannot be derived from the URL.
             let isNamed = BodySink.path(plan.destination, uri, settings.output) != nil
             let options =
                 !isNamed ? "-o NAME -C -" : context.isBulk ? "-C - --skip-existing" : "-C -"
@@ -258,7 +252,7 @@ final class URLOutput: Output {
         for (text, toError) in try format?.pieces(of: line, error: message) ?? [] {
             if toError { try StandardStream.error.write(text) } else { try target.write(text) }
         }
-        // A request that was given up is not done: the ledger keeps its record.
+        // An interrupted request is repeated by the next run, so the ledger must not have it.
         if context.ledger != nil && outcome != .interrupted {
             let spool = Spool(memoryMax: Self.heldBytesMax)
             try spool.append(line[...])
@@ -267,20 +261,20 @@ final class URLOutput: Output {
         return outcome
     }
 
-    /// Hands out what was held back, and then notes it in the ledger: what the ledger has is
-    /// delivered.
+    /// Writes the buffered output and then the ledger's record, so that the ledger has delivered
+    /// results only.
     func deliver() async throws(FetchError) {
         let writesRecords = context.settings.records.areWanted
-        // Where a serial run would have stopped, this one stops too.
+        // Stop at the same place as a serial run.
         if !writesRecords && outcome == .interrupted && !endsAlone { context.isClosed = true }
-        // What standard output did not get is not done.
+        // Not done until standard output has received the body.
         guard !context.isClosed else { return }
         if let header = header?.bytes { try context.headers?.write(header) }
         if case .held(let spool) = target {
             if let page = settings.output.page {
                 page.text = spool
             } else {
-                // Records come in whole lines; half of one must not stay behind at a signal.
+                // Records are written in whole lines, also at a signal.
                 let patience = patience
                 try await spool.drain { bytes throws(FetchError) in
                     try StandardStream.output.write(bytes, isWhole: writesRecords, patience)

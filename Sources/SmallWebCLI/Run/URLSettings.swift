@@ -2,12 +2,12 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// What holds for one URL, of the command line, the config files' sections and its own line. Most
-/// URLs of a run share one.
+/// Settings of one URL from the command line, the config files' sections and its own line. Shared
+/// by most URLs of a run.
 final class URLSettings: Sendable {
-    /// The long names of the options that were given.
+    /// Long names of the options given.
     let given: [String]
-    /// `FILE:LINE` of the options that the config files have set, by long names.
+    /// `FILE:LINE` of the options set by config files, by long name.
     let origins: [String: String]
     let fetch: FetchSettings
     let connection: ConnectionSettings
@@ -23,7 +23,7 @@ final class URLSettings: Sendable {
         records = settings.records
     }
 
-    /// The same without settings that the scheme of a URL cannot follow, and their origins.
+    /// A copy without the named settings, which the scheme does not support, and their origins.
     private init(_ settings: URLSettings, without names: [String]) {
         var fetch = settings.fetch
         if names.contains(where: Self.resumes.contains) { fetch.resume = .fromStart }
@@ -44,8 +44,8 @@ final class URLSettings: Sendable {
     private static let resumes = ["continue", "continue-at"]
     private static let identities = ["identity", "cert", "key"]
 
-    /// The settings that hold for a request, and a note for each one of the config file that is
-    /// ignored. On the command line and in a line of a list such a setting is an error: see
+    /// The settings for a request, and a note for each setting of the config file that is ignored.
+    /// On the command line or in a line of a list such a setting is an error: see
     /// ``RequestPlan/makeRequest(sendsInput:)``.
     func limited(to request: Request) -> (URLSettings, [Note]) {
         if origins.isEmpty { return (self, []) }
@@ -62,7 +62,7 @@ final class URLSettings: Sendable {
         return (URLSettings(self, without: ignored.map(\.name)), notes)
     }
 
-    /// The options of which the request's scheme makes no use, each with the scheme and why.
+    /// Options that the request's scheme ignores, each with the scheme and the reason.
     private func unused(for request: Request) -> [(name: String, reason: String)] {
         let scheme = request.scheme
         return
@@ -71,15 +71,15 @@ final class URLSettings: Sendable {
             + (scheme.input != nil ? [] : [("data", "\(scheme.name), which takes no data")])
     }
 
-    /// The options that promise what the request's scheme cannot do: each with the scheme and why.
+    /// Options that the request's scheme cannot satisfy, each with the scheme and the reason.
     func unfit(for request: Request) -> [(name: String, reason: String)] {
-        // A key that must be known, or vouched for, must not be passed over.
+        // A key that must be known or certified must never be ignored.
         let policy = connection.trust.flatMap(TrustStore.Policy.init)
         let demands =
             (policy?.isDemanding ?? false ? ["trust"] : [])
             + (connection.pin == nil ? [] : ["pin"])
         let resumes = fetch.resume == .fromStart ? [] : Self.resumes
-        // Most runs.
+        // Fast path for most runs.
         if demands.isEmpty && resumes.isEmpty { return [] }
         let (scheme, hasTLS) = (request.scheme, (try? request.endpoint.security) == .tls)
         let unfit =
@@ -90,7 +90,7 @@ final class URLSettings: Sendable {
 }
 
 extension URLSettings {
-    /// The URL with the options that are a part of it.
+    /// The URL with the options that are encoded in it.
     func url(_ url: String, _ registry: Registry) -> String {
         guard !fetch.options.isEmpty, let scheme = URI.scheme(of: url),
             let handler = registry[scheme]?.handler
@@ -105,7 +105,7 @@ extension URLSettings {
 }
 
 extension Request.Options {
-    /// The values of an option, as they stand in a URL.
+    /// The values of an option as query fields of a URL.
     func fields(_ key: String) -> [String.UTF8View?] {
         switch self[key] {
         case .flag(let isOn): isOn ? [nil] : []
@@ -138,56 +138,53 @@ extension RecordScope {
 }
 
 extension ErrorWording {
-    /// Names options and commands.
+    /// Wording that names options and commands.
     static let commandLine = ErrorWording(hint: \.advice, expected: \.expectation)
 }
 
-/// What is fetched: the request, the limits, and what counts as success.
+/// Settings for the request, its limits and the criteria of success.
 struct FetchSettings: Sendable {
     var redirects = RedirectPolicy()
-    /// Lists of schemes, as they were given.
+    /// Lists of schemes, unparsed.
     var redirectSchemes: String?
     var schemes: String?
 
     var input: InputSource.Origin?
-    /// Whether it came from a file, and must not be kept.
+    /// True if the input came from a file and must not be recorded.
     var isInputSecret = false
     var promptsAllowed = true
-    /// What the plugins declare.
+    /// Values of the options that plugins declare.
     var options = Request.Options()
-    /// The values of their options that may be repeated, each as it was given: the text itself, or
-    /// `@FILE` for the lines of a file.
+    /// Unparsed values of repeatable plugin options: the text itself, or `@FILE` for the lines of a
+    /// file.
     var lists: [(option: Request.Option, value: String)] = []
-    /// By their keys: the files of secrets, and those to be asked for.
+    /// By option key: files with secrets, and secrets to ask for.
     var secretFiles: [String: String] = [:]
     var secretsToAsk: Set<String> = []
-    /// `--netrc`, and what the file has, once it is read.
+    /// `--netrc`, and the parsed file once it is read.
     var usesNetrc = false
     private(set) var netrc: Netrc?
-    /// For `put`.
     var upload: Request.Upload?
     var deletes = false
-    /// For `refs`.
     var referencePatterns: [String]?
     var failsWithoutMatch = false
 
     var wantsRawBody = false
-    /// Whether a reply without a byte is a success, also where the protocol calls it a failure.
+    /// True if an empty reply is a success, even if the protocol calls it a failure.
     var allowsEmptyReply = false
     /// `-I`, `head`: the reply without its body.
     var wantsHeadAlone = false
-    /// `-C`: nothing, what is there already, or an offset.
+    /// `-C`: start from the beginning, continue the file, or from an offset.
     enum Resume: Sendable, Hashable {
         case fromStart, fromFile
         case from(Int)
     }
     var resume = Resume.fromStart
 
-    /// What to do with the body of a refusal.
     enum Refusal: Sendable {
-        /// Say what was refused, exit with its status.
+        /// Print an error and exit with its status.
         case fail
-        /// The same, but deliver the body.
+        /// Like `fail`, but deliver the body.
         case failWithBody
         /// Deliver the body and count it as success.
         case accept
@@ -197,22 +194,21 @@ struct FetchSettings: Sendable {
     var connectSeconds = 15.0
     var readSeconds = 60.0
     var totalSeconds = 0.0
-    /// `nil` for the default, which depends on where the body goes.
+    /// `nil` for the default, which depends on the destination.
     var bodyBytesMax: Int?
-    /// Of the body, in a second; 0 for no limit.
+    /// Rate limit for the body; 0 for none.
     var bytesPerSecond = 0
 
-    /// Whether a reply that begins like this is delivered.
     func wantsBody(of head: Head) -> Bool {
         !wantsHeadAlone && (head.replyClass == .success || keepsRefusals)
     }
 
-    /// An error page must not be added to what an earlier attempt has saved.
+    /// An error page must not be appended to the beginning of a body saved earlier.
     var keepsRefusals: Bool { refusal != .fail && resume == .fromStart }
 
-    /// Reads the files that options for all URLs of a run name: once, though there are many URLs.
+    /// Reads the files of options that apply to all URLs, once for the run.
     ///
-    /// - Throws: `read`, `usage` for a line that makes no sense.
+    /// - Throws: `read`, `usage` for an invalid line.
     mutating func readFiles() throws(FetchError) {
         if let input {
             isInputSecret = input.isSecret
@@ -221,7 +217,7 @@ struct FetchSettings: Sendable {
         try readLists()
     }
 
-    /// Of these, those that belong to a plugin's option, and ~/.netrc.
+    /// Reads the files of plugin options, and ~/.netrc.
     mutating func readLists() throws(FetchError) {
         for (option, value) in lists {
             for line in try InputSource.lines(value) {
@@ -234,27 +230,26 @@ struct FetchSettings: Sendable {
     }
 }
 
-/// Whether results are JSON records, and what is in them.
 struct RecordSettings: Sendable {
     var areWanted = false
     var options = RecordOptions()
     var keepsInputOrder = false
 }
 
-/// Which URLs of a run are fetched, and how.
+/// Settings for choosing the URLs of a run and running their requests.
 struct RunSettings: Sendable {
-    /// Lists, as operands.
+    /// Lists of requests, as operands.
     var lists: [String] = []
-    /// The hosts whose URLs are fetched; `nil` for all.
+    /// Part of the hosts to fetch; `nil` for all.
     var shard: Shard?
-    /// For `shard`: whether lines get their `host:port`.
+    /// For `shard`: true to print `host:port` for each line.
     var showsAuthority = false
     var policy = RunPolicy()
 
-    /// What the exit status says.
+    /// The condition that the exit status reports.
     var status = Tally.Status.first
 
     var ledger: String?
-    /// The outcomes that are fetched again; `nil` for all but `ok`.
+    /// Outcomes to fetch again; `nil` for all but `ok`.
     var ledgerOutcomes: Set<Outcome>?
 }

@@ -3,22 +3,22 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
-/// The command of `--exec`: run by sh in a process group of its own, with a record on its standard
-/// input and our standard error for all that it writes.
+/// The command of `--exec`: run by sh in a process group of its own. Reads a record on standard
+/// input; its output goes to our standard error.
 struct ChangeCommand {
     let command: String
     let loop: EventLoop
-    /// How long it may take.
+    /// Timeout.
     var seconds = 600.0
 
-    /// Runs it to its end. A signal to us ends it too.
+    /// Runs the command and waits for its end. A signal to this process ends it, too.
     ///
-    /// - Returns: What went wrong; `nil` when it exits with 0.
-    /// - Throws: `write` when it cannot be started; `interrupted`.
+    /// - Returns: A description of the failure; `nil` for exit status 0.
+    /// - Throws: `write` if it cannot be started; `interrupted`.
     func run(_ record: [UInt8]) async throws(FetchError) -> String? {
         let process: pid_t
         do throws(SystemError) {
-            // Not a pipe: a command that does not read its input must not hold us up.
+            // Not a pipe: a command that does not read its input would block this process.
             let input = Descriptor(owning: try TemporaryFile.open())
             try writeAll(record[...], to: input.borrowed)
             _ = try systemCall { lseek(input.borrowed, 0, SEEK_SET) }
@@ -41,7 +41,7 @@ struct ChangeCommand {
         }
     }
 
-    /// Until it ends, or for a moment where the system cannot tell.
+    /// Waits until the process ends; without pidfd support 20 ms at most.
     private func wait(for process: pid_t, by deadline: Instant) async {
         let number = swposix_pidfd_open(process)
         guard number >= 0 else { return await loop.sleep(until: .after(seconds: 0.02)) }
@@ -49,12 +49,12 @@ struct ChangeCommand {
         await loop.untilReadable(descriptor.borrowed, by: deadline)
     }
 
-    /// Asks all of its group to end, and insists.
+    /// Sends SIGTERM to the process group, and SIGKILL after a second.
     private func end(_ process: pid_t) async {
         kill(-process, SIGTERM)
         let patience = Instant.after(seconds: 1)
         while Self.status(of: process) == nil {
-            // A cancelled task sleeps no more.
+            // Sleeping returns at once in a cancelled task.
             if .now >= patience || Task.isCancelled {
                 kill(-process, SIGKILL)
                 var status: Int32 = 0
@@ -66,7 +66,7 @@ struct ChangeCommand {
         kill(-process, SIGKILL)
     }
 
-    /// `nil` while it runs.
+    /// `nil` while the process runs.
     private static func status(of process: pid_t) -> Int32? {
         var status: Int32 = 0
         let found = waitpid(process, &status, WNOHANG)

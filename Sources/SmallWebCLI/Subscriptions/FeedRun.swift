@@ -2,20 +2,18 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// One `smallweb feed`: the entries of its pages, which become one feed at the end.
+/// One `smallweb feed`: collects the entries of its pages and merges them into a feed.
 final class FeedRun: SubscriptionRun {
     private let rules: FeedRules
-    /// Whether a page that is a feed already passes through.
+    /// True if a page that is a feed already is written unchanged.
     private let passesDocuments: Bool
-    /// A page that does.
+    /// The page to write unchanged.
     private var document: Spool?
     private var pages: [Feed] = []
-    /// Pages that cannot be feeds.
     private(set) var leftOut = 0
-    /// Whether there is anything to write.
     var hasPages: Bool { !pages.isEmpty || document != nil }
 
-    /// - Parameter isOnly: Whether there is one URL.
+    /// - Parameter isOnly: True for a run with a single URL.
     init(_ context: RunContext, _ file: StateFile?, isOnly: Bool) throws(FetchError) {
         let settings = context.settings.feeds
         var rules = FeedRules()
@@ -101,7 +99,7 @@ final class FeedRun: SubscriptionRun {
 
     // MARK: The feed
 
-    /// Writes what there is, and remembers it.
+    /// Writes the feed, then saves the state.
     ///
     /// - Throws: `write`.
     func finish() async throws(FetchError) {
@@ -132,7 +130,7 @@ final class FeedRun: SubscriptionRun {
             author: authors.prefix(3).joined(separator: ", "), entries: entries.newest())
     }
 
-    /// A UUID (RFC 9562 §5.8) that the same pages have each time.
+    /// A UUID (RFC 9562 §5.8) derived from the pages' identifiers, so stable between runs.
     private static func identifier(_ ids: [String]) throws(FetchError) -> String {
         let digest = try Digest(.sha256)
         for id in ids.sorted() { digest.update(Array("\(id)\n".utf8)[...]) }
@@ -145,10 +143,10 @@ final class FeedRun: SubscriptionRun {
     }
 }
 
-/// Reads one page for a feed, and keeps one that is a feed already.
+/// Reads the entries of one page; buffers a page that is a feed already.
 final class FeedPageReader: PageReader {
     var page: PageFeedReader
-    /// As it came.
+    /// The unchanged bytes.
     private(set) var document: Spool?
 
     init(_ page: PageFeedReader, keepsDocument: Bool) {

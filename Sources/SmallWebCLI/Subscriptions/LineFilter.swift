@@ -2,19 +2,19 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// Leaves out lines that match extended regular expressions.
+/// Removes lines that match extended regular expressions.
 struct LineFilter {
     private let expressions: [ExtendedExpression]
 
-    /// - Throws: `usage` for what is not an extended expression, and for one that could take
-    ///   exponential time or memory.
+    /// - Throws: `usage` for an invalid expression, and for one that could take exponential time or
+    ///   memory.
     init(_ patterns: [String]) throws(FetchError) {
         expressions = try patterns.map { pattern throws(FetchError) in try Self.parse(pattern) }
     }
 
     var isEmpty: Bool { expressions.isEmpty }
 
-    /// Whether a line stays.
+    /// True if no expression matches the line.
     ///
     /// - Throws: `interrupted`, `timeout`.
     func keeps(_ line: ArraySlice<UInt8>) throws(FetchError) -> Bool {
@@ -22,7 +22,7 @@ struct LineFilter {
         return true
     }
 
-    /// - Throws: as ``init(_:)``.
+    /// - Throws: `usage`, as ``init(_:)``.
     static func parse(_ pattern: String) throws(FetchError) -> ExtendedExpression {
         func refuse(_ why: String) -> FetchError {
             usageError(

@@ -3,8 +3,8 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// The texts and lists of links that `watch` keeps beside its state to show what has changed: a
-/// file for each page, at most ``WatchedPage/keptMax`` long.
+/// Copies of texts and link lists, for `watch` to show differences: a file for each page, at most
+/// ``WatchedPage/keptMax`` bytes, in a directory next to the state.
 struct PageCopies {
     private static let pagesMax = 1000
 
@@ -15,13 +15,13 @@ struct PageCopies {
     /// - Parameter state: The path of the state.
     init(of state: String) { directory = state + ".copies" }
 
-    /// - Returns: `nil` when no copy is kept.
+    /// - Returns: `nil` if there is no copy.
     func read(_ kind: Kind, of url: String) throws(FetchError) -> [UInt8]? {
         UserFiles.read(try path(kind, url), limit: 2 * WatchedPage.keptMax)
     }
 
-    /// - Parameter bytes: `nil` to keep none.
-    /// - Throws: `write` when it cannot be kept; the old copy is removed then.
+    /// - Parameter bytes: `nil` to remove the copy.
+    /// - Throws: `write` if it cannot be written; the old copy is then removed.
     func replace(_ kind: Kind, of url: String, by bytes: [UInt8]?) throws(FetchError) {
         let path = try path(kind, url)
         guard let bytes else {
@@ -43,7 +43,7 @@ struct PageCopies {
             _ = try systemCall { rename(part, path) }
         } catch {
             unlink(part)
-            // A difference to something older would be wrong.
+            // A difference to an older version would be wrong.
             unlink(path)
             throw FetchError(.write, .output, "cannot keep a copy in \(directory)", error)
         }

@@ -2,23 +2,23 @@
 internal import Glibc
 internal import SmallWeb
 
-/// The file of a ``SubscriptionState``: a ``StoreFile`` that itself is locked, for as long as this
-/// lives, so that runs with one state wait for each other, and stores beside it for none. It is
-/// changed in a copy that is renamed into its place, mode 0600.
+/// The file of a ``SubscriptionState``: a ``StoreFile`` that is locked during this object's life,
+/// so that runs with the same state wait for each other. Changes are written to a copy that
+/// replaces it by rename, mode 0600.
 final class StateFile {
     private let store: StoreFile
-    /// Of the file that has the name now, which has our lock; `nil` for a device.
+    /// Descriptor of the current file, with the lock; `nil` for a device.
     private var file: Descriptor?
 
-    /// How long another process is waited for unless `--max-time` says so.
+    /// Default timeout for another process's lock, without `--max-time`.
     private static let lockSecondsMax = 600.0
 
     var path: String { store.path }
 
     /// Waits for the lock.
     ///
-    /// - Parameter seconds: How long; 0 for the usual.
-    /// - Throws: `timeout` when another process keeps it, `write`, `interrupted`.
+    /// - Parameter seconds: Timeout; 0 for the default.
+    /// - Throws: `timeout` if another process keeps it, `write`, `interrupted`.
     init(_ path: String, _ loop: EventLoop, seconds: Double) async throws(FetchError) {
         store = StoreFile(resolvingLinks(path), title: "state")
         try store.attempt(.write, "cannot make the directory of") { () throws(SystemError) in
@@ -58,27 +58,27 @@ final class StateFile {
         }
     }
 
-    /// Whether it keeps nothing.
+    /// True for a device, which stores nothing.
     var isDevice: Bool { file == nil }
 
-    /// All of it; empty for a new one.
+    /// The content of the file; empty for a new one.
     ///
     /// - Throws: `read`.
     func read() throws(FetchError) -> [UInt8] { isDevice ? [] : try store.read() }
 
-    /// Puts a file with these bytes in the old one's place.
+    /// Replaces the file atomically.
     ///
-    /// - Throws: `write`; the file is then as it was.
+    /// - Throws: `write`; the file is then unchanged.
     func replace(by bytes: [UInt8]) throws(FetchError) {
         guard file != nil else { return }
         let part = path + ".part"
-        // What a process that was killed has left; the lock makes the name ours.
+        // Left by a killed process; the lock makes the name ours.
         unlink(part)
         file = try store.attempt(.write, "cannot write") { () throws(SystemError) in
             do throws(SystemError) {
                 let new = try Descriptor(
                     opening: part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
-                // Before it gets the name by which others find it.
+                // Lock it before other processes can open it by name.
                 _ = try systemCall { flock(new.borrowed, LOCK_EX | LOCK_NB) }
                 try writeAll(bytes[...], to: new.borrowed)
                 _ = try systemCall { fsync(new.borrowed) }

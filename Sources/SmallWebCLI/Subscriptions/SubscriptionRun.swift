@@ -5,13 +5,13 @@ internal import SmallWeb
 internal import SmallWebArchive
 internal import SmallWebRecords
 
-/// What the pages of one `feed` or `watch` share: the state, the time, and what becomes of each.
+/// Common part of `feed` and `watch` runs: the state, the time and the handling of visits.
 ///
-/// Lives on the loop of the run alone, as its fetches do.
+/// Confined to the run's event loop, like its fetches.
 class SubscriptionRun {
     let context: RunContext
     let kind: SubscriptionState.Kind
-    /// Unix seconds: one moment for all that is first seen now.
+    /// Unix seconds: the time of everything first seen in this run.
     let now = UTCDate.now
     private(set) var file: StateFile?
     var state: SubscriptionState
@@ -19,11 +19,10 @@ class SubscriptionRun {
 
     var settings: Settings { context.settings }
     var messages: Messages { context.messages }
-    /// Whether anything is remembered.
     var hasState: Bool { file != nil }
 
-    /// - Parameter file: `nil` to remember nothing.
-    /// - Throws: `read` for a state that cannot be used.
+    /// - Parameter file: `nil` to keep no state.
+    /// - Throws: `read` for an invalid state.
     init(
         _ kind: SubscriptionState.Kind, _ context: RunContext, _ file: StateFile?
     ) throws(FetchError) {
@@ -35,31 +34,29 @@ class SubscriptionRun {
         }
     }
 
-    /// What takes the body of a page.
     func reader(
         _ head: Head, _ log: FetchLog, _ registry: Registry
     ) throws(FetchError) -> any PageReader {
         preconditionFailure("each kind of run has its own")
     }
 
-    /// A visit is over, and its turn has come.
+    /// Handles a finished visit, in the order of the URLs.
     func take(_ visit: Visit) async throws(FetchError) {
         preconditionFailure("each kind of run has its own")
     }
 
-    /// - Throws: `write`; the file is then as it was.
+    /// - Throws: `write`; the file is then unchanged.
     func save() throws(FetchError) {
         guard state != saved else { return }
         if isKept { try file?.replace(by: state.bytes) }
         saved = state
     }
 
-    /// Whether what is seen is remembered: an archive from elsewhere must not change what is asked
-    /// for later.
+    /// False for a replay without `--state`: an archive must not affect later requests to live
+    /// servers.
     var isKept: Bool { settings.archive.replayed.isEmpty || settings.feeds.stateFile != nil }
 
-    /// How the engine goes about it: results in the order of the URLs, and no wait for a host that
-    /// wants to be left alone.
+    /// Delivers results in the order of the URLs and never waits for a host in back-off.
     var policy: RunPolicy {
         var policy = context.policy
         (policy.keepsOrder, policy.loops, policy.heldMax) = (true, 1, 64)
@@ -68,41 +65,40 @@ class SubscriptionRun {
     }
 }
 
-/// Takes the body of one page.
 protocol PageReader: AnyObject {
     func take(_ event: Event) throws(FetchError)
     func finish(_ ending: Ending) throws(FetchError)
 }
 
-/// What one visit of a page has come to.
 struct Visit {
     enum Result {
-        /// There is a body, and the reader has it.
+        /// A body, consumed by the reader.
         case page(any PageReader)
-        /// The server says that it is as it was.
+        /// Not modified, according to the server.
         case unchanged
-        /// Gone for good; first now, or in an earlier run.
+        /// Gone permanently; `isFirst` unless an earlier run had found so.
         case gone(isFirst: Bool)
         case failed
     }
 
     let order: Order
-    /// The URL that was asked for, in normal form, by which the state knows the page; `nil` for
-    /// what is not a URL.
+    /// The requested URL in normal form, the key of the page in the state; `nil` for an invalid
+    /// URL.
     let key: String?
     let result: Result
     let outcome: Outcome
     let log: FetchLog?
-    /// Whether its host is not asked now.
+    /// True if the host is in back-off.
     let isHeld: Bool
-    /// What tells this state of the page from others.
+    /// Validator for the next conditional request.
     var validator: String? { log?.head?.validator }
 }
 
 extension SubscriptionState {
-    /// The file of a run, below the user's state; by its name, or by its URLs.
+    /// Path of a run's state file, below the user's state directory. Named by `stateName`, or by a
+    /// hash of the URLs.
     ///
-    /// - Throws: `usage` when there is no home directory, `not-built-in` without libcrypto.
+    /// - Throws: `usage` without a home directory, `not-built-in` without libcrypto.
     static func path(
         _ kind: Kind, _ settings: FeedSettings, _ orders: [Order]
     ) throws(FetchError) -> String {
@@ -126,7 +122,6 @@ extension SubscriptionState {
     }
 }
 
-/// The pages of one round, in their order.
 final class SubscriptionSource: Source {
     private let run: SubscriptionRun
     private var orders: ArraySlice<Order>
@@ -155,7 +150,6 @@ final class SubscriptionSource: Source {
     }
 }
 
-/// One visit of one page.
 final class SubscriptionOutput: Output {
     private let run: SubscriptionRun
     private let order: Order
@@ -164,9 +158,9 @@ final class SubscriptionOutput: Output {
     private var log: FetchLog?
     private var reader: (any PageReader)?
     private var trace: Trace?
-    /// What came of it without a request.
+    /// A result without a request.
     private var early: (Visit.Result, Outcome)?
-    /// Whether a redirect led to a host that is not asked now.
+    /// True if a redirect pointed at a host in back-off.
     private var isHeld = false
     private var visit: Visit?
 
@@ -180,10 +174,10 @@ final class SubscriptionOutput: Output {
         plan = RequestPlan(Order(operand: moved), run.context)
     }
 
-    /// Whether a request may begin where an earlier one was redirected to for good: what was given
-    /// for one server is not sent to another.
+    /// True if a request may go directly to the target of an earlier permanent redirect: data meant
+    /// for one server must not be sent to another.
     private static func mayFollow(_ plan: RequestPlan, to moved: String) -> Bool {
-        // Where that leads is judged by the redirect.
+        // The redirect itself must be followed to check its target.
         guard let target = try? URI(parsing: moved), let uri = plan.request?.uri,
             !plan.settings.fetch.redirects.refusesPrivate
         else { return false }
@@ -200,7 +194,7 @@ final class SubscriptionOutput: Output {
     func begin(_ job: Job) throws(FetchError) -> Step {
         (log, reader, trace, early, visit) = (nil, nil, nil, nil, nil)
         isHeld = false
-        // The state knows a page by its URL, and each round would send it again.
+        // The state identifies pages by URL alone, and every round would send the data again.
         guard order.upload == nil, plan.settings.fetch.input == nil else {
             throw usageError("\(run.kind.rawValue) sends nothing: no \"data\" and no \"put\"")
         }
@@ -237,7 +231,7 @@ final class SubscriptionOutput: Output {
 
     private var registry: Registry?
 
-    /// Why a host is not asked now; `nil` when it may be.
+    /// The error for a host in back-off; `nil` if it may be contacted.
     private func hold(_ place: String?) -> FetchError? {
         run.state.opening(of: place, now: run.now).map {
             FetchError(
@@ -247,7 +241,7 @@ final class SubscriptionOutput: Output {
         }
     }
 
-    /// How the last visit of the page ended, for messages; empty for a success.
+    /// Describes the page's last failure, for messages; empty after a success.
     private var lastFailure: String {
         let exit = key.flatMap { run.state[$0] }?.exit ?? 0
         return exit == 0 ? "" : " (the last visit ended with exit status \(exit))"
@@ -271,7 +265,7 @@ final class SubscriptionOutput: Output {
         guard ending.outcome == .ok, let log, let registry, ending.head?.isUnchanged != true else {
             return reader = nil
         }
-        // Not even a head: an empty page.
+        // A reply without a head is an empty page.
         if reader == nil { reader = try run.reader(Head(.success), log, registry) }
         try reader?.finish(ending)
     }
@@ -279,7 +273,7 @@ final class SubscriptionOutput: Output {
     var canBeRepeated: Bool { true }
 
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
-        // What comes after would speak of what is not there.
+        // Stop before reporting a page that is missing from the archive.
         try run.settings.archive.writer?.check()
         var (came, outcome) = early ?? (.failed, result.outcome)
         if early == nil {
@@ -314,9 +308,9 @@ final class SubscriptionOutput: Output {
         try? plan.fetcher.request(uri.description).endpoint.place
     }
 
-    // MARK: What is remembered
+    // MARK: Updating the state
 
-    /// Of the host that answered last.
+    /// Updates the back-off of the host that answered last.
     private func noteHost(_ result: Attempt) {
         guard result.outcome != .interrupted, !isHeld,
             let place = (log?.uri ?? plan.request?.uri).flatMap(place)
@@ -328,7 +322,7 @@ final class SubscriptionOutput: Output {
         run.state.note(place, failed: result.outcome.isRetryable, now: run.now)
     }
 
-    /// That the page has moved for good, as far as all redirects up to there say so.
+    /// Stores the target of the leading permanent redirects.
     private func noteMove() {
         guard let log, let key else { return }
         var target: URI?

@@ -1,81 +1,78 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What `feed` and `watch` remember from one run to the next: a line for each page, host and link.
-/// Pure: bytes in, bytes out.
+/// Persistent state of `feed` and `watch`, with a line for each page, host and link. No I/O.
 ///
 ///     # smallweb watch 1
 ///     host example.org:1965 next=1795478400
 ///     page gemini://example.org/ time=1795478000 size=120 sha256=…
 ///     link gemini://example.org/a first=1795478000
 ///
-/// Comments, lines of other kinds and pairs that are not known stay as they are.
+/// Comments, unknown lines and unknown pairs are preserved.
 struct SubscriptionState: Equatable {
-    /// The command whose state it is: the word of the first line.
+    /// The command that owns the state: a word of the first line.
     enum Kind: String { case feed, watch }
 
     struct Page: Equatable {
-        /// Unix seconds of the last visit that succeeded.
+        /// Unix seconds of the last successful visit.
         var time: Int?
-        /// Of the body then.
+        /// Size of the body then, in bytes.
         var size: Int?
         var sha256: String?
-        /// The digest of what was compared, where that is not the body.
+        /// Digest of the compared content, if that is not the body.
         var compared: String?
-        /// How the last visit ended.
+        /// Exit status of the last visit.
         var exit = 0
-        /// What its plugin knows the body by, and the URL that it belongs to.
+        /// Validator for a conditional request, and the URL of the body it belongs to.
         var validator: String?
         var at: String?
-        /// Where it has moved for good.
+        /// Target of a permanent redirect.
         var moved: String?
-        /// Whether it is gone for good.
         var isGone = false
-        /// Pairs of later versions.
+        /// Pairs written by later versions.
         var others: [String] = []
     }
 
     struct Host: Equatable {
-        /// Unix seconds before which it is not asked again.
+        /// Unix seconds of the end of the back-off.
         var next = 0
-        /// Visits in a row that have failed in a way that may pass.
+        /// Consecutive visits with temporary failures.
         var failures = 0
     }
 
     private struct Link: Equatable {
-        /// Unix seconds at which it was first seen.
+        /// Unix seconds of the first sighting.
         let first: Int
-        /// When it was seen last, among all ``sightings``.
+        /// Value of ``sightings`` at the last sighting.
         var last: Int
     }
 
     static let version = 1
-    /// Longest time that anything is put off: a clock that was set back must not put it off for
-    /// years.
+    /// Longest back-off in seconds. Also limits it after the clock was set back.
     static let waitSecondsMax = 86_400
 
     let kind: Kind
     private(set) var comments: [String] = []
     private var order: [String] = []
     private var pages: [String: Page] = [:]
-    /// By `host:port`, those that want to be left alone or have failed.
+    /// Back-off by `host:port`.
     private(set) var hosts: [String: Host] = [:]
     private var links: [String: Link] = [:]
-    /// How often links were seen.
+    /// Counter of sightings of links.
     private var sightings = 0
-    /// Lines that make no sense and were left out.
+    /// Number of invalid lines that were dropped.
     private(set) var damaged = 0
 
     init(_ kind: Kind) { self.kind = kind }
 
     /// - Parameter place: The file's name, for messages.
-    /// - Throws: `read` for a file that is not such a state, or one of a later version.
+    /// - Throws: `read` for a file that is not such a state, or has a later version.
     init(_ kind: Kind, _ bytes: [UInt8], at place: String) throws(FetchError) {
         self.kind = kind
         guard !bytes.isEmpty else { return }
         var lines = bytes.split(
             separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-        // What no line feed ends was cut off.
+        // A last line without a line feed is truncated.
         if lines.popLast()?.isEmpty == false { damaged += 1 }
         let first = lines.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
         let words = first.split(separator: " ")
@@ -144,7 +141,7 @@ struct SubscriptionState: Equatable {
 
     // MARK: Pages and hosts
 
-    /// By the URL that was asked for.
+    /// The page by its requested URL.
     subscript(url: String) -> Page? {
         get { pages[url] }
         set {
@@ -159,20 +156,20 @@ struct SubscriptionState: Equatable {
         self[url] = page
     }
 
-    /// Until when a host must be left alone; `nil` when it may be asked now.
+    /// Unix seconds of the end of a host's back-off; `nil` if it may be contacted now.
     func opening(of host: String?, now: Int) -> Int? {
         guard let next = host.flatMap({ hosts[$0] })?.next else { return nil }
         return now < next && next <= now + Self.waitSecondsMax ? next : nil
     }
 
-    /// Notes that a host wants to be left alone.
+    /// Starts the back-off that a host asks for.
     mutating func pause(_ host: String, seconds: Int, now: Int) {
         let next = now + min(max(0, seconds), Self.waitSecondsMax)
         hosts[host, default: Host()].next = next
     }
 
-    /// Notes that a host could be asked, or that it failed: it is left alone for a minute then, and
-    /// for twice as long after each further failure.
+    /// Records a success or a failure of a host. The back-off after a failure is one minute, and
+    /// doubles with each further failure.
     mutating func note(_ host: String, failed: Bool, now: Int) {
         guard failed else {
             hosts[host] = hosts[host].flatMap { $0.next > now ? Host(next: $0.next) : nil }
@@ -188,10 +185,10 @@ struct SubscriptionState: Equatable {
 
     // MARK: Links
 
-    /// Of more links, those that were on no page for the longest time are forgotten.
+    /// Limit of links; beyond it those not seen for longest are dropped.
     private static let linksMax = 100_000
 
-    /// - Returns: When a link was seen first, which may be now.
+    /// - Returns: Unix seconds of the first sighting, which may be `now`.
     @discardableResult
     mutating func see(_ url: String, at now: Int) -> Int {
         sightings += 1
@@ -209,7 +206,7 @@ struct SubscriptionState: Equatable {
 }
 
 extension SubscriptionState.Page {
-    /// `nil` for pairs that make no sense.
+    /// `nil` for invalid pairs.
     fileprivate init?(_ pairs: [String]) {
         for pair in pairs {
             guard let equals = pair.firstIndex(of: "=") else { return nil }

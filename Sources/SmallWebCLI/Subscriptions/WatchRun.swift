@@ -3,7 +3,7 @@ internal import SmallWeb
 internal import SmallWebFormats
 internal import SmallWebRecords
 
-/// One round of `smallweb watch`: a line or a record for each page, and the command of `--exec`.
+/// One round of `smallweb watch`: prints a line or a record for each page, and runs `--exec`.
 final class WatchRun: SubscriptionRun {
     enum Change: String {
         case new, changed, unchanged, gone, failed
@@ -12,14 +12,14 @@ final class WatchRun: SubscriptionRun {
     private let rules: ComparisonRules
     private let copies: PageCopies?
     private var lastSave = Instant.now
-    /// Texts and links of pages that have not been saved.
+    /// Pages with texts and links not saved yet.
     private var unsaved: [(url: String, page: WatchedPage)] = []
-    /// Whether something is new, changed or gone.
+    /// True if any page is new, changed or gone.
     private(set) var hasNews = false
-    /// Why the command of `--exec` failed.
+    /// The failure of the command of `--exec`.
     private(set) var problem: FetchError?
 
-    /// The time in which what was found is saved at the latest.
+    /// Longest time before results are saved.
     private static let saveSeconds = 1.0
     private static let unsavedMax = 8
 
@@ -72,7 +72,7 @@ final class WatchRun: SubscriptionRun {
         if isDue { try save() }
     }
 
-    /// - Throws: `write`; the state is then as it was.
+    /// - Throws: `write`; the state is then unchanged.
     override func save() throws(FetchError) {
         try super.save()
         lastSave = .now
@@ -91,7 +91,7 @@ final class WatchRun: SubscriptionRun {
         }
     }
 
-    // MARK: What has changed
+    // MARK: Comparing
 
     private func change(_ page: WatchedPage, _ last: SubscriptionState.Page?) -> Change {
         guard let last, last.time != nil else { return .new }
@@ -137,7 +137,7 @@ final class WatchRun: SubscriptionRun {
 
     private func remember(_ visit: Visit, _ page: WatchedPage?, _ key: String) {
         state.change(key) { entry in
-            // What the page ended with says more than that it was not asked.
+            // Keep the exit status of the last real visit if the host was in back-off.
             if !visit.isHeld { entry.exit = Int(visit.outcome.exitStatus) }
             switch visit.result {
             case .gone: entry.isGone = true
@@ -158,7 +158,6 @@ final class WatchRun: SubscriptionRun {
 
     // MARK: Putting out
 
-    /// What there is to say of a page.
     struct News {
         var change: Change
         let last: SubscriptionState.Page?
@@ -219,7 +218,7 @@ final class WatchRun: SubscriptionRun {
 
     /// Runs the command of `--exec`, if there is one.
     ///
-    /// - Returns: Whether it went well.
+    /// - Returns: True unless the command failed.
     private func runs(_ news: News, _ visit: Visit) async throws(FetchError) -> Bool {
         guard let command = settings.feeds.command else { return true }
         let runner = ChangeCommand(command: command, loop: context.loop)

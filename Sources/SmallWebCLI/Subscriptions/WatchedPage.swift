@@ -2,14 +2,14 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// What is compared of a page: its bytes, its text without some lines, or its links.
+/// Selects the part of a page to compare: its bytes, its text without some lines, or its links.
 struct ComparisonRules {
     let heading: String?
     let comparesLinks: Bool
     let filter: LineFilter
-    /// What the digest of what is compared stands for.
+    /// Hash of these rules, stored with digests so that only equal rules are compared.
     let basis: String
-    /// Whether the text is kept for a difference.
+    /// True to keep the text for a difference.
     let keepsText: Bool
 
     init(_ settings: FeedSettings) throws(FetchError) {
@@ -26,15 +26,15 @@ struct ComparisonRules {
         basis = String(digest.finish().hex.prefix(8))
     }
 
-    /// Whether the bytes of the body are all that is compared.
+    /// True if the body's bytes are compared as they are.
     var isOfBody: Bool { heading == nil && !comparesLinks && filter.isEmpty }
 }
 
-/// Reads one page to compare it with what it was, in memory that does not grow with it.
+/// Reads one page for comparison, in bounded memory.
 final class WatchedPage: PageReader {
-    /// Longest text of which a difference is shown, and longest list of links.
+    /// Longest text to show a difference of, and longest list of links, in bytes.
     static let keptMax = 1 << 20
-    /// A longer line comes in pieces.
+    /// Longer lines are split.
     private static let lineBytesMax = 65_536
 
     private let rules: ComparisonRules
@@ -44,7 +44,7 @@ final class WatchedPage: PageReader {
     private let compared: Digest
     private let isText: Bool
     private let charset: CharsetConverter?
-    /// Of gemtext: its links, and its headings.
+    /// Parsers of gemtext, for links and headings.
     private var gemtext: GemtextReader?
     private var section: GemtextSection?
     private var pending: [UInt8] = []
@@ -53,13 +53,13 @@ final class WatchedPage: PageReader {
 
     private(set) var size = 0
     private(set) var sha256 = ""
-    /// Of what is compared, where that is not the body.
+    /// Digest of the compared content, if that is not the body.
     private(set) var comparedDigest: String?
-    /// The text that is compared; `nil` where the body is not text, or is too long.
+    /// The compared text; `nil` if the body is not text, or too long.
     private(set) var text: [UInt8]?
-    /// In order; `nil` for too many.
+    /// Links in order; `nil` if there are too many.
     private(set) var linkList: [String]?
-    /// Why there is no text to compare.
+    /// The reason for the absence of `text`.
     private(set) var textProblem = "it has more than 1 MiB"
 
     init(_ head: Head, _ log: FetchLog, _ registry: Registry, _ rules: ComparisonRules)
@@ -138,7 +138,7 @@ final class WatchedPage: PageReader {
         if line.last == ASCII.carriageReturn { line.removeLast() }
         if gemtext != nil, section != nil || rules.comparesLinks {
             let lines = gemtext?.add((line + [ASCII.lineFeed])[...]) ?? []
-            // A part of a long line is one of its own here.
+            // Each piece of a split line counts as a line.
             for line in lines {
                 let isIncluded = section?.includes(line) ?? true
                 if isIncluded && rules.comparesLinks && line.kind == .link {

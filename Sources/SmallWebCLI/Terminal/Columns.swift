@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// A table: for a person aligned columns below a header, cut to the terminal's width; for a pipe
-/// tabs and every character.
+/// A table: on a terminal aligned columns below a header, truncated to its width; otherwise full
+/// values separated by tabs.
 struct Columns {
     private let header: [String]
-    /// The columns as a person gets them: what may be cut off comes last.
+    /// Column order on a terminal: the one to truncate comes last.
     private let order: [Int]
     var rows: [[String]] = []
 
-    /// - Parameter last: The column that a person can do without; by default the last.
+    /// - Parameter last: The least important column; by default the last.
     init(_ header: [String], last: Int? = nil) {
         self.header = header
         let last = last ?? header.count - 1
@@ -22,9 +22,9 @@ struct Columns {
         }
     }
 
-    /// Writes rows that are not in memory at the same time.
+    /// Writes rows without holding all of them in memory.
     ///
-    /// - Parameter forEachRow: It is called twice for a terminal: the widths come first.
+    /// - Parameter forEachRow: Called twice for a terminal, the first time to compute widths.
     func write(
         _ forEachRow: (_ body: ([String]) throws(FetchError) -> Void) throws(FetchError) -> Void
     ) throws(FetchError) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// How many columns of a terminal a text takes.
+/// Width of text in terminal columns.
 ///
-/// A table of our own, because libc's `wcwidth` knows what the locale says, which is nothing but
-/// ASCII in the locale C that scripts run in. Whether a character takes room at all is known to the
-/// standard library, and what is an emoji; which others take two columns (Unicode 14.0,
-/// EastAsianWidth W and F) is below.
+/// Has its own table because libc's `wcwidth` depends on the locale, and knows only ASCII in the
+/// locale C that scripts run in. Zero-width characters and emoji are taken from the standard
+/// library; the table has the other characters of two columns (Unicode 14.0, EastAsianWidth W and
+/// F).
 public enum DisplayWidth {
-    /// 0 to 2. Control characters count as nothing: they must not be there.
+    /// Returns 0 to 2. Control characters count as 0; the text must not have any.
     public static func of(_ scalar: Unicode.Scalar) -> Int {
         let value = scalar.value
         if value < 0x7F { return value < 0x20 ? 0 : 1 }
@@ -20,7 +20,7 @@ public enum DisplayWidth {
         }
         // Vowels and finals that join the Hangul syllable before them.
         if 0x1160...0x11FF ~= value || 0xD7B0...0xD7FF ~= value { return 0 }
-        // Of the emoji, the halves of flags are narrow.
+        // Regional indicators, the halves of flags, are narrow.
         let isEmoji = scalar.properties.isEmojiPresentation && !(0x1F1E6...0x1F1FF ~= value)
         return isEmoji || wide.contains { $0 ~= value } ? 2 : 1
     }
@@ -29,7 +29,7 @@ public enum DisplayWidth {
         text.unicodeScalars.reduce(0) { $0 + of($1) }
     }
 
-    /// Those that are not emoji, and places where Unicode has room for more of these.
+    /// Wide characters other than emoji, with gaps reserved for more of them.
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x3247, 0x3250...0x4DBF,
         0x4E00...0xA4C6, 0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAD9, 0xFE10...0xFE19,
@@ -38,8 +38,7 @@ public enum DisplayWidth {
         0x1FA70...0x1FAFF, 0x20000...0x3FFFD,
     ]
 
-    /// The longest beginning of `text` that takes at most `columns`, with `…` in place of what does
-    /// not fit.
+    /// The longest prefix of `text` that takes at most `columns`, with `…` in place of the rest.
     public static func truncated(_ text: String, to columns: Int) -> String {
         guard of(text) > columns else { return text }
         var (kept, width) = ("", 0)
@@ -56,15 +55,16 @@ public enum DisplayWidth {
         text + String(repeating: " ", count: max(0, columns - of(text)))
     }
 
-    /// Lines of at most `columns`: broken at spaces, which go, between wide characters, and within
-    /// a word only when it alone is too long. Never empty; no character is cut in two.
+    /// Wraps to lines of at most `columns`: at spaces, which are removed, between wide characters,
+    /// and within a word only if it is longer than a line. Returns at least one line; never splits
+    /// a character.
     ///
     /// - Parameter text: One line without control characters.
     public static func wrapped(_ text: String, to columns: Int) -> [String] {
         let columns = max(columns, 2)
         guard of(text) > columns else { return [text] }
         var lines: [String] = []
-        /// The present line, and the part of it behind the last place where it may be broken.
+        /// The current line, and the part of it behind the last possible break.
         var (line, word) = ("", "")
         var (lineWidth, wordWidth) = (0, 0)
         func end(_ text: String) {
@@ -80,7 +80,7 @@ public enum DisplayWidth {
             let width = of(String(character))
             if character == " " || width == 2 { endWord() }
             if character == " " && lineWidth + 1 > columns {
-                // The break takes the place of the space.
+                // The break replaces the space.
                 end(line)
                 (line, lineWidth) = ("", 0)
                 continue
@@ -94,7 +94,7 @@ public enum DisplayWidth {
                     (line, lineWidth) = ("", 0)
                 }
             }
-            // Spaces that a break has left at the beginning of a line.
+            // Drop spaces after a break.
             if character == " " && line.isEmpty && !lines.isEmpty { continue }
             word.append(character)
             wordWidth += width

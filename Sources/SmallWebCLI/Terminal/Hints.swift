@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// Which option or command helps after a failure: the one place that knows it.
+/// Advice after failures: all hints that name options and commands are here.
 extension FetchError.Remedy {
     var hint: String {
         switch self {
@@ -63,7 +63,7 @@ extension FetchError.Remedy {
 }
 
 extension ProxySettings.Choice {
-    /// What decided it: an option, a variable, or an entry in one of them.
+    /// Origin of the choice: an option, a variable, or an entry in one of them.
     var words: String? {
         switch reason {
         case nil: return nil
@@ -79,18 +79,16 @@ extension ProxySettings.Choice {
 extension FetchError {
     var advice: String? { hint ?? remedy?.hint }
 
-    /// The same for a person at a terminal, who is shown both keys and asked before one replaces
-    /// the other: so short that it can be copied whole.
+    /// Advice for an interactive user, who sees both keys and confirms the replacement, so this
+    /// form is short enough to copy whole.
     var adviceForPerson: String? {
         guard hint == nil, case .replaceKey(let place, _)? = remedy else { return advice }
         return "if the change is genuine: smallweb trust replace \(place)"
     }
 
-    /// What stands below the message, a line for each.
     var details: [String] { (detail.map { ["  " + $0] } ?? []) + fingerprints }
 
-    /// The keys that were known and that are there now, a line for each, as a person compares
-    /// them.
+    /// The expected and the actual key, a line each, grouped for comparison by eye.
     private var fingerprints: [String] {
         guard outcome == .trustChanged || outcome == .untrusted else { return [] }
         let isChange = expected?.contains(":") ?? false
@@ -103,14 +101,14 @@ extension FetchError {
             }
     }
 
-    /// Eight digits at a time.
+    /// Groups of eight digits.
     static func grouped(_ digits: Substring) -> String {
         stride(from: 0, to: digits.count, by: 8).map {
             String(digits.dropFirst($0).prefix(8))
         }.joined(separator: " ")
     }
 
-    /// What was expected: for a limit of time the option that set it.
+    /// The expected value; for a timeout with the option that sets it.
     var expectation: String? {
         guard let option = remedy?.timeOption else { return expected }
         return expected.map { "\(option) \($0)" }

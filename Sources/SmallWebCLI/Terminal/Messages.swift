@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What a person is told, and how.
 struct MessageSettings: Sendable {
     enum Progress: String, Sendable, CaseIterable {
         case auto, bar, none, json
@@ -12,27 +11,27 @@ struct MessageSettings: Sendable {
     var isSilent = false
     var showsErrorsWhenSilent = false
     var isVerbose = false
-    /// `nil`: when there is a terminal.
+    /// `nil` to record if there is a terminal.
     var recordsHistory: Bool?
 
     var showsErrors: Bool { !isSilent || showsErrorsWhenSilent }
     var showsNotes: Bool { !isQuiet && !isSilent }
-    /// Whether anything is said of a fetch while it goes on.
+    /// True if a running fetch may print messages.
     var showsTrace: Bool { isVerbose || showsNotes }
 }
 
-/// What smallweb says on standard error. Text from servers is neutralised here, once for all.
+/// Messages on standard error. Text from servers is escaped here, once for all.
 final class Messages: Sendable {
     private struct State {
         var transient = ""
-        /// What has been said of servers.
+        /// Notes printed already, one for each server.
         var told: Set<Note> = []
     }
 
     private let settings: MessageSettings
     private let isTerminal = Environment.isTerminal(2)
     private let usesColor: Bool
-    /// Held while a line is written: fetches on several loops have one terminal.
+    /// Locked while a line is written: fetches on several loops share the terminal.
     private let state = Locked(State())
 
     init(_ settings: MessageSettings) {
@@ -40,11 +39,11 @@ final class Messages: Sendable {
         usesColor = Environment.usesColor(settings.color, on: 2)
     }
 
-    /// How progress is shown: `bar`, `json` or `none`. Several URLs at a time share one line.
+    /// The form of progress: `bar`, `json` or `none`. Concurrent URLs share one line.
     func progress(writesRecords: Bool) -> MessageSettings.Progress {
         switch settings.progress {
         case .auto:
-            // A terminal that cannot erase a line would show one after the other.
+            // A terminal that cannot erase a line would show each update on a line of its own.
             let isWatched =
                 isTerminal && settings.showsNotes && !settings.isVerbose
                 && Environment.variable("TERM") != "dumb"
@@ -53,11 +52,11 @@ final class Messages: Sendable {
         }
     }
 
-    /// The most of a transient line: a character in the last column can begin another one.
+    /// Limit of a transient line: a character in the last column can begin another line.
     var transientColumnsMax: Int { max(1, Environment.columns(2) - 1) }
 
-    /// `smallweb: URL: message`, details on lines of their own, and the hint: for a person, and
-    /// where the log of a script needs the command that helps.
+    /// Prints `smallweb: URL: message`, detail lines, and the hint if there is a terminal or a
+    /// script's log needs the command in it.
     func error(
         _ url: String?, _ outcome: Outcome, _ message: String, details: [String] = [],
         hint: String?
@@ -84,7 +83,7 @@ final class Messages: Sendable {
         if isTerminal && settings.showsNotes { line("hint: " + text) }
     }
 
-    /// A remark, for a person or in the trace: a script does not need most of them.
+    /// Prints a note on a terminal or in the trace; scripts get warnings only.
     func note(_ url: String, _ note: Note) {
         guard settings.showsNotes, isTerminal || settings.isVerbose || note.isWarning else {
             return
@@ -93,7 +92,7 @@ final class Messages: Sendable {
         line("smallweb: \(URI.shown(url)): note: \(note.message)")
     }
 
-    /// Shown even when a script runs it.
+    /// Printed for scripts, too.
     func warning(_ text: String) {
         if settings.showsNotes { line("smallweb: warning: " + text) }
     }
@@ -117,18 +116,17 @@ final class Messages: Sendable {
         state.transient = text
     }
 
-    /// What a question is about, on lines before it.
+    /// Prints the subject of a question before it is asked.
     func ask(_ text: String, details: [String]) {
         line("smallweb: " + text)
         for detail in details { line(detail) }
     }
 
-    /// A line of JSON, which escapes what is dangerous by itself.
+    /// Writes a line of JSON as it is: JSON escapes control characters itself.
     func writeRecord(_ line: [UInt8]) {
         state.withLock { _ in try? StandardStream.error.write(line[...], isWhole: true) }
     }
 
-    /// Asks without a line end.
     func prompt(_ text: String) {
         showTransient("")
         print(TerminalText.escapeLine(text))
@@ -136,10 +134,10 @@ final class Messages: Sendable {
 
     func endPromptLine() { print("\n") }
 
-    /// What a person types, as far as the terminal does not show it itself; it is safe to show.
+    /// Echoes typed characters in place of the terminal; `text` must be safe to show.
     func echo(_ text: String) { if !text.isEmpty { print(text) } }
 
-    /// What a person has asked for, a line each.
+    /// Prints output that the user has asked for.
     func answer(_ lines: [String]) { for text in lines { line(text) } }
 
     private func line(_ text: String, color: String? = nil) {
@@ -158,7 +156,7 @@ final class Messages: Sendable {
 }
 
 extension FetchError {
-    /// The same about a line of a list, which may be of any length.
+    /// This error with a long line of a list shortened.
     var inPart: FetchError {
         FetchError(
             outcome, phase, message.inPart, errnoName: errnoName, hint: advice?.inPart,
@@ -167,7 +165,7 @@ extension FetchError {
 }
 
 extension String {
-    /// At most 200 bytes, of the beginning and the end.
+    /// At most 200 bytes: the beginning and the end.
     fileprivate var inPart: String {
         guard utf8.count > 200 else { return self }
         let (first, last) = (

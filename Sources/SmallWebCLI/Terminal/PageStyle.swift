@@ -4,8 +4,7 @@ struct PageStyle {
     var usesColor: Bool
     var usesHyperlinks: Bool
     var columns: Int
-    /// Whether pages are laid out for reading: long lines of plain text are wrapped too, and
-    /// listings have numbers.
+    /// True to lay out pages for reading: long lines of plain text are wrapped, listings numbered.
     var isForReading: Bool
 
     init(_ settings: OutputSettings = .init(), color: Settings.When = .auto) {
@@ -21,12 +20,12 @@ struct PageStyle {
         isForReading = settings.isReading
     }
 
-    /// Terminals ignore a link to more (VTE and others).
+    /// Longer links are ignored by terminals (VTE and others).
     private static let linkBytesMax = 2083
 
-    /// `text` as a link that can be clicked on (OSC 8), if the terminal shall get such.
+    /// `text` as a clickable link (OSC 8), if hyperlinks are enabled.
     func hyperlink(_ text: String, to url: String) -> String {
-        // Anything but a plain URL could end the sequence and begin another.
+        // Other characters could end the escape sequence and begin another.
         guard usesHyperlinks, 1...Self.linkBytesMax ~= url.utf8.count,
             url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else { return text }

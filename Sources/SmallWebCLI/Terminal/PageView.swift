@@ -2,36 +2,36 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// Lays out a page with links for a person, line by line: what has a number in brackets is found
-/// with its URL behind the page.
+/// Lays out a page for the terminal, line by line: links get numbers in brackets, listed with their
+/// URLs at the end.
 struct PageView {
     struct Target: Sendable {
         let url: String
-        /// What its page asks a person for first; `nil` for nothing.
+        /// The input that the link's page requires, as a question; `nil` if none.
         var question: String?
     }
 
     private let style: PageStyle
     private let base: URI
-    /// What the numbers lead to, from 1.
+    /// Targets of the numbers, beginning with 1.
     private(set) var targets: [Target] = []
-    /// Whether the lines are a table, with the protocol's own type of each.
     private let registry: Registry
+    /// True for a table, in which lines have a column for the protocol's item type.
     private var isTable = false
-    /// What the URLs of links may still take. A page of `=> a` below a long address is small, and
-    /// all that it leads to is not.
+    /// Remaining limit for URLs in bytes: a small page of `=> a` below a long address has large
+    /// absolute URLs.
     private var urlBytesLeft: Int
     private var linesCount = 0
 
     /// - Parameters:
     ///   - base: The page's own URI, after redirects.
-    ///   - registry: Which links lead where this run can go.
-    ///   - urlBytesMax: Links beyond it are shown as they are written.
+    ///   - registry: Supported schemes, for the links to number.
+    ///   - urlBytesMax: Limit for all URLs; links beyond it are shown unresolved.
     init(style: PageStyle, base: URI, registry: Registry, urlBytesMax: Int = 16 << 20) {
         self.style = style
         self.registry = registry
         var base = base
-        // A password is not shown on a screen; a name alone may be part of the address.
+        // Never show a password; a user name alone may be part of the address.
         if base.userinfo?.contains(":") ?? false { base.userinfo = nil }
         self.base = base
         urlBytesLeft = urlBytesMax
@@ -49,7 +49,7 @@ struct PageView {
         case .quote: return wrapped(text, first: "> ", others: "> ")
         case .fence: return ""
         case .preformatted:
-            // Its shape is its meaning: neither wrapped nor stripped of tabs.
+            // Preformatted text is neither wrapped nor stripped of tabs.
             let text = TerminalText.withoutSequences(line.text[...])
             return String(decoding: TerminalText.escape(Array(text)), as: UTF8.self) + "\n"
         case .link, .prompt:
@@ -66,11 +66,11 @@ struct PageView {
 
     private mutating func lines(ofLink name: String, _ label: String, to url: String) -> String {
         let style = style
-        // Before the call, which would hold on to a copy of all targets.
+        // Copied first: capturing `self` would copy all targets.
         var left = urlBytesLeft
         defer { urlBytesLeft = left }
         return wrapped(name, first: label + " ") { line in
-            // The terminal gets the URL again with every line of a long text.
+            // The terminal receives the URL again with every line of a long text.
             guard left >= url.utf8.count else { return style.accent(line) }
             left -= url.utf8.count
             return style.hyperlink(style.accent(line), to: url)
@@ -79,13 +79,13 @@ struct PageView {
 
     // MARK: Menus and listings
 
-    /// - Returns: The header of the lines that follow.
+    /// - Returns: The header of the following lines.
     mutating func beginTable() -> String {
         isTable = true
         return style.bold("      TYPE    NAME") + "\n"
     }
 
-    /// Neither wrapped nor cut: menus have drawings in them.
+    /// Neither wrapped nor truncated, as menus contain drawings.
     mutating func line(of item: Item) -> String {
         linesCount += 1
         let link = Link(item, base: base, line: linesCount, registry: registry)
@@ -108,7 +108,7 @@ struct PageView {
             + "\n"
     }
 
-    /// A line of a listing that is a text with links in it, laid out as such.
+    /// Lays out an item of a listing that is text with links.
     mutating func lines(of item: Item) -> String {
         linesCount += 1
         let link = Link(item, base: base, line: linesCount, registry: registry)
@@ -131,9 +131,9 @@ struct PageView {
         return text
     }
 
-    /// - Returns: `nil` when too much is held already.
+    /// - Returns: `nil` if the limit of `urlBytesLeft` is exceeded.
     private mutating func number(_ url: String, question: String? = nil) -> String? {
-        // Even a short string takes room.
+        // Count the entry itself, too.
         let cost = url.utf8.count + (question?.utf8.count ?? 0) + MemoryLayout<Target>.size
         guard urlBytesLeft >= cost else { return nil }
         urlBytesLeft -= cost
@@ -142,9 +142,9 @@ struct PageView {
     }
 
     /// - Parameters:
-    ///   - first: What stands before the first line.
-    ///   - others: What stands before the others; `nil` for spaces.
-    ///   - mark: Makes a line bold or a link.
+    ///   - first: Prefix of the first line.
+    ///   - others: Prefix of the other lines; `nil` for spaces.
+    ///   - mark: Adds bold or a link to a line.
     private func wrapped(
         _ text: String, first: String = "", others: String? = nil,
         _ mark: (String) -> String = { $0 }
@@ -158,13 +158,13 @@ struct PageView {
         return lines
     }
 
-    /// One line, safe to show.
+    /// One line with tabs as spaces, safe to show.
     static func plain(_ bytes: [UInt8]) -> String {
         let spaced = bytes.map { $0 == ASCII.tab ? ASCII.space : $0 }
         return line(spaced)
     }
 
-    /// The same with its tabs visible.
+    /// One line with visible tabs, safe to show.
     private static func line(_ bytes: some Collection<UInt8>) -> String {
         let text = TerminalText.withoutSequences(Array(bytes)[...])
         return TerminalText.escapeLine(String(decoding: text, as: UTF8.self))

@@ -3,26 +3,25 @@ internal import CSmallWebPOSIX
 @preconcurrency internal import Glibc
 internal import SmallWeb
 
-/// Another program, found by PATH, with our terminal. Until it ends, keys such as Ctrl-C are meant
-/// for it alone.
+/// Another program, found by PATH, that uses our terminal. Until it ends, signals from keys such as
+/// Ctrl-C are ignored here.
 struct Program {
     private let process: pid_t
-    /// Its standard input; -1 when that is ours.
+    /// Write end of its standard input; -1 if it inherits ours.
     private let input: Int32
 
-    /// Runs it to its end.
+    /// Runs a program and waits for its end.
     ///
     /// - Parameters:
-    ///   - text: What it reads on standard input, which is ours otherwise. If it ends early, the
-    ///     rest is not wanted.
-    ///   - isSilent: Whether it says nothing on standard error.
-    ///   - defaults: Variables that it gets unless they are set.
-    /// - Returns: Its exit status; `nil` when it cannot be started.
+    ///   - text: Its standard input; by default it inherits ours. May be read in part.
+    ///   - isSilent: True to discard its standard error.
+    ///   - defaults: Environment variables to set unless they are set already.
+    /// - Returns: Its exit status; `nil` if it cannot be started.
     static func run(
         _ words: [String], reading text: Spool? = nil, isSilent: Bool = false,
         defaults: [String: String] = [:]
     ) -> Int32? {
-        // Without them it works as it does without us.
+        // On failure the program runs without these defaults.
         for (name, value) in defaults { _ = setenv(name, value, 0) }
         let signals = IgnoredSignals()
         defer { signals.restore() }
@@ -39,11 +38,11 @@ struct Program {
     ) {
         var actions = posix_spawn_file_actions_t()
         guard posix_spawn_file_actions_init(&actions) == 0 else { return nil }
-        // It frees memory.
+        // Only frees memory.
         defer { _ = posix_spawn_file_actions_destroy(&actions) }
         var attributes = posix_spawnattr_t()
         guard posix_spawnattr_init(&attributes) == 0 else { return nil }
-        // As above.
+        // Only frees memory.
         defer { _ = posix_spawnattr_destroy(&attributes) }
         var ends: [Int32] = [-1, -1]
         if takesInput { guard swposix_pipe(&ends) == 0 else { return nil } }
@@ -79,7 +78,7 @@ struct Program {
                 do throws(SystemError) { try writeAll(bytes, to: input) } catch { throw .cancelled }
             }
         } catch {
-            // It has closed its input.
+            // The program has closed its input.
         }
         close(input)
     }
@@ -91,24 +90,23 @@ struct Program {
     }
 }
 
-/// The signals of a terminal's keys and of a closed pipe, ignored while another program runs.
+/// Signals of the terminal's keys and of a closed pipe, ignored while another program runs.
 private struct IgnoredSignals {
     private static let numbers = [SIGINT, SIGQUIT, SIGPIPE]
     private let saved: [sigaction]
-    /// Those that a program is to have with their default actions: what was ignored before stays
-    /// so for it.
+    /// Signals to reset to their default action in children; those ignored before stay ignored.
     let forChildren: sigset_t
 
     init() {
         var signals = sigset_t()
-        // They fail for numbers that are not signals.
+        // Fails for invalid signal numbers only.
         _ = sigemptyset(&signals)
         var saved: [sigaction] = []
         for number in Self.numbers {
             var ignoring = sigaction()
             ignoring.__sigaction_handler.sa_handler = SIG_IGN
             var before = sigaction()
-            // As above.
+            // Fails for invalid signal numbers only.
             _ = sigaction(number, &ignoring, &before)
             let handler = before.__sigaction_handler.sa_handler
             let wasIgnored =
@@ -117,7 +115,7 @@ private struct IgnoredSignals {
             saved.append(before)
         }
         self.saved = saved
-        // As above.
+        // Fails for invalid signal numbers only.
         for number in Shell.limitSignals { _ = sigaddset(&signals, number) }
         forChildren = signals
     }
@@ -125,7 +123,7 @@ private struct IgnoredSignals {
     func restore() {
         for (number, before) in zip(Self.numbers, saved) {
             var before = before
-            // As above.
+            // Fails for invalid signal numbers only.
             _ = sigaction(number, &before, nil)
         }
     }

@@ -3,28 +3,28 @@ internal import SmallWeb
 internal import SmallWebRecords
 internal import SmallWebTransport
 
-/// What a person sees while they wait: first whom we are talking to, then how much has come or
-/// gone, and how much is left. A program gets the same as records on standard error.
+/// Progress of one fetch: first the server, then the bytes transferred and remaining. As a line on
+/// the terminal, or as records on standard error.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
 final class ProgressMeter: EventOutput, @unchecked Sendable {
     private let messages: Messages
     private let order: Order
-    /// False when the body itself goes to the terminal.
+    /// False if the body goes to the terminal.
     private let drawsTransfer: Bool
     private let run: RunMeter?
     private let started = Instant.now
     private var address: String?
     private var isConnected = false
-    /// Bytes of the file that are there already.
+    /// Bytes already in the file before this fetch.
     private let offset: Int
-    /// Of the body, or of the upload until the reply begins.
+    /// Progress of the upload, and from the reply's head on of the body.
     private var transfer = Transfer()
     private var task: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - offset: Where in its file the body begins.
-    ///   - run: The meter of all URLs, which draws instead.
+    ///   - offset: Offset of the body in its file.
+    ///   - run: The meter of all URLs, which then draws instead.
     init(order: Order, messages: Messages, drawsTransfer: Bool, offset: Int, run: RunMeter?) {
         self.offset = offset
         self.run = run
@@ -57,7 +57,7 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
         task = Task(executorPreference: loop) { await self.watch(form, on: loop) }
     }
 
-    /// Leaves no line behind. The task may see too late, or never, that it has ended.
+    /// Erases the line. The task may notice its cancellation late, or never.
     func stop() {
         guard let task else { return }
         task.cancel()
@@ -75,7 +75,7 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
         }
     }
 
-    /// What is waited for before there is anything to count.
+    /// The line before any bytes have been transferred.
     private var waitingLine: String {
         guard let address else { return "resolving …" }
         return "\(isConnected ? "waiting for" : "connecting to") \(address) …"
@@ -96,7 +96,7 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
     private var record: [UInt8] {
         JSONWriter.line { writer in
             writer.begin("progress", order.subject)
-            // Standard error ends up in logs.
+            // Standard error ends up in logs, so mask secrets.
             writer.member("url", order.url.map(URI.display))
             writer.member("direction", transfer.isUpload ? "upload" : "download")
             writer.member("received", transfer.bytes)
@@ -106,12 +106,12 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
     }
 }
 
-/// How far a body has come. Pure but for the clock.
+/// Progress of a body. No I/O, but reads the clock.
 struct Transfer {
     var total: Int?
     var isUpload = false
     var bytes = 0
-    /// The last few seconds, for the rate: what was is not what is.
+    /// Samples of the last seconds, for the current rate.
     private var samples: [(at: Instant, bytes: Int)] = [(.now, 0)]
 
     init(total: Int? = nil, isUpload: Bool = false) {
@@ -128,17 +128,18 @@ struct Transfer {
         }
     }
 
-    /// Bytes per second; `nil` before there is anything to tell it by.
+    /// Bytes per second; `nil` without enough samples.
     var rate: Double? {
         guard let first = samples.first, let last = samples.last else { return nil }
         let seconds = last.at.seconds(since: first.at)
         return seconds > 0 ? Double(last.bytes - first.bytes) / seconds : nil
     }
 
-    /// ` 45% [=====>      ] 1.5 MiB of 3.3 MiB, 500.0 KiB/s, 0:07 left`, or without a total what
-    /// has come.
+    /// ` 45% [=====>      ] 1.5 MiB of 3.3 MiB, 500.0 KiB/s, 0:07 left`, or without a total the
+    /// bytes so far.
     ///
-    /// - Parameter offset: Bytes that were there before: the line is about the whole.
+    /// - Parameter offset: Bytes transferred before this fetch, included in all figures but the
+    ///   rate.
     func line(columns: Int, offset: Int = 0) -> String {
         let speed = Self.size(Int(rate ?? 0)) + "/s"
         guard var total, total > 0, bytes <= total else {

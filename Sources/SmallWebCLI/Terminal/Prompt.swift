@@ -3,7 +3,7 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 
-/// How a person is asked outside of a run: for passwords, keys, secrets.
+/// Asks the user outside of a run: for passwords, keys, secrets.
 struct Asker: Sendable {
     let isAllowed: Bool
     let settings: MessageSettings
@@ -20,7 +20,7 @@ struct Asker: Sendable {
             ?? false
     }
 
-    /// Whether a key is trusted that would otherwise be refused by `error`.
+    /// True to trust a key in spite of `error`.
     func confirms(_ error: FetchError) -> Bool {
         messages.ask(error.message, details: error.details)
         return confirms("trust it?")
@@ -28,9 +28,9 @@ struct Asker: Sendable {
 }
 
 extension Settings {
-    /// Whether to do what cannot be undone: `--force`, or a person's yes.
+    /// Confirms an irreversible action: by `--force`, or by asking.
     ///
-    /// - Throws: `usage` when there is no person to ask.
+    /// - Throws: `usage` if there is no terminal to ask on.
     func confirms(_ question: String) throws(FetchError) -> Bool {
         if stores.isForced { return true }
         guard asker.canAsk else {
@@ -40,18 +40,18 @@ extension Settings {
     }
 }
 
-/// Asks the person at the terminal for one line.
+/// Reads one line from the terminal.
 enum Prompt {
     static var isPossible: Bool { Environment.isTerminal(0) && Environment.isTerminal(2) }
 
-    /// Whose thread asks: a signal interrupts it, and one question comes after the other.
+    /// The loop whose thread asks, so that signals interrupt it and questions are serialized.
     private static let loop = Locked<EventLoop?>(nil)
 
-    /// From now on, questions of other threads are asked on that of `loop`.
+    /// Makes later calls of other threads ask on the thread of `loop`.
     static func ask(on loop: EventLoop) { Self.loop.withLock { $0 = loop } }
 
-    /// - Parameter isSensitive: Whether the terminal must not show what is typed.
-    /// - Returns: The line without its end; `nil` at end of file or when a signal came.
+    /// - Parameter isSensitive: True to turn off the terminal's echo.
+    /// - Returns: The line without its end; `nil` at end of file or after a signal.
     static func read(_ question: String, isSensitive: Bool, messages: Messages) -> [UInt8]? {
         guard let loop = loop.withLock({ $0 }), !loop.isCurrent else {
             return readHere(question, isSensitive: isSensitive, messages: messages)
@@ -66,8 +66,8 @@ enum Prompt {
     ) -> [UInt8]? {
         var saved = termios()
         let canHide = isSensitive && tcgetattr(0, &saved) == 0
-        // A signal's first arrival only interrupts the read, so the end is reached on Ctrl-C too:
-        // during a fetch because the loop has seen to it, before it because of this.
+        // The first signal only interrupts the read, so that the echo is restored on Ctrl-C, too.
+        // During a fetch the loop handles signals; before it they are handled here.
         let noted =
             canHide
             ? [SIGINT, SIGQUIT, SIGTERM, SIGHUP].filter { swposix_note_signal($0) == 1 } : []
@@ -80,7 +80,7 @@ enum Prompt {
         }
         defer {
             if canHide {
-                // There is nothing else that would show again what is typed.
+                // No other way to restore the echo.
                 _ = tcsetattr(0, TCSADRAIN, &saved)
                 messages.endPromptLine()
             }
@@ -88,14 +88,14 @@ enum Prompt {
             let signal = swposix_pending_signal()
             if noted.contains(signal) { swposix_die_of(signal) }
         }
-        // A secret is not asked for where it would be shown.
+        // Never ask for a secret that would be echoed.
         guard isHidden || !isSensitive else { return nil }
         messages.prompt(question + (question.hasSuffix(" ") ? "" : " "))
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while line.count < 65_536 {
             guard swposix_wait_readable(0) == 0, Glibc.read(0, &byte, 1) == 1 else {
-                // What is said next begins a line of its own.
+                // The next message begins on a line of its own.
                 if !canHide { messages.endPromptLine() }
                 return nil
             }

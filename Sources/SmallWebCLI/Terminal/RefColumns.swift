@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// References on a person's terminal: columns that fit its width. A pipe gets the lines of
-/// git-ls-remote.
+/// References in columns of the terminal's width. A pipe gets the lines of git-ls-remote.
 struct RefColumns: EventOutput {
     let target: BodyTarget
     let columns = Environment.columns(1)
@@ -18,7 +17,7 @@ struct RefColumns: EventOutput {
         }
     }
 
-    /// Enough digits for Git to know the object by, and all of them where there is room.
+    /// Twelve digits suffice for Git to identify an object.
     private var width: Int { columns >= 120 ? 40 : 12 }
 
     private func write(_ item: Item) throws(FetchError) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-/// What a person sees of a run with several URLs at a time: one line that sums up.
+/// Progress of several concurrent URLs, summed up in one line.
 //
 // @unchecked: `transfer` has its lock, all else lives on the event loop of the run alone.
 final class RunMeter: @unchecked Sendable {
@@ -11,11 +11,10 @@ final class RunMeter: @unchecked Sendable {
 
     init(_ messages: Messages) { self.messages = messages }
 
-    /// Bytes have come or gone, for any of the URLs.
+    /// Counts bytes sent or received for any of the URLs.
     func move(_ count: Int) { transfer.withLock { $0.bytes += count } }
 
-    /// - Parameter state: How many URLs are done, how many of these have failed, and how many there
-    ///   are, if that is known.
+    /// - Parameter state: Number of URLs done, those of them that failed, and the total if known.
     func start(
         on loop: EventLoop, _ state: @escaping () -> (done: Int, failed: Int, total: Int?)
     ) {

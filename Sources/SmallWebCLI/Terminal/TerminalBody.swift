@@ -2,19 +2,19 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// A body on a person's terminal: gemtext and menus laid out, other text without control
-/// characters, nothing binary.
+/// A body on a terminal: gemtext and menus laid out, other text without control characters. Refuses
+/// binary data.
 final class TerminalBody: EventOutput {
     private enum Form {
         case gemtext(GemtextReader)
-        /// Its lines come as items, and its bytes are ignored.
+        /// Lines arrive as items; the bytes are ignored.
         case menu
-        /// The same of a text with links in it. A line without an end comes as bytes alone.
+        /// A text with links; lines arrive as items, but a last line without its end as bytes only.
         case listing
         case text
-        /// Text of which long lines are wrapped.
+        /// Text with long lines wrapped.
         case reading
-        /// What cannot be laid out, as it is.
+        /// Binary data, unchanged.
         case bytes
     }
 
@@ -29,13 +29,13 @@ final class TerminalBody: EventOutput {
     private let page: OpenedPage?
     private var charset: CharsetConverter?
     private var filter = TerminalText.Filter()
-    /// Of a text that is wrapped and of a listing: the line that is not at its end.
+    /// Incomplete last line of a wrapped text or a listing.
     private var pending: [UInt8] = []
 
-    /// So much of a line without an end is laid out at a time.
+    /// Longer lines are split.
     private static let lineBytesMax = 65_536
 
-    /// - Parameter isLaidOut: False for text as it is, but for its control characters.
+    /// - Parameter isLaidOut: False to remove control characters only.
     init(
         to target: BodyTarget, log: FetchLog, registry: Registry, style: PageStyle,
         isLaidOut: Bool, page: OpenedPage? = nil
@@ -62,7 +62,7 @@ final class TerminalBody: EventOutput {
     private func begin(_ head: Head) throws(FetchError) {
         let type = head.mediaType
         if let type, !type.isText {
-            // A program that wants pages laid out gets what cannot be as it is.
+            // With --render a program gets unsupported types unchanged.
             guard style.isForReading || Environment.isTerminal(1) else {
                 form = .bytes
                 return
@@ -90,7 +90,7 @@ final class TerminalBody: EventOutput {
                 .write, .output, "not writing \(type.essence) to a terminal",
                 hint: "save it with -O or -o FILE, or insist with -o -")
         }
-        // In a session the next question says what can be done.
+        // In a session the next question offers alternatives.
         return FetchError(
             .write, .output, "\(type.essence) cannot be shown as text",
             hint: page?.isInSession ?? false
@@ -104,7 +104,7 @@ final class TerminalBody: EventOutput {
     private func show(_ text: ArraySlice<UInt8>) throws(FetchError) {
         switch form {
         case .gemtext(var reader):
-            // Taken out while it changes, so that it is not copied.
+            // Take the reader out of `form` first, to avoid a copy.
             form = .text
             let lines = reader.add(text)
             form = .gemtext(reader)
@@ -126,9 +126,9 @@ final class TerminalBody: EventOutput {
 
     private func write(_ item: Item) throws(FetchError) {
         if case .reading = form {
-            // What came of this line as bytes comes now as an item.
+            // The line received as bytes comes again as an item.
             (filter, pending) = (TerminalText.Filter(), [])
-            // A directory of a Git repository has types, and is a table.
+            // A directory of a Git repository has types, so show a table.
             form = item.type == nil ? .listing : .menu
             if item.type != nil { try target.write(view.beginTable()) }
         }
@@ -147,7 +147,7 @@ final class TerminalBody: EventOutput {
         }
     }
 
-    /// Delivers what was held back, and a line end if the text has none.
+    /// Writes the buffered rest, and a line end if the text has none.
     func finish(_ ending: Ending) throws(FetchError) {
         defer { page?.targets = view.targets }
         if let charset { try show(charset.finish()[...]) }
@@ -184,7 +184,7 @@ final class TerminalBody: EventOutput {
         }
         for byte in text {
             let isEnd = byte == ASCII.lineFeed
-            // Before the next character, so that none is cut in two.
+            // Never split a character.
             if isEnd || pending.count >= Self.lineBytesMax && byte & 0xC0 != 0x80 {
                 show(pending)
                 pending = []

@@ -3,14 +3,14 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// URLs that a person wants to be offered: `URL<TAB>TITLE` per line. A plain file, to be edited by
-/// hand and kept under version control; lines that are not changed stay as they are, byte by byte.
+/// Bookmarks: `URL<TAB>TITLE` per line. A plain file, to be edited by hand and kept under version
+/// control: unchanged lines are preserved byte by byte.
 enum Bookmarks {
     struct Bookmark: Hashable {
         let url: String
         let title: String
 
-        /// - Returns: `nil` for a comment and an empty line.
+        /// - Returns: `nil` for a comment or an empty line.
         init?(line: ArraySlice<UInt8>) {
             let text = line.last == ASCII.carriageReturn ? line.dropLast() : line
             let fields = text.split(
@@ -23,13 +23,12 @@ enum Bookmarks {
         }
     }
 
-    /// - Throws: `read`.
     static func all() throws(FetchError) -> [Bookmark] {
         try UserFiles.bookmarks.map { file throws(FetchError) in bookmarks(in: try file.read()) }
             ?? []
     }
 
-    /// Adds a bookmark, or gives the one of the same URL a new title.
+    /// Adds a bookmark, or changes the title of an existing one.
     static func add(_ url: String, title: String) throws(FetchError) {
         let uri = try URI(parsing: url)
         let oneLine = title.split { $0 == "\t" || $0.isNewline }.joined(separator: " ")
@@ -40,7 +39,7 @@ enum Bookmarks {
         }
     }
 
-    /// The links of gemtext, and lines of URL, tab and title; what is neither is left out.
+    /// Bookmarks from gemtext links and from lines of URL, tab and title; other lines are skipped.
     static func links(in bytes: [UInt8]) -> [(url: String, title: String)] {
         bytes.split(separator: ASCII.lineFeed).compactMap { line in
             var words = line
@@ -57,7 +56,7 @@ enum Bookmarks {
         }
     }
 
-    /// - Parameter text: Its URL as it is listed, or as it was added.
+    /// - Parameter text: The URL as listed, or as added.
     static func remove(_ text: String) throws(FetchError) {
         try change { bytes throws(FetchError) in
             let urls = bookmarks(in: bytes).map(\.url)

@@ -2,10 +2,10 @@
 internal import Glibc
 internal import SmallWeb
 
-/// A directory of small files as text: one line for each file, `PATH<TAB>its lines`, which are
+/// A directory of small files as text: one line for each file, with its path and its lines,
 /// separated by tabs.
 enum DirectoryText {
-    /// Largest file read; a file of fingerprints is far smaller.
+    /// Longest file to read in bytes; a file of fingerprints is far smaller.
     private static let fileBytesMax = 4096
 
     static func read(_ path: String, depth: Int = 0) throws(FetchError) -> String {
@@ -15,7 +15,7 @@ enum DirectoryText {
             if fileKind(child) == S_IFDIR {
                 if depth < 4 { text += try read(child, depth: depth + 1) }
             } else {
-                // Only regular files: a pipe would be waited for. One that cannot be read counts.
+                // Only regular files, as a FIFO would block. An unreadable file counts as empty.
                 let bytes = UserFiles.read(child, limit: fileBytesMax) ?? []
                 let content = String(decoding: bytes, as: UTF8.self)
                 let lines = content.split(whereSeparator: \.isNewline).joined(separator: "\t")
@@ -25,11 +25,11 @@ enum DirectoryText {
         return text
     }
 
-    /// The way back, below `directory`; never over a file that is there.
+    /// Writes the files below `directory`; never replaces an existing file.
     static func write(_ text: String, to directory: String) throws(FetchError) {
         for line in text.split(separator: "\n") {
             let parts = line.split(separator: "\t", maxSplits: 1)
-            // A place's name cannot hold a slash, so none leads out of the directory.
+            // Reject slashes, so that no name leads out of the directory.
             guard parts.count == 2, !parts[0].contains("/"), parts[0].first != "." else { continue }
             let path = "\(directory)/\(parts[0])"
             guard access(path, F_OK) != 0 else {

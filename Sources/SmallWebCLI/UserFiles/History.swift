@@ -3,14 +3,14 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// What has been fetched, for completion: `SECONDS<TAB>URL` per line, the latest last. Never a
-/// query, which holds what was typed, and never a password.
+/// Fetched URLs for completion: `SECONDS<TAB>URL` per line, the latest last. Never contains
+/// queries, which have user input, or passwords.
 enum History {
     static let entriesMax = 2000
-    /// Lines are counted only in a file of at least this size.
+    /// Size in bytes from which on lines are counted.
     private static let roughSizeMax = 160 << 10
 
-    /// Records the URLs among `operands`. A visit that cannot be recorded is not worth a message.
+    /// Records the URLs among `operands`. Failures are ignored.
     static func record(_ operands: [String], _ settings: Settings) {
         guard isOn(settings.messages), let file = UserFiles.history,
             let registry = try? settings.registry()
@@ -22,8 +22,8 @@ enum History {
         try? file.change { bytes throws(FetchError) in shorten(&bytes) }
     }
 
-    /// A script's fetches are not what a person wants to be offered, so by default only a run with
-    /// a terminal is recorded.
+    /// True if visits are recorded. By default only with a terminal, as the fetches of scripts
+    /// matter little for completion.
     static func isOn(_ settings: MessageSettings) -> Bool {
         if Environment.variable("SMALLWEB_NO_HISTORY") != nil && settings.recordsHistory != true {
             return false
@@ -32,18 +32,18 @@ enum History {
             ?? (Environment.isTerminal(1) || Environment.isTerminal(2))
     }
 
-    /// The part of a URL that may be remembered, or `nil` when it is not a URL.
+    /// The part of a URL to record; `nil` if it is not a URL.
     static func entry(_ text: String, _ registry: Registry) -> String? {
         guard var uri = try? URI(parsing: text), uri.host != nil,
             let scheme = registry[uri.scheme]?.scheme
         else { return nil }
         uri.query = nil
         uri.fragment = nil
-        // Elsewhere it may be a token.
+        // In other schemes the user part may be a token.
         if !scheme.isUserPartOfAddress || uri.userinfo?.contains(":") ?? false {
             uri.userinfo = nil
         }
-        // Behind a tab, too, come words that were typed.
+        // Words behind a tab are user input, too.
         if let tab = uri.path.utf8.indices.first(where: { uri.path[$0...].hasPrefix("%09") }) {
             uri.path = String(uri.path[..<tab])
         }
@@ -51,7 +51,7 @@ enum History {
         return entry.utf8.count <= 1024 ? entry : nil
     }
 
-    /// The latest first, each once.
+    /// The visited URLs, latest first, without duplicates.
     ///
     /// - Throws: `read`.
     static func latest(_ count: Int = entriesMax) throws(FetchError) -> [String] {
@@ -59,7 +59,6 @@ enum History {
         return latest(in: bytes, count).map { String(decoding: bytes[$0.url], as: UTF8.self) }
     }
 
-    /// - Throws: `read` or `write`.
     static func clear() throws(FetchError) {
         RefCache.clear()
         try UserFiles.history?.change { bytes throws(FetchError) in bytes = [] }
@@ -82,7 +81,7 @@ enum History {
         return found
     }
 
-    /// Leaves each URL's last line, up to the most that are remembered.
+    /// Keeps the last line of each URL, at most `entriesMax`.
     private static func shorten(_ bytes: inout [UInt8]) {
         guard bytes.count(where: { $0 == ASCII.lineFeed }) > 2 * entriesMax else { return }
         let old = bytes

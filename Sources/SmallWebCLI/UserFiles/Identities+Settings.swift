@@ -3,7 +3,7 @@ internal import Glibc
 internal import SmallWeb
 
 extension ConnectionSettings {
-    /// The client certificates of this run: the one that was chosen, and those that are bound.
+    /// The client certificates of this run: the one chosen by options, and those bound to URLs.
     ///
     /// - Throws: `identity-unusable`, `usage`.
     func identities(
@@ -41,7 +41,7 @@ extension ConnectionSettings {
         }
     }
 
-    /// - Parameter path: The key's file, if it is to be kept secret.
+    /// - Parameter path: The key's file, to warn if others can read it.
     func load(
         _ certificate: [UInt8], key: [UInt8], from path: String? = nil, _ asker: Asker
     ) throws(FetchError) -> ClientIdentity {
@@ -64,7 +64,7 @@ extension ConnectionSettings {
             certificate: certificate, key: key, password: password, now: UTCDate.now)
     }
 
-    /// A key in the clear that others can read is not secret, and its owner seldom knows.
+    /// Warns of an unencrypted key that other users can read.
     private static func warn(of path: String, _ key: [UInt8], _ asker: Asker) {
         var facts = stat()
         guard !ClientIdentity.isEncrypted(key), stat(path, &facts) == 0,
@@ -84,6 +84,6 @@ extension ConnectionSettings {
 }
 
 extension LoadedIdentities {
-    /// Each password is asked for once, whatever section of the config file a URL is in.
+    /// Shared by the process, so that each password is asked for once, with any settings.
     static let ofProcess = LoadedIdentities()
 }

@@ -4,8 +4,8 @@ internal import SmallWeb
 
 extension IdentityFormat {
     /// - Parameters:
-    ///   - path: A file or directory, as the client keeps it; for av-98 a dump of its table.
-    ///   - files: Where the certificates are, when that is somewhere else.
+    ///   - path: The client's file or directory; for av-98 a dump of its table.
+    ///   - files: Directory of the certificates, if it is elsewhere.
     /// - Throws: `read`.
     func identities(in path: String, files: String?) throws(FetchError) -> [ForeignIdentity] {
         switch self {
@@ -40,7 +40,7 @@ extension IdentityFormat {
         }
     }
 
-    /// `NAME.EXTENSION` with `NAME.key` beside it.
+    /// Pairs of `NAME.EXTENSION` and `NAME.key` in the directory.
     private func pairs(
         in directory: String, _ suffix: String, _ scopes: (String) -> [String]
     ) throws(FetchError) -> [ForeignIdentity] {

@@ -2,7 +2,7 @@
 internal import Glibc
 internal import SmallWeb
 
-/// ~/.netrc: users and passwords by host, as ftp, curl and git read it.
+/// ~/.netrc: users and passwords by host, in the format of ftp, curl and git.
 struct Netrc: Sendable {
     private struct Entry {
         /// In lower case; `nil` for any host.
@@ -15,8 +15,8 @@ struct Netrc: Sendable {
 
     private static let bytesMax = 1 << 20
 
-    /// - Throws: `usage` when there is no home directory; `read` when the file cannot be read, or
-    ///   others can read it.
+    /// - Throws: `usage` without a home directory; `read` if the file cannot be read, or others can
+    ///   read it.
     static func read() throws(FetchError) -> Netrc {
         guard let home = homeDirectory else {
             throw usageError("no home directory for .netrc", hint: "set HOME")
@@ -44,13 +44,12 @@ struct Netrc: Sendable {
         return Netrc(parsing: bytes)
     }
 
-    /// Never fails: what makes no sense is passed over.
+    /// Skips invalid words, and so never fails.
     init(parsing bytes: [UInt8]) {
         var key: String?
         var isInMacro = false
         for line in bytes.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false) {
             let words = Self.words(line)
-            // A macro ends with an empty line.
             if isInMacro { isInMacro = !words.isEmpty }
             if isInMacro || key == nil && words.first?.first == UInt8(ascii: "#") { continue }
             for word in words where !isInMacro {
@@ -75,11 +74,11 @@ struct Netrc: Sendable {
         if !entries.isEmpty { change(&entries[entries.count - 1]) }
     }
 
-    /// `user:password` of the first entry that fits; `nil` where there is none.
+    /// `user:password` of the first matching entry; `nil` if there is none.
     ///
     /// - Parameters:
-    ///   - host: In lower case.
-    ///   - user: The one whose password is wanted; `nil` for any.
+    ///   - host: Host in lower case.
+    ///   - user: The user to find the password of; `nil` for any.
     func login(for host: String, user: [UInt8]?) -> [UInt8]? {
         for entry in entries where entry.host == nil || entry.host == host {
             guard let name = entry.user ?? user, user == nil || user == name,
@@ -90,7 +89,7 @@ struct Netrc: Sendable {
         return nil
     }
 
-    /// Between blanks, or in quotes with `\` before a quote and a letter's control character.
+    /// Splits at blanks. Supports quotes, with C's escapes for quote, line feed, return and tab.
     private static func words(_ line: ArraySlice<UInt8>) -> [[UInt8]] {
         let escapes: [UInt8: UInt8] = [0x6E: 0x0A, 0x72: 0x0D, 0x74: 0x09]
         var (words, rest) = ([[UInt8]](), line)

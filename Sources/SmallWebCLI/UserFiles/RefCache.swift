@@ -2,19 +2,19 @@
 internal import Glibc
 internal import SmallWeb
 
-/// The branches and tags of repositories that were listed, for completion after `?ref=`: a file for
+/// Cache of the branches and tags of listed repositories, for completion after `?ref=`: a file for
 /// each repository, with a name per line.
 final class RefCache: EventOutput {
-    /// Listings beyond this are remembered as far as it goes.
+    /// Limit of a listing in bytes; the rest is dropped.
     private static let bytesMax = 1 << 20
-    /// As many repositories as anybody goes back to.
+    /// Limit of cached repositories; beyond it the cache is cleared.
     private static let filesMax = 200
 
     private let path: String
-    /// Lines of git-ls-remote.
+    /// Lines in the format of git-ls-remote.
     private var listing: [UInt8] = []
 
-    /// - Returns: `nil` when the listing is not of everything.
+    /// - Returns: `nil` for a listing with patterns or options, which may be incomplete.
     init?(_ url: String, _ settings: FetchSettings) {
         let isWhole = (settings.referencePatterns ?? []).isEmpty && settings.options.isEmpty
         guard isWhole, let path = Self.path(of: url) else { return nil }
@@ -26,7 +26,7 @@ final class RefCache: EventOutput {
         listing += bytes.prefix(Self.bytesMax - listing.count)
     }
 
-    /// A list that cannot be remembered is not worth a message.
+    /// Failures are ignored.
     func finish(_ ending: Ending) {
         guard ending.outcome == .ok, let directory = Self.directory,
             let end = listing.lastIndex(of: ASCII.lineFeed)
@@ -35,9 +35,9 @@ final class RefCache: EventOutput {
         for line in listing[..<end].split(separator: ASCII.lineFeed) {
             let name = line.drop { $0 != ASCII.tab }.dropFirst()
             for place in ["refs/heads/", "refs/tags/"] where name.starts(with: place.utf8) {
-                // The object behind an annotated tag is not a name of its own.
+                // Skip the peeled object of an annotated tag.
                 guard !name.reversed().starts(with: "}{^".utf8) else { continue }
-                // A shell shows its candidates as they are.
+                // Shells show candidates unescaped.
                 let text = String(decoding: name, as: UTF8.self)
                 guard TerminalText.escapeLine(text) == text else { continue }
                 names += name.dropFirst(place.utf8.count) + [ASCII.lineFeed]
@@ -68,7 +68,7 @@ final class RefCache: EventOutput {
         UserFiles.path("XDG_CACHE_HOME", ".cache", "refs")
     }
 
-    /// By the repository alone: a path in it, a version, and who asks do not matter.
+    /// A file by the repository's URL without user, path within it and version.
     private static func path(of url: String) -> String? {
         guard let directory, var uri = try? URI(parsing: url), let host = uri.host else {
             return nil

@@ -3,15 +3,15 @@ internal import Glibc
 internal import SmallWeb
 
 extension UserFiles {
-    /// A path that a person has written, with the home directory in the place of `~`.
+    /// Expands `~/` to the home directory.
     static func withHome(_ path: String) -> String {
         guard path.hasPrefix("~/"), let home = Environment.variable("HOME") else { return path }
         return home + path.dropFirst()
     }
 
-    /// All of it, for those who must not do without: a pipe is waited for.
+    /// Reads a required file completely; blocks on a FIFO.
     ///
-    /// - Parameter what: `the history`, for the message.
+    /// - Parameter what: The kind of file for the message, such as `the history`.
     /// - Throws: `read`.
     static func content(
         of path: String, _ what: String, _ patience: Patience = Patience()

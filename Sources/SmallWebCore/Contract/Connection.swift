@@ -3,11 +3,11 @@
 /// Facts about an established connection.
 //
 // A class, because it is large and passes many hands.
-// @unchecked: changed by what has made it alone, which then hands it out.
+// @unchecked: only its creator changes it, before handing it out.
 public final class Connection: @unchecked Sendable {
-    /// What was asked for.
+    /// The endpoint that was requested.
     public let endpoint: Endpoint
-    /// The server's, numeric, IPv6 without brackets; `nil` when a proxy has looked it up.
+    /// The server's address, numeric, IPv6 without brackets; `nil` when a proxy looked it up.
     public let address: String?
     /// The port behind ``address``.
     public let port: UInt16
@@ -18,9 +18,8 @@ public final class Connection: @unchecked Sendable {
     public let tls: Connection.TLS?
     /// `nil` where there is no key to judge.
     public let trust: Connection.Trust?
-    /// When each step was done.
+    /// Completion times of the steps.
     public let moments: Connection.Moments
-    /// What a person may want to know about the way.
     package var notes: [Note] = []
 
     package init(
@@ -38,11 +37,9 @@ public final class Connection: @unchecked Sendable {
 }
 
 extension Connection {
-    /// When the steps of connecting were done; `nil` for those that were not needed.
+    /// Completion times of the steps of connecting; `nil` for steps that were not needed.
     public struct Moments: Sendable, Hashable {
-        /// The host name had its addresses.
         package var resolved: Instant?
-        /// TCP was connected.
         package var connected: Instant?
         /// The proxy had connected to the server.
         package var proxied: Instant?
@@ -54,9 +51,9 @@ extension Connection {
         package init() {}
     }
 
-    /// What the handshake agreed on.
+    /// Result of the TLS handshake.
     //
-    // @unchecked: as the connection.
+    // @unchecked: as ``Connection``.
     public final class TLS: @unchecked Sendable {
         /// `TLSv1.3`.
         public let version: String
@@ -64,21 +61,21 @@ extension Connection {
         public let cipher: String
         /// The name sent in SNI; `nil` for an IP literal.
         public let serverName: String?
-        /// The server's own.
+        /// The server's own certificate.
         public let certificate: Connection.Certificate
-        /// What certificate authorities say about it.
+        /// The certificate authorities' verdict on it.
         public let authority: Connection.Authority
-        /// The protocol that ALPN has agreed on; `nil` without one.
+        /// The protocol agreed on by ALPN; `nil` without one.
         public package(set) var applicationProtocol: String?
-        /// Whether the session is that of an earlier connection.
+        /// True if an earlier connection's session was resumed.
         public let isResumed: Bool
-        /// How many certificates the server sent when the session began; `nil` when unknown.
+        /// Number of certificates the server sent when the session began; `nil` when unknown.
         public package(set) var chainLength: Int?
         /// The certificates as the server sent them, DER, its own first; empty when not needed.
         package var chain: [[UInt8]] = []
-        /// The cipher suite as IANA has it; `nil` when unknown.
+        /// The cipher suite's IANA name; `nil` when unknown.
         package var cipherSuite: String?
-        /// SHA-256 of the client certificate that the server asked for and got; `nil` for none.
+        /// SHA-256 of the client certificate that the server requested and got; `nil` for none.
         public package(set) var shownIdentity: [UInt8]?
 
         package init(
@@ -94,8 +91,8 @@ extension Connection {
             self.isResumed = isResumed
         }
 
-        /// Everything that is wrong with the certificate at that moment, in Unix seconds, as far as
-        /// it was checked. The trust policy decides what follows from it.
+        /// All problems of the certificate at `now`, in Unix seconds, as far as they were checked.
+        /// The trust policy decides on the consequences.
         package func problems(at now: Int) -> [Connection.Problem] {
             var problems: [Connection.Problem] = []
             if let end = certificate.notAfter, end < now { problems.append(.expired) }
@@ -105,7 +102,6 @@ extension Connection {
             return problems
         }
 
-        /// A problem in words, for people.
         package func describe(_ problem: Connection.Problem) -> String {
             let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
             switch problem {
@@ -119,16 +115,16 @@ extension Connection {
         }
     }
 
-    /// Whether a certificate authority of the system vouches for a certificate.
+    /// The verdict of the system's certificate authorities on a certificate.
     public enum Authority: Sendable, Hashable {
-        /// Not asked for: it costs the reading of all authorities.
+        /// Not asked for, because reading all authorities is slow.
         case unchecked
         case vouched
         /// OpenSSL's reason.
         case refused(String)
     }
 
-    /// What can be wrong with a certificate, each apart from the others.
+    /// A single problem of a certificate.
     public enum Problem: String, Sendable, Hashable, CaseIterable {
         case expired = "cert-expired"
         case notYetValid = "cert-not-yet-valid"
@@ -142,21 +138,21 @@ extension Connection {
         public let sha256: [UInt8]
         /// SHA-512 of the DER certificate, for stores that pin it; empty when not needed.
         public var sha512: [UInt8] = []
-        /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what is pinned.
+        /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: the value that is pinned.
         public let spkiSHA256: [UInt8]
-        /// Distinguished names, RFC 2253 form.
+        /// Distinguished name, RFC 2253 form.
         public let subject: String
-        /// Who signed it, as ``subject`` is written.
+        /// The signer, in the same form as ``subject``.
         public let issuer: String
-        /// Validity in Unix seconds; `nil` when the certificate's date cannot be read.
+        /// Start of validity in Unix seconds; `nil` when it cannot be read.
         public let notBefore: Int?
-        /// When it expires, in Unix seconds; `nil` when that cannot be read.
+        /// End of validity in Unix seconds; `nil` when it cannot be read.
         public let notAfter: Int?
-        /// Whether the certificate is for the host that was asked for.
+        /// True if the certificate is for the requested host.
         public let matchesHost: Bool
         /// Big-endian, without its sign; `nil` when it cannot be read.
         public var serial: [UInt8]?
-        /// Whether ``serial`` is below 0, which RFC 5280 §4.1.2.2 does not allow.
+        /// True if ``serial`` is below 0, which RFC 5280 §4.1.2.2 does not allow.
         public var isSerialNegative = false
         /// The names that the certificate is for; `nil` when they cannot be read.
         public var dnsNames: [String]?
@@ -164,9 +160,9 @@ extension Connection {
         public var ipNames: [String]?
         /// `ecdsa-p256`, `rsa-2048`, `ed25519` and the like.
         public var keyName: String?
-        /// A key that is too short, in words; `nil` for one that is not.
+        /// Description of a key that is too short; `nil` if it is long enough.
         public var weakKey: String?
-        /// The digest below the signature, when that is a broken one: `SHA-1`.
+        /// The digest of the signature, if it is a broken one: `SHA-1`.
         public var weakDigest: String?
 
         package init(
@@ -182,9 +178,9 @@ extension Connection {
             self.matchesHost = matchesHost
         }
 
-        /// What makes the certificate easier to forge. No policy refuses it for that.
+        /// Reasons why the certificate is easier to forge. No policy refuses it for them.
         ///
-        /// - Parameter place: `HOST:PORT`, of the server.
+        /// - Parameter place: The server's `HOST:PORT`.
         package func weaknesses(of place: String) -> [Note] {
             var notes: [Note] = []
             if let weakKey { notes.append(Note("cert-weak-key", "the key is weak: \(weakKey)")) }
@@ -197,9 +193,9 @@ extension Connection {
         }
     }
 
-    /// How the server's key was judged.
+    /// The judgement of the server's key.
     public struct Trust: Sendable, Hashable {
-        /// What came of the judgement.
+        /// The result of the judgement.
         public enum Verdict: String, Sendable, Hashable {
             case firstUse = "first-use"
             case match, renewed, skipped
@@ -207,17 +203,17 @@ extension Connection {
             case changed
             /// A certificate authority vouches for it, or `--pin` names it.
             case ca, pinned
-            /// Not accepted, for another reason than a change: the fetch ended there.
+            /// Not accepted, for another reason than a change; the fetch ended there.
             case refused
         }
 
-        /// The rules that there are: `none` accepts every key.
+        /// The rules for accepting keys; `none` accepts every key.
         public enum Policy: String, Sendable, Hashable {
             case tofu, ca, both, locked, ask, pin
             case skip = "none"
         }
 
-        /// What came of the judgement.
+        /// The result of the judgement.
         public let verdict: Verdict
         /// Unix seconds of the first visit; `nil` when nothing is stored.
         public let firstSeen: Int?

@@ -9,8 +9,8 @@ package func addressBytes(_ literal: String) -> [UInt8]? {
     return nil
 }
 
-/// An IPv6 address in its shortest form (RFC 5952), which all spellings of it share; `nil` for
-/// anything else.
+/// An IPv6 address in its shortest form (RFC 5952), equal for all its spellings; `nil` for anything
+/// else.
 package func shortestIPv6(_ literal: String) -> String? {
     var address = in6_addr()
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
@@ -21,8 +21,8 @@ package func shortestIPv6(_ literal: String) -> String? {
 }
 
 extension Endpoint {
-    /// `host:port`, the same however the host is written: a name without the dot at its end, IPv6
-    /// in its shortest form (RFC 5952) and in brackets. The key of the pace, and of shards.
+    /// `host:port`, equal for all spellings of the host: a name without a trailing dot, IPv6 in its
+    /// shortest form (RFC 5952) and in brackets. The key of the pace, and of shards.
     package var place: String {
         if host.utf8.last == ASCII.dot { return "\(host.dropLast()):\(port)" }
         let bracketed = host.holds(ASCII.colon) ? "[\(shortestIPv6(host) ?? host)]" : host

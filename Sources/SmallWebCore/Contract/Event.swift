@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// What a fetch tells its consumer, in order.
+/// An event of a fetch, for its consumer.
 ///
 /// `connecting`, `connected` and `sent` come from the host side, once per hop; `redirect` for each
 /// redirect that is followed; then at most one `head`, and `facts`, `item` and `body` in wire
-/// order. How it ended is what the fetch returns (an ``Ending``) or throws (a ``FetchError``).
+/// order. The fetch itself returns its result (an ``Ending``) or throws (a ``FetchError``).
 //
 // An event passes many hands. The rare and large ones are indirect, so that all are cheap to copy.
 public enum Event: Sendable {
@@ -20,7 +20,7 @@ public enum Event: Sendable {
     case item(Item)
     /// Body bytes. The slice shares the transfer's buffer: keeping it costs a copy later.
     case body(ArraySlice<UInt8>)
-    /// What a program that speaks the protocol says for people, byte by byte as it came.
+    /// Messages for people from a program that speaks the protocol; bytes as received.
     case diagnostics([UInt8])
     /// Something the user may want to know and that does not fail the fetch.
     case note(Note)
@@ -28,7 +28,7 @@ public enum Event: Sendable {
     case end(Ending)
 }
 
-/// What the server said before the body.
+/// The server's reply before the body.
 public struct Head: Sendable, Hashable {
     private struct Parts: Sendable, Hashable {
         var status: Int?
@@ -63,7 +63,7 @@ public struct Head: Sendable, Hashable {
         get { parts.value.status }
         set { parts.value.status = newValue }
     }
-    /// What the reply means, in the words of every protocol.
+    /// The class of the reply, common to all protocols.
     public var replyClass: Head.Class {
         get { parts.value.replyClass }
         set { parts.value.replyClass = newValue }
@@ -73,7 +73,7 @@ public struct Head: Sendable, Hashable {
         get { parts.value.meta }
         set { parts.value.meta = newValue }
     }
-    /// What the body is, as far as the protocol says.
+    /// The type of the body, as far as the protocol gives one.
     public var mediaType: MediaType? {
         get { parts.value.mediaType }
         set { parts.value.mediaType = newValue }
@@ -88,12 +88,12 @@ public struct Head: Sendable, Hashable {
         get { parts.value.header }
         set { parts.value.header = newValue }
     }
-    /// The fields of ``header``, where the protocol has such; `nil` where it has not.
+    /// The parsed fields of ``header``; `nil` where the protocol has none.
     public var fields: Head.Fields? {
         get { parts.value.fields }
         set { parts.value.fields = newValue }
     }
-    /// ``meta`` as it came, when that is not UTF-8.
+    /// ``meta`` as received, if it is not UTF-8.
     public var rawMeta: [UInt8]? {
         get { parts.value.rawMeta }
         set { parts.value.rawMeta = newValue }
@@ -103,86 +103,86 @@ public struct Head: Sendable, Hashable {
         get { parts.value.redirectTarget }
         set { parts.value.redirectTarget = newValue }
     }
-    /// For ``Head/Class/redirect``: the old URL shall not be used again.
+    /// For ``Head/Class/redirect``: true if the old URL shall not be used again.
     public var isPermanentRedirect: Bool {
         get { parts.value.isPermanentRedirect }
         set { parts.value.isPermanentRedirect = newValue }
     }
-    /// For a refusal: what else is known of its reason, for people, on one line. May hold anything
-    /// a server can send.
+    /// For a refusal: a further reason for people, on one line. May hold anything a server can
+    /// send.
     public var explanation: String? {
         get { parts.value.explanation }
         set { parts.value.explanation = newValue }
     }
-    /// For ``Head/Class/input``: the answer must not be shown or remembered.
+    /// For ``Head/Class/input``: true if the answer must not be shown or remembered.
     public var wantsSensitiveInput: Bool {
         get { parts.value.wantsSensitiveInput }
         set { parts.value.wantsSensitiveInput = newValue }
     }
-    /// Whether the request asked for no body, so that none follows whatever the header says.
+    /// True if the request asked for no body, so that none follows even if the header announces
+    /// one.
     public var hasNoBody: Bool {
         get { parts.value.hasNoBody }
         set { parts.value.hasNoBody = newValue }
     }
-    /// How long the body will be, if the protocol says so before.
+    /// The length of the body, if the protocol announces it.
     public var bodyBytes: Int? {
         get { parts.value.bodyBytes }
         set { parts.value.bodyBytes = newValue }
     }
-    /// A file name that the protocol knows better than the URL's path says; not yet safe to use.
+    /// A file name from the protocol, better than the URL's path; not yet safe to use.
     public var suggestedName: String? {
         get { parts.value.suggestedName }
         set { parts.value.suggestedName = newValue }
     }
-    /// How long the server asks to wait before the next request; `nil` when it does not.
+    /// Time to wait before the next request, if the server asks for it.
     public var retryAfter: Duration? {
         get { parts.value.retryAfter }
         set { parts.value.retryAfter = newValue }
     }
-    /// Whether the body may be of any size, so that a limit that the user has not set says nothing
-    /// of it: an archive, made as it is sent.
+    /// True if the body may be of any size, such as an archive made while it is sent: the default
+    /// size limit does not apply to it.
     public var hasNoUsualSize: Bool {
         get { parts.value.hasNoUsualSize }
         set { parts.value.hasNoUsualSize = newValue }
     }
-    /// For ``Head/Class/permanentFailure``: what was there is gone for good, and need not be asked
-    /// for again.
+    /// For ``Head/Class/permanentFailure``: true if the resource is gone for good and need not be
+    /// requested again.
     public var isGone: Bool {
         get { parts.value.isGone }
         set { parts.value.isGone = newValue }
     }
-    /// For ``Head/Class/success``: what is there is what ``Request/validator`` says, and no body
-    /// follows.
+    /// For ``Head/Class/success``: true if the resource still matches ``Request/validator``, and no
+    /// body follows.
     public var isUnchanged: Bool {
         get { parts.value.isUnchanged }
         set { parts.value.isUnchanged = newValue }
     }
-    /// What tells this state of the resource from others, in words that only the plugin
-    /// understands: it gets them back with a later request. `nil` where the protocol knows nothing
-    /// of the kind.
+    /// Identifies this state of the resource, in a form that only the plugin understands: it gets
+    /// it back with a later request. `nil` where the protocol has nothing of the kind.
     public var validator: String? {
         get { parts.value.validator }
         set { parts.value.validator = newValue }
     }
-    /// What tells the body from those of other states of the resource: a request for its rest gives
-    /// it back to the plugin, which refuses the rest of another. `nil` where nothing is known.
+    /// Identifies the state of the resource that the body is from. A request for the rest passes it
+    /// back to the plugin, which refuses the rest of another state. `nil` if unknown.
     public var bodyState: String? {
         get { parts.value.bodyState }
         set { parts.value.bodyState = newValue }
     }
-    /// For a body that is a list of names: the key of the option (``Request/Option/key``) with
-    /// which it would be what they name. `nil` where there is no such option.
+    /// For a body that is a list of names: the key of the option (``Request/Option/key``) that
+    /// requests the named contents instead. `nil` where there is no such option.
     public var contentOption: String? {
         get { parts.value.contentOption }
         set { parts.value.contentOption = newValue }
     }
-    /// What this protocol alone knows.
+    /// Facts of this protocol alone.
     public var facts: Facts {
         get { parts.value.facts }
         set { parts.value.facts = newValue }
     }
 
-    /// A head with what most protocols know; the rest is set afterwards.
+    /// A head with the properties that most protocols have; set the others afterwards.
     public init(
         status: Int? = nil, _ replyClass: Head.Class, meta: String? = nil,
         mediaType: MediaType? = nil
@@ -213,7 +213,7 @@ extension Head {
         }
     }
 
-    /// Who says what type a body is of, when no header does.
+    /// The source of a body's type when no header gives it.
     public enum TypeSource: String, Sendable, Hashable {
         /// The type of the menu item that leads there.
         case itemType = "item-type"
@@ -226,7 +226,7 @@ extension Head {
 
 /// One line of a menu or listing.
 public struct Item: Sendable, Hashable {
-    /// What a line leads to.
+    /// The kind of a line's target.
     public enum Kind: String, Sendable, Hashable {
         case link, menu, text, binary, image, search, telnet, external, info, error, input
         /// A name of a version, such as a branch: no line of a page, and no link.
@@ -235,11 +235,10 @@ public struct Item: Sendable, Hashable {
         /// link.
         case record
 
-        /// Whether it is a line of a page.
         package var isLine: Bool { self != .reference && self != .record }
     }
 
-    /// What it leads to.
+    /// The kind of the target.
     public var kind: Kind
     /// For people, decoded; may hold control characters.
     public var text: String
@@ -247,18 +246,19 @@ public struct Item: Sendable, Hashable {
     public var url: String?
     /// The protocol's own type.
     public var type: String?
-    /// Where it leads, in the protocol's own words; `nil` when that is ``text`` or nowhere.
+    /// The target in the protocol's own words; `nil` when it is ``text``, or there is none.
     public var target: [UInt8]?
-    /// What is there now, where that changes under one URL: an object's id. `nil` elsewhere.
+    /// Identifies the present content, where it changes under one URL: an object's id. `nil`
+    /// elsewhere.
     public var version: String?
-    /// When it was made, in Unix seconds, where the protocol knows it.
+    /// Creation time in Unix seconds, where the protocol has it.
     public var time: Int?
-    /// What this protocol alone knows.
+    /// Facts of this protocol alone.
     public var facts = Facts()
     /// The type of the record that ``facts`` are; `nil` for a line without a record of its own.
     public var recordType: String?
 
-    /// A line with what every protocol knows; the rest is set afterwards.
+    /// A line with the properties that every protocol has; set the others afterwards.
     public init(kind: Kind, text: String, url: String? = nil, type: String? = nil) {
         self.kind = kind
         self.text = text
@@ -276,7 +276,7 @@ extension Ending {
         public let from: URI
         /// The URI that is fetched instead.
         public let to: URI
-        /// Whether the old URI shall not be used again.
+        /// True if the old URI shall not be used again.
         public let isPermanent: Bool
         /// The header of the reply, as received.
         public var header: [UInt8] = []
@@ -293,14 +293,14 @@ extension Ending {
 
 /// A remark: `code` is for programs and stable.
 public struct Note: Sendable, Hashable {
-    /// A word for programs, which never changes.
+    /// A stable word for programs.
     public let code: String
     /// One line for people, without a full stop.
     public let message: String
-    /// The server that it is about, as `HOST:PORT`; `nil` for what is about one reply. A person
-    /// need not be told twice of a server.
+    /// The server concerned, as `HOST:PORT`, to report the note once per server; `nil` for a note
+    /// about one reply.
     public var place: String?
-    /// Whether the log of a script needs it, too: without it the result would be misunderstood.
+    /// True if the log of a script needs it, too: without it the result would be misunderstood.
     package var isWarning = false
 
     /// A remark about one reply.
@@ -310,7 +310,7 @@ public struct Note: Sendable, Hashable {
     }
 }
 
-/// What is known about the end of the body.
+/// The proof, or lack of it, that the body is complete.
 public enum Completeness: String, Sendable, Hashable {
     /// The protocol proved that nothing is missing.
     case complete
@@ -319,37 +319,37 @@ public enum Completeness: String, Sendable, Hashable {
     case truncated
 }
 
-/// How a fetch that got a reply ended. A class, because it is large and passes many hands.
+/// The result of a fetch that got a reply. A class, because it is large and passes many hands.
 //
-// @unchecked: changed by the fetch alone, which then hands it out.
+// @unchecked: only the fetch changes it, before handing it out.
 public final class Ending: @unchecked Sendable {
-    /// `ok`, or why the server refused.
+    /// `ok`, or the kind of the refusal.
     public package(set) var outcome: Outcome
-    /// Whether the protocol proved that nothing is missing.
+    /// The proof, or lack of it, that nothing is missing.
     public let completeness: Completeness
-    /// After redirects.
+    /// The URI of the reply, after redirects.
     public let uri: URI
     /// The reply's head; `nil` where the protocol has none.
     public let head: Head?
     /// Body bytes delivered.
     public let bodyBytes: Int
-    /// For people: why the outcome is not `ok`, without the URL.
+    /// The reason of an outcome other than `ok`, for people, without the URL.
     public package(set) var message: String?
-    /// What would help.
+    /// A remedy for the outcome.
     public package(set) var remedy: FetchError.Remedy?
-    /// The last hop's; `nil` when none was needed.
+    /// The last hop's connection; `nil` when none was needed.
     public package(set) var connection: Connection?
-    /// When each step of the fetch was done.
+    /// Completion times of the steps of the fetch.
     public let timings: Ending.Timings
-    /// Bytes that went over the wire, of all hops.
+    /// Bytes sent and received in all hops.
     public package(set) var traffic = Ending.Traffic()
-    /// Whether data was sent that the server may have taken, though it did not say so.
+    /// True if data was sent that the server may have accepted without confirming it.
     public package(set) var hasSentData = false
 
-    /// What a message says of such data.
+    /// Appended to messages when ``hasSentData`` is true.
     package static let afterData = "; the data had been sent already"
 
-    /// An ending with what every fetch knows; the rest is set afterwards.
+    /// An ending with the properties that every fetch has; set the others afterwards.
     public init(
         outcome: Outcome, completeness: Completeness, uri: URI, head: Head?, bodyBytes: Int,
         message: String? = nil, timings: Ending.Timings = Ending.Timings()

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// What one protocol alone knows about a reply or a line of it: an ordered tree of named values.
+/// Protocol-specific facts about a reply or a line of it: an ordered tree of named values.
 ///
-/// Writers of records and of `head` print it without knowing what it means; only the protocol's
+/// Writers of records and of `head` print it without knowing its meaning; only the protocol's
 /// plugin gives the names.
 public struct Facts: Sendable, Hashable {
     /// A value and its name.
     public struct Member: Sendable, Hashable {
         /// The name that the plugin gave it.
         public let name: String
-        /// What is known.
+        /// The value.
         public var value: Facts.Value
     }
 
@@ -33,10 +33,10 @@ public struct Facts: Sendable, Hashable {
         }
     }
 
-    /// Whether nothing is known.
+    /// True if there are no facts.
     public var isEmpty: Bool { members.isEmpty }
 
-    /// Takes what `later` knows; objects of one name are merged, anything else is replaced.
+    /// Adds the members of `later`; objects of one name are merged, anything else is replaced.
     public mutating func merge(_ later: Facts) {
         for member in later.members {
             if case .object(var present) = self[member.name], case .object(let more) = member.value

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a fetch failed on our side of the protocol.
+/// A failure on our side of the protocol.
 ///
 /// A well-formed refusal by a server is not an error but an ``Ending``. `outcome` is for programs
 /// and stable; `message` is for people, may change, and may quote bytes of the server: code
 /// that prints it neutralises control characters (see ``TerminalText``).
 public struct FetchError: Error, Sendable, Hashable {
-    /// In a box: each place of an async function that may throw keeps room for an error while the
-    /// function waits, and there are a thousand such functions for a thousand connections.
+    /// Boxed: each await of an async function that may throw reserves room for an error, and there
+    /// are a thousand such functions for a thousand connections.
     private struct Facts: Sendable, Hashable {
         let outcome: Outcome
         let phase: Phase
@@ -36,12 +36,12 @@ public struct FetchError: Error, Sendable, Hashable {
         set { box = Box(newValue) }
     }
 
-    /// Whether all that they say is the same.
+    /// Compares all properties.
     public static func == (left: FetchError, right: FetchError) -> Bool {
         left.box.facts == right.box.facts
     }
 
-    /// By all that it says.
+    /// Hashes all properties.
     public func hash(into hasher: inout Hasher) { hasher.combine(box.facts) }
 
     /// The part of a fetch that failed.
@@ -51,14 +51,14 @@ public struct FetchError: Error, Sendable, Hashable {
 
     /// Classified where the failure happened, never later from the message.
     public var outcome: Outcome { box.facts.outcome }
-    /// What was being done.
+    /// The step that failed.
     public var phase: Phase { box.facts.phase }
     /// One line without a full stop, without the URL, which the caller knows.
     public var message: String {
         get { box.facts.message }
         set { facts.message = newValue }
     }
-    /// What else a person should know of it, as one line of its own.
+    /// Further information for people, as one line of its own.
     public var detail: String? {
         get { box.facts.detail }
         set { facts.detail = newValue }
@@ -70,46 +70,46 @@ public struct FetchError: Error, Sendable, Hashable {
         get { box.facts.errnoName }
         set { facts.errnoName = newValue }
     }
-    /// What the user can do next, as one line; `nil` when ``remedy`` says it.
+    /// Advice for the user, as one line; `nil` when ``remedy`` gives it.
     public var hint: String? {
         get { box.facts.hint }
         set { facts.hint = newValue }
     }
-    /// What would help, where programs have options or commands for it.
+    /// A remedy, where programs have options or commands for it.
     public var remedy: FetchError.Remedy? {
         get { box.facts.remedy }
         set { facts.remedy = newValue }
     }
-    /// For trust and limits: what was expected, and what came instead. Times are in seconds.
+    /// For trust and limits: the expected value. Times are in seconds.
     public var expected: String? {
         get { box.facts.expected }
         set { facts.expected = newValue }
     }
-    /// What came instead.
+    /// The value found instead of ``expected``.
     public var actual: String? {
         get { box.facts.actual }
         set { facts.actual = newValue }
     }
-    /// What was fetched, as it was asked for; `nil` when the error is about no single URL.
+    /// The URL as it was requested; `nil` when the error is not about a single URL.
     public var url: String? {
         get { box.facts.url }
         set { facts.url = newValue }
     }
-    /// Whether nothing was tried, because the deadline had passed.
+    /// True if nothing was tried, because the deadline had passed.
     package private(set) var isPostponed: Bool {
         get { box.facts.isPostponed }
         set { facts.isPostponed = newValue }
     }
-    /// Whether data was sent that the server may have taken, though it did not say so.
+    /// True if data was sent that the server may have accepted without confirming it.
     public package(set) var hasSentData: Bool {
         get { box.facts.hasSentData }
         set { facts.hasSentData = newValue }
     }
-    /// Whether the same request may succeed later, and repeats nothing that the server may have
-    /// taken.
+    /// True if the same request may succeed later, and cannot repeat data that the server may have
+    /// accepted.
     public var isRetryable: Bool { outcome.isRetryable && !hasSentData || isPostponed }
 
-    /// An error of one place and kind, which never changes once it is classified.
+    /// An error whose outcome and phase are final.
     public init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
         hint: String? = nil, expected: String? = nil, actual: String? = nil
@@ -139,13 +139,12 @@ public struct FetchError: Error, Sendable, Hashable {
             remedy: .raise(.bodyBytes), expected: String(limit))
     }
 
-    /// The server has moved no byte for as long as it may.
+    /// The server has sent and accepted no bytes for longer than the limit.
     package static func silence(_ phase: Phase) -> FetchError {
         FetchError(
             .timeout, phase, "the server was silent for too long", remedy: .raise(.silence))
     }
 
-    /// The same error of a fetch of `url`.
     package func of(_ url: String) -> FetchError {
         var copy = self
         copy.url = url
@@ -155,7 +154,7 @@ public struct FetchError: Error, Sendable, Hashable {
     /// The fetch's task was cancelled.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
 
-    /// The same error, after data was sent.
+    /// A copy with ``hasSentData``, and with a message that says so if the outcome is retryable.
     package var afterData: FetchError {
         guard !hasSentData else { return self }
         var copy = self
@@ -173,8 +172,8 @@ public struct FetchError: Error, Sendable, Hashable {
 }
 
 extension FetchError: CustomStringConvertible {
-    /// What failed and why, on one line that is safe to print: without passwords, with control
-    /// characters as visible escapes.
+    /// The failure and its cause, on one line that is safe to print: without passwords, with
+    /// control characters as visible escapes.
     public var description: String {
         let place = url.map { URI.display($0) + ": " } ?? ""
         return TerminalText.escapeLine(place + fullMessage)
@@ -182,11 +181,11 @@ extension FetchError: CustomStringConvertible {
 }
 
 extension FetchError {
-    /// A server without the key that the user has named.
+    /// A server without the key that the user named.
     ///
     /// - Parameters:
-    ///   - pin: SHA-256 of the key or certificate that must be there.
-    ///   - present: That of the public key that is there; `nil` when it is not known.
+    ///   - pin: SHA-256 of the key or certificate that is required.
+    ///   - present: SHA-256 of the server's public key; `nil` when it is not known.
     package static func wrongKey(
         of endpoint: Endpoint, pin: [UInt8], present: [UInt8]?
     ) -> FetchError {
@@ -196,7 +195,6 @@ extension FetchError {
             actual: present.map { "spki-sha256:\($0.hex)" })
     }
 
-    /// A URL that cannot be, or cannot be sent.
     package static func badURL(_ message: String, hint: String? = nil) -> FetchError {
         FetchError(.badURL, .input, message, hint: hint)
     }
@@ -207,7 +205,7 @@ extension FetchError {
     }
 }
 
-/// A mistake in what was asked for.
+/// An error in the user's request.
 package func usageError(_ message: String, hint: String? = nil) -> FetchError {
     FetchError(.usage, .input, message, hint: hint)
 }

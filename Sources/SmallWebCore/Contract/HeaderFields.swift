@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 extension Head {
-    /// A header as received, and where its fields are: they become text when they are asked for.
+    /// A header as received, with the offsets of its fields, which are decoded on access.
     public struct Fields: Sendable, Hashable {
         /// All lines, line ends included.
         public private(set) var bytes: [UInt8] = []
-        /// Where the fields begin, have their colon, and end, without the line end.
+        /// Offsets of a field's start, colon and end, without the line end.
         private var spans: [Span] = []
 
         private struct Span: Hashable {
@@ -28,7 +28,7 @@ extension Head {
             spans.append(Span(start: start, colon: colon, end: end))
         }
 
-        /// In order, repeated ones repeated.
+        /// All fields in order, with repeated ones.
         public var all: [(name: String, value: String)] {
             spans.map { span in
                 (
@@ -43,7 +43,7 @@ extension Head {
             bytes(of: name).map { String(decoding: $0, as: UTF8.self) }
         }
 
-        /// The same as it came, without the blanks before it.
+        /// The first value as received, without leading blanks, by the field's name in lower case.
         public func bytes(of name: String) -> ArraySlice<UInt8>? {
             let name = name.utf8
             return spans.first { span in

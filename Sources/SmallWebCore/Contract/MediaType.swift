@@ -7,13 +7,13 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// Names in lower case, values unquoted; the first of a repeated name counts.
     public let parameters: [String: String]
 
-    /// A type that is known to be well-formed.
+    /// A type from well-formed parts.
     public init(_ essence: String, _ parameters: [String: String] = [:]) {
         self.essence = essence.lowercased()
         self.parameters = parameters
     }
 
-    /// `nil` when there is no `type/subtype` in front.
+    /// `nil` without a leading `type/subtype`.
     public init?(parsing text: String) {
         var parts = Self.split(text, at: UInt8(ascii: ";"))[...]
         guard let first = parts.popFirst() else { return nil }
@@ -28,19 +28,19 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
             let name = String(decoding: part[..<equals].trimmed, as: UTF8.self).lowercased()
             var value = Self.unquote(part[(equals + 1)...].trimmed)
             guard !name.isEmpty && name.utf8.allSatisfy(Self.isToken) else { continue }
-            // No charset's name has quotes, but servers write those of HTML.
+            // No charset's name has quotes, but servers write the single quotes of HTML.
             if name == "charset" { value = value.filter { $0 != "'" } }
             if parameters[name] == nil { parameters[name] = value }
         }
         self.init(String(decoding: essence, as: UTF8.self), parameters)
     }
 
-    /// In lower case; UTF-8 for text that names none (Gemini, and this project elsewhere).
+    /// In lower case; UTF-8 for text without a charset (Gemini, and this project elsewhere).
     public var charset: String? {
         parameters["charset"]?.lowercased() ?? (isText ? "utf-8" : nil)
     }
 
-    /// Whether the body is lines for people. XML and JSON count: they are read that way too.
+    /// True for lines for people. XML and JSON count: they are read like text, too.
     public var isText: Bool {
         essence.hasPrefix("text/") || essence == "application/gopher-menu"
             || essence == "application/json" || essence == "application/xml"
@@ -105,7 +105,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
 
     private static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
-        // All that is visible but ()<>@,;:\"/[]?=
+        // All visible characters but ()<>@,;:\"/[]?=
         case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7E: true
         default: false
         }
@@ -113,9 +113,9 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension MediaType {
-    /// What the end of a file's name says; `nil` when it has none that is known.
+    /// The type implied by the extension of a file's name; `nil` for none or an unknown one.
     ///
-    /// - Parameter path: Also a whole path: its last part counts.
+    /// - Parameter path: A name, or a path with the name as its last part.
     public init?(ofFile path: some StringProtocol) {
         let bytes = Array(path.utf8)
         let name = bytes[((bytes.lastIndex(of: ASCII.slash) ?? -1) + 1)...]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// How a fetch ended: the one vocabulary of every protocol.
+/// The result of a fetch, in one vocabulary for all protocols.
 ///
 /// The raw value is the JSON word, ``exitStatus`` the process exit status, and ``summary`` the
 /// sentence of the manual page's table. Never reword or renumber one: programs depend on them.
-/// Statuses 1 to 100 mean what the same number means in curl, except ``temporaryFailure``.
+/// Statuses 1 to 100 have curl's meaning of the number, except ``temporaryFailure``.
 public enum Outcome: String, CaseIterable, Sendable, Hashable {
     case ok
     case unsupportedScheme = "unsupported-scheme"
@@ -80,7 +80,7 @@ extension Outcome {
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     public var isRetryable: Bool {
         switch self {
         case .resolve, .connect, .timeout, .temporaryFailure, .emptyReply, .send, .receive,
@@ -91,7 +91,7 @@ extension Outcome {
         }
     }
 
-    /// When this outcome is reported, in one sentence without a full stop.
+    /// One sentence, without a full stop, for the manual and as a fallback message.
     public var summary: String {
         switch self {
         case .ok: "The server answered with success and the body was delivered"

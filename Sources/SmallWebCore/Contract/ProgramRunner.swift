@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// One exchange of a protocol that a program speaks: what the host runs, and what it carries
-/// between the program and the server.
+/// One exchange of a protocol that a program speaks: the program to run, and the traffic to relay
+/// between it and the server.
 package struct ProgramRequest: Sendable {
-    /// What carries the program's bytes to the server.
     package enum Transport: Sendable, Hashable {
-        /// Nothing: it needs no server.
+        /// No server is needed.
         case none
         /// A connection, encrypted or not.
         case stream(Endpoint)
@@ -13,7 +12,6 @@ package struct ProgramRequest: Sendable {
         case datagrams(Endpoint)
     }
 
-    /// What the program may use.
     package struct Limits: Sendable, Hashable {
         package var processorSeconds = 60
         package var memoryBytes = 1 << 30
@@ -22,34 +20,34 @@ package struct ProgramRequest: Sendable {
         package init() {}
     }
 
-    /// Where it is started, absolute.
+    /// The working directory, absolute.
     package let folder: String
     /// The program and its arguments.
     package let words: [String]
-    /// Its environment, beside what every program gets.
+    /// Its environment, beyond the variables that every program gets.
     package let environment: [String: String]
     package let transport: Transport
-    /// That of the URL, in lower case; `nil` where it has none.
+    /// The URL's host, in lower case; `nil` where it has none.
     package var host: String?
-    /// Whether the server speaks first, so that the connection is made at once.
+    /// True if the server speaks first, so that the host connects at once.
     package let isServerFirst: Bool
-    /// What carries the bytes of its connections after the first, each opened when it asks.
+    /// The transports of its connections after the first, each opened when it asks.
     package var connections: [ProgramConnection] = []
-    /// Whether it may open what a URI leads to, in its normal form; the port is the URI's own, or
-    /// that of its scheme.
+    /// True if it may open a URI, given in its normal form, with the URI's own port or its scheme's
+    /// default.
     package var mayFetch: @Sendable (URI, _ port: UInt16, _ isUsualPort: Bool) -> Bool = {
         _, _, _ in false
     }
-    /// Whether it is told what came of what it asked for.
+    /// True if it is told the results of its commands.
     package var wantsAnswers = false
-    /// Whether its keys are judged by authorities, where the scheme itself does not say so.
+    /// True if authorities judge its servers' keys, where the scheme itself does not say so.
     package var asksAuthorities = false
-    /// Whether the server's first datagram may come from another port, where later ones go then.
+    /// True if the server's first datagram may come from another port; later ones are sent there.
     package var acceptsAnyPort = false
-    /// What it reads from descriptor 5.
+    /// The upload that it reads from descriptor 5.
     package var upload: Request.Upload?
     package var limits = Limits()
-    /// What it may read in addition: absolute paths without links.
+    /// Further readable files: absolute paths without links.
     package var reads: [String] = []
     package var fetchLimits: SmallWebCore.Limits
 
@@ -66,31 +64,29 @@ package struct ProgramRequest: Sendable {
     }
 }
 
-/// What carries the bytes of one of a program's connections.
 package enum ProgramConnection: String, CaseIterable, Sendable, Hashable {
     case tcp, udp
 }
 
-/// What a program asks of its host. Connections count from 0.
+/// A command from a program to its host. Connections count from 0.
 package enum ProgramCommand: Sendable, Hashable {
     case open(Int, ProgramConnection, Endpoint)
-    /// A URL that the host fetches: the program reads the body.
+    /// A URL for the host to fetch; the program reads the body.
     case fetch(Int, url: String)
     case startTLS(Int)
 }
 
-/// What the plugin makes of what its program has written.
+/// The plugin's response to its program's output.
 package struct ProgramDemand: Sendable {
-    /// Whether nothing more is wanted but the body bytes that have been written.
+    /// True if only the body bytes already written are still wanted.
     package var isEnough = false
-    /// In the order in which they were asked for.
     package var commands: [ProgramCommand] = []
 
     package init() {}
 }
 
-/// What a program has written, in the order in which it counts: all events that are there come
-/// before the body bytes that are there.
+/// Output of a program, in order of precedence: all available events come before the available body
+/// bytes.
 package enum ProgramOutput: Sendable {
     /// Bytes of descriptor 3.
     case events(ArraySlice<UInt8>)
@@ -100,19 +96,17 @@ package enum ProgramOutput: Sendable {
     case diagnostics(ArraySlice<UInt8>)
 }
 
-/// How a program ended.
 package struct ProgramEnding: Sendable, Hashable {
-    /// Why the process is gone.
     package enum Reason: Sendable, Hashable {
         case exited(Int32)
         case signalled(Int32)
-        /// Nothing more was wanted of it.
+        /// Stopped by the host, because nothing more was wanted.
         case stopped
     }
 
     package let reason: Reason
-    /// How the server of the URL ended its side; `nil` while it had not, and without a server. A
-    /// reset where that of any connection did, or ended TLS without close_notify.
+    /// The end of the URL's server's side; `nil` while it had not ended, and without a server.
+    /// `reset` if any connection was reset, or ended TLS without close_notify.
     package let server: ByteStream.Ending?
 
     package init(_ reason: Reason, server: ByteStream.Ending?) {
@@ -123,14 +117,13 @@ package struct ProgramEnding: Sendable, Hashable {
 
 /// Runs programs, contained, with their descriptors connected to servers.
 package protocol ProgramRunner {
-    /// Runs one program to its end, and ends all that it has started.
+    /// Runs one program to its end, and ends all processes that it started.
     ///
     /// - Parameters:
-    ///   - isAnswered: Whether the program has given its head: it then needs no server that it has
-    ///     not asked for.
-    ///   - onOutput: Returns when it has taken the bytes; while it does not, nothing more is read
-    ///     from the program.
-    /// - Throws: `plugin` when it cannot be started; what ``Dialer/dial(_:)`` throws; `timeout`,
+    ///   - isAnswered: True once the program has given its head: it then needs no server that it
+    ///     has not asked for.
+    ///   - onOutput: Takes the bytes; nothing more is read from the program until it returns.
+    /// - Throws: `plugin` when it cannot be started; the errors of ``Dialer/dial(_:)``; `timeout`,
     ///   `interrupted`.
     func run(
         _ program: ProgramRequest, isAnswered: () -> Bool,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Delivers one event. Returns when it has been taken: so a slow consumer slows the socket.
+/// Delivers one event. Returns when it has been taken, so that a slow consumer slows the socket.
 public typealias Emit = (Event) async throws(FetchError) -> Void
 
 /// A protocol: facts as data, and one exchange as a straight-line function.
@@ -9,33 +9,32 @@ public typealias Emit = (Event) async throws(FetchError) -> Void
 /// opens a socket, sleeps, prints, reads the clock or the environment, follows a redirect or counts
 /// the body against a limit: the host side does all that for every protocol alike.
 public protocol ProtocolHandler: Sendable {
-    /// What it serves: the same each time it is asked for.
+    /// The schemes it serves; constant.
     var schemes: [Scheme] { get }
 
-    /// The options that its requests know, none by default. Made when asked for: most runs have no
-    /// use for them.
+    /// The options of its requests, none by default. Made on demand: most runs do not need them.
     var options: [Request.Option] { get }
 
-    /// The commands of the protocol's own, none by default. Made when asked for, like options.
+    /// The protocol's own commands, none by default. Made on demand, like options.
     var verbs: [Verb] { get }
 
-    /// The version of the program that speaks the protocol; `nil` for what is compiled in.
+    /// The version of the program that speaks the protocol; `nil` for a built-in handler.
     var programVersion: String? { get }
 
-    /// What of `request` goes on to where a redirect leads: by default all options, which other
-    /// protocols leave alone, and no input.
+    /// The part of `request` that is sent on after a redirect: by default all options, which other
+    /// protocols ignore, and no input.
     ///
-    /// - Parameter isSameOrigin: Whether scheme, host and port stay.
+    /// - Parameter isSameOrigin: True if scheme, host and port stay the same.
     func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried
 
-    /// Whether `request` brings the server something to act on, which must not arrive twice: by
+    /// True if `request` carries data for the server to act on, which must not arrive twice: by
     /// default an upload, or input that is a body.
     func carriesData(_ request: Request) -> Bool
 
-    /// What of the bytes of a request is secret, and masked wherever they are shown or kept: ranges
-    /// that ascend, by default the values of header fields such as Authorization.
+    /// Ascending ranges of secrets in the bytes of a request, to mask wherever these are shown or
+    /// kept; by default the values of header fields such as Authorization.
     func secrets(in sent: [UInt8]) -> [Range<Int>]
 
     /// Runs one exchange.
@@ -43,7 +42,7 @@ public protocol ProtocolHandler: Sendable {
     /// Every URL byte that reaches the wire has been checked *before* `dialer` is called. At most
     /// one `head` is emitted; a refusal by the server is a head with its class, not a throw.
     ///
-    /// - Returns: Whether the reply proved complete.
+    /// - Returns: The proof, or lack of it, that nothing is missing.
     /// - Throws: `bad-url` before dialling; `protocol-error`, `empty-reply`, and whatever the
     ///   stream or the consumer throws, after.
     func fetch(
@@ -73,13 +72,14 @@ extension ProtocolHandler {
 }
 
 extension Request {
-    /// What of a request follows a redirect.
+    /// The part of a request that is sent on after a redirect.
     public struct Carried: Sendable {
         /// The options of the next request.
         public var options: Request.Options
         /// The input of the next request.
         public var input: [UInt8]?
-        /// What does not, though another place of the same origin would get it: names, for people.
+        /// Names, for people, of parts that are left out here, but not for every place of the same
+        /// origin.
         public var leftOut: [String] = []
 
         /// These options, and no input.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Which handler serves which scheme. A value: built once when a program is assembled.
+/// The handlers of the schemes. A value: built once when a program is assembled.
 public struct Registry: Sendable {
     /// A handler and the facts of one of its schemes.
     public final class Entry: Sendable {
@@ -25,7 +25,7 @@ public struct Registry: Sendable {
 
     /// Adds a handler for all its schemes.
     ///
-    /// - Parameter replacing: Whether it may take over schemes that already have a handler.
+    /// - Parameter replacing: True to take over schemes that already have a handler.
     /// - Throws: `usage` when a scheme is taken and `replacing` is false; then nothing is added.
     public mutating func register(
         _ handler: any ProtocolHandler, replacing: Bool = false
@@ -53,14 +53,14 @@ public struct Registry: Sendable {
         return Entry(scheme, handler)
     }
 
-    /// Where to look for a scheme that nothing else has: asked each time, it remembers what costs.
+    /// Looks up schemes that are not registered. Called each time, so it must cache costly lookups.
     package mutating func setFallback(
         _ find:
             @escaping @Sendable (_ scheme: String) throws(FetchError) ->
             (any ProtocolHandler)?
     ) { fallback = find }
 
-    /// Why a scheme that ought to be there has no entry; `nil` when nothing is known of it.
+    /// The error of the fallback for a scheme that is not registered; `nil` if it throws none.
     package func problem(of scheme: String) -> FetchError? {
         guard entries[scheme] == nil else { return nil }
         do throws(FetchError) {
@@ -71,8 +71,8 @@ public struct Registry: Sendable {
         }
     }
 
-    /// What a host without a scheme means where keys and identities are kept; `nil` when no plugin
-    /// claims that.
+    /// The scheme assumed for hosts without one in stores of keys and identities; `nil` when no
+    /// plugin claims that.
     public var schemeOfHosts: Scheme? { schemes.first { $0.isDefaultForHosts } }
 
     /// All schemes, by name.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 extension FetchError {
-    /// What would help after a failure, as a fact: which option or command that is, a program knows
-    /// itself.
+    /// A remedy for a failure, as a fact: each program maps it to its own option or command.
     public enum Remedy: Sendable, Hashable {
-        /// What a fetch may use.
+        /// A limit of a fetch.
         public enum Limit: Sendable, Hashable {
             case connectTime, silence, totalTime, bodyBytes, redirects, openFiles, threads, pause
         }
@@ -12,12 +11,12 @@ extension FetchError {
         /// A higher limit than the one that ended the fetch.
         case raise(Limit)
         case useKnownScheme
-        /// The scheme is known, but not among those that may be fetched.
+        /// The scheme is known, but not in the list of allowed ones.
         case allowScheme
-        /// The URL that was meant, of which another scheme or path makes sense.
+        /// The probable URL, with another scheme or path.
         indirect case useOtherURL(URI)
         case allowRedirectScheme
-        /// One that HTTP's engine can follow.
+        /// A policy that HTTP's engine can follow.
         case useOtherPolicy
         /// No certificate authority vouches for the server.
         case trustOnFirstUse
@@ -30,28 +29,28 @@ extension FetchError {
         case nameTrustStore
         case makeIdentity
         case listIdentities
-        /// Its name is taken.
+        /// The identity's name is taken.
         indirect case removeIdentity(String)
         /// The server wants a client certificate.
         indirect case bindIdentity(URI?)
-        /// One into the network that the host is part of: its URL.
+        /// The URL of a proxy into the network that the host is part of.
         case useProxy(String)
         /// User and password of the proxy.
         case giveProxyCredentials
         case nameProxyAuthority
         /// Addresses of one family were asked for.
         case useAnyFamily
-        /// Input is for other URLs, like the example.
+        /// Input is for other URLs, such as the example.
         indirect case inputOnly(for: String, example: String)
-        /// Where nothing is an answer, too.
+        /// Accept an empty reply, too.
         case allowEmptyReply
         case upload
         case listReferences
         /// The rest of a body cannot be had.
         case startOver
-        /// A body without undoing its encoding.
+        /// Take the body without undoing its encoding.
         case takeEncoded
-        /// Links themselves, or fewer of them: their records are too large.
+        /// List the links themselves, or fewer of them: their records are too large.
         case listWithoutRecords
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// One request to one handler: a single hop, redirects are the fetcher's.
+/// One request to one handler: a single hop. The fetcher follows redirects.
 public struct Request: Sendable {
     private struct Parts: Sendable {
         var uri: URI
@@ -23,7 +23,7 @@ public struct Request: Sendable {
 
     private var parts: Shared<Parts>
 
-    /// Absolute, with an ASCII host; dot segments resolved where the scheme wants that.
+    /// Absolute, with an ASCII host; dot segments resolved where the scheme requires it.
     public var uri: URI {
         get { parts.value.uri }
         set { parts.value.uri = newValue }
@@ -35,72 +35,72 @@ public struct Request: Sendable {
         get { parts.value.input }
         set { parts.value.input = newValue }
     }
-    /// Whether ``input`` must not be shown or kept.
+    /// True if ``input`` must not be shown or kept.
     public var isInputSecret: Bool {
         get { parts.value.isInputSecret }
         set { parts.value.isInputSecret = newValue }
     }
-    /// Of the request of a program that has this one made, what must not be shown or kept.
+    /// The secrets of the request of a program that has this one made.
     package var programSecrets: [[UInt8]] {
         get { parts.value.programSecrets }
         set { parts.value.programSecrets = newValue }
     }
-    /// Whether the body has the bytes as received: doubled dots and the terminator stay.
+    /// True to keep the body's bytes as received: doubled dots and the terminator stay.
     public var wantsRawBody: Bool {
         get { parts.value.wantsRawBody }
         set { parts.value.wantsRawBody = newValue }
     }
-    /// Whether nothing is wanted behind the head: the host side ends the fetch when it is there,
-    /// unless the protocol has been asked for no more.
+    /// True if only the head is wanted: the host side ends the fetch after it, unless the protocol
+    /// itself was asked for no more.
     public var wantsHeadAlone: Bool {
         get { parts.value.wantsHeadAlone }
         set { parts.value.wantsHeadAlone = newValue }
     }
-    /// Whether a reply without a single byte is a success, also where the protocol has no other
-    /// sign that there is one.
+    /// True if a reply without a single byte is a success, also where the protocol has no other
+    /// sign of a reply.
     public var allowsEmptyReply: Bool {
         get { parts.value.allowsEmptyReply }
         set { parts.value.allowsEmptyReply = newValue }
     }
-    /// The values of the options that the plugin declares; others mean nothing to it.
+    /// The values of the options that the plugin declares; it ignores others.
     public var options: Request.Options {
         get { parts.value.options }
         _modify { yield &parts.value.options }
     }
-    /// Bytes of the body that are there already: asks for the rest; `nil` for everything.
+    /// Number of body bytes already present, to request the rest; `nil` for everything.
     public var resumeOffset: Int? {
         get { parts.value.resumeOffset }
         set { parts.value.resumeOffset = newValue }
     }
-    /// ``Head/bodyState`` of the bytes that are there already; `nil` when it is not known.
+    /// ``Head/bodyState`` of the bytes already present; `nil` if unknown.
     public var bodyState: String? {
         get { parts.value.bodyState }
         set { parts.value.bodyState = newValue }
     }
-    /// What is sent to be stored.
+    /// The body to be stored by the server.
     public var upload: Request.Upload? {
         get { parts.value.upload }
         set { parts.value.upload = newValue }
     }
-    /// Patterns of the references to list, none for all; `nil` when it is not references that are
-    /// asked for. For a scheme that has references.
+    /// Patterns of the references to list, empty for all; `nil` for a request that lists none. For
+    /// schemes with references.
     public var referencePatterns: [String]? {
         get { parts.value.referencePatterns }
         set { parts.value.referencePatterns = newValue }
     }
-    /// Whether the consumer has a use for ``Event/item(_:)``, which cost time
-    /// where a reply has a hundred thousand of them. Bodies have the same as text.
+    /// True if the consumer uses ``Event/item(_:)``. Items are slow for a reply with a hundred
+    /// thousand of them; the body has the same as text.
     public var wantsItems: Bool {
         get { parts.value.wantsItems }
         set { parts.value.wantsItems = newValue }
     }
-    /// What is known of the resource from an earlier reply: one that is still the same says
-    /// ``Head/isUnchanged``, and has no body. A plugin that cannot tell ignores it.
+    /// The validator of an earlier reply: if the resource is still the same, the reply has
+    /// ``Head/isUnchanged``, and no body. A plugin without such a check ignores it.
     public var validator: Request.Validator? {
         get { parts.value.validator }
         set { parts.value.validator = newValue }
     }
-    /// How long the fetch may take, and how large its body may be.
+    /// Limits of time and size.
     public var limits: Limits {
         get { parts.value.limits }
         set { parts.value.limits = newValue }
@@ -111,7 +111,7 @@ public struct Request: Sendable {
         parts = Shared(Parts(uri: uri, scheme: scheme, input: input, limits: limits))
     }
 
-    /// `host:port`; `nil` when no server is needed and the URI names none.
+    /// The endpoint's ``Endpoint/place``; `nil` when no server is needed and the URI names none.
     ///
     /// - Throws: `bad-url` when it must name one.
     package var place: String? {
@@ -121,7 +121,7 @@ public struct Request: Sendable {
         }
     }
 
-    /// Where to connect: the URI's host and port, or the scheme's default port.
+    /// The endpoint to connect to: the URI's host and port, or the scheme's default port.
     ///
     /// - Throws: `bad-url` when the URI names no host.
     public var endpoint: Endpoint {
@@ -135,9 +135,9 @@ public struct Request: Sendable {
 }
 
 extension Request {
-    /// What an earlier reply said of a resource.
+    /// Identifies the state of a resource in an earlier reply.
     public struct Validator: Sendable, Hashable {
-        /// The URI that gave it: no other resource is asked by it; a redirect may lead there.
+        /// The URI of that reply. Used for no other resource, though a redirect may lead to it.
         public let uri: URI
         /// ``Head/validator``
         public let text: String
@@ -151,13 +151,13 @@ extension Request {
 
     /// A body to be stored. It is read once, also with redirects, which never send it again.
     public struct Upload: Sendable {
-        /// How long the body is.
+        /// The length of the body.
         public let byteCount: Int
-        /// What the body is.
+        /// The media type of the body.
         public let mediaType: String
         /// The next piece, at most 64 KiB; empty at the end.
         public let next: @Sendable () throws(FetchError) -> [UInt8]
-        /// Begins again, for another attempt; `nil` where that is impossible.
+        /// Starts over for another attempt; `nil` where that is impossible.
         package var rewind: (@Sendable () throws(FetchError) -> Void)?
 
         /// A body that is read piece by piece.
@@ -170,7 +170,6 @@ extension Request {
             self.next = next
         }
 
-        /// Bytes that are there already.
         package init(_ bytes: [UInt8], mediaType: String = "") {
             let rest = Locked(bytes[...])
             self.init(byteCount: bytes.count, mediaType: mediaType) { () throws(FetchError) in
@@ -186,7 +185,7 @@ extension Request {
 
 /// A place to connect to, not yet resolved.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
-    /// Whether the connection is encrypted.
+    /// The encryption of a connection.
     public enum Security: Sendable, Hashable {
         case none, tls
     }
@@ -195,10 +194,10 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     public let host: String
     /// The port to connect to.
     public let port: UInt16
-    /// Whether the connection is encrypted.
+    /// The encryption of the connection.
     public let security: Security
 
-    /// A place by its parts.
+    /// An endpoint from its parts.
     public init(host: String, port: UInt16, security: Security) {
         self.host = host
         self.port = port
@@ -215,7 +214,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 public struct Limits: Sendable, Hashable {
     /// Largest body, counted as it is delivered; `nil` for none.
     public var bodyBytesMax: Int?
-    /// Whether ``bodyBytesMax`` is what holds where the user has said nothing.
+    /// True if ``bodyBytesMax`` is the default, not set by the user.
     package var isUsualForBodies = false
     /// Resolving, connecting and the TLS handshake together.
     public var connectSeconds: Double

@@ -2,20 +2,20 @@
 
 extension Request {
     /// An option of one protocol's requests, as data: the command line's parser, help, manual,
-    /// completion and config file treat it like their own, and a request carries its value.
+    /// completion and config file treat it like built-in options, and a request carries its value.
     public struct Option: Sendable {
-        /// What a value may be.
+        /// The kind of value.
         public enum Kind: Sendable, Hashable {
             case flag
             /// The value's name in help texts.
             case text(String)
-            /// The same, repeatable: the values are kept in order.
+            /// Like `text`, but repeatable: the values are kept in order.
             case list(String)
-            /// Bytes that are never an argument: they come from a file, or are asked for.
+            /// Bytes that are never an argument: they are read from a file or a prompt.
             case secret
         }
 
-        /// Which requests have a use for it.
+        /// The requests that accept the option.
         public enum Purpose: Sendable, Hashable {
             case fetches, references, uploads, fetchesAndUploads
             /// For the commands that the plugin declares (``Verb``).
@@ -26,24 +26,24 @@ extension Request {
         public let key: String
         /// The letter after `-`; `nil` for none.
         public let short: Character?
-        /// What its value may be.
+        /// The kind of its value.
         public let kind: Kind
-        /// What it is for.
+        /// The requests that accept it.
         public let purpose: Purpose
-        /// The heading of help texts and manual that it stands under.
+        /// Its heading in help texts and manual.
         public let group: String
         /// For help: a few words.
         public let summary: String
-        /// For the manual: full sentences. For a secret: what it is, in a few words.
+        /// For the manual: full sentences. For a secret: a noun phrase of a few words.
         public let manual: String
-        /// A command line that shows it at work.
+        /// An example command line.
         public let example: String
-        /// What a shell offers.
+        /// Values for shell completion.
         public let values: [String]
-        /// The schemes that know it; `nil` for all of the plugin.
+        /// The schemes that accept it; `nil` for all of the plugin.
         public private(set) var schemes: Set<String>?
-        /// The key under which its value becomes a part of the URL's query; `nil` for an option
-        /// that is not in URLs.
+        /// The key in the URL's query that takes its value; `nil` for an option that is not in
+        /// URLs.
         public private(set) var urlKey: String?
         /// Checks one value.
         ///
@@ -68,15 +68,15 @@ extension Request {
             self.check = check
         }
 
-        /// What people read about an option.
+        /// An option's texts for people.
         public struct Texts: Sendable {
-            /// The heading that it stands under.
+            /// Its heading.
             public let group: String
             /// One line for `--help`.
             public let summary: String
             /// The paragraph of the manual.
             public let manual: String
-            /// A command line that works.
+            /// An example command line.
             public let example: String
 
             /// All four texts.
@@ -102,7 +102,6 @@ extension Request {
             }
         }
 
-        /// What an upload may need to be accepted.
         package static let uploadToken = Request.Option(
             "token", .secret, for: .uploads,
             .init(
@@ -111,14 +110,14 @@ extension Request {
 
         private static let uploads = "Uploads (put)"
 
-        /// The same option, whose value is a part of the URL.
+        /// A copy whose value is a part of the URL.
         public func inURL(as key: String) -> Request.Option {
             var option = self
             option.urlKey = key
             return option
         }
 
-        /// The same option for these schemes alone.
+        /// A copy for these schemes alone.
         public func limited(to schemes: Set<String>) -> Request.Option {
             var option = self
             option.schemes = schemes
@@ -128,7 +127,7 @@ extension Request {
 
     /// The values of a request's options, by their keys.
     public struct Options: Sendable, Hashable {
-        /// What an option was given.
+        /// The value given to an option.
         public enum Value: Sendable, Hashable {
             case flag(Bool)
             case text(String)
@@ -141,7 +140,7 @@ extension Request {
         /// No options.
         public init() {}
 
-        /// Whether no option was given.
+        /// True if no option was given.
         public var isEmpty: Bool { values.isEmpty }
         /// The options that were given.
         public var keys: Set<String> { Set(values.keys) }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// What a URL scheme is, as data. Everything that the rest of smallweb needs to know about a
-/// protocol is here: no other code compares the names of schemes.
+/// A URL scheme, as data: everything that the rest of smallweb needs to know about a protocol. No
+/// other code compares the names of schemes.
 public struct Scheme: Sendable, Hashable {
-    /// What carries the protocol's bytes.
+    /// The transport of the protocol's bytes.
     public enum Transport: String, Sendable, Hashable {
         case tcp, tls
         /// Datagrams, to and from one server.
         case udp
-        /// Nothing: no server is needed.
+        /// No transport: no server is needed.
         case none
         /// The plugin's library opens its own connections.
         case own
     }
 
-    /// How a server's key is judged unless the user says otherwise.
+    /// The default rule for judging a server's key.
     public enum Trust: String, Sendable, Hashable {
         /// No key, so nothing to trust.
         case none
@@ -24,7 +24,7 @@ public struct Scheme: Sendable, Hashable {
         case ca
     }
 
-    /// What the part of a URL after the authority means.
+    /// The meaning of the part of a URL after the authority.
     public enum PathForm: String, Sendable, Hashable {
         /// A hierarchy: `.` and `..` segments are resolved.
         case hierarchical
@@ -32,7 +32,7 @@ public struct Scheme: Sendable, Hashable {
         case opaque
     }
 
-    /// Whether URLs name a server.
+    /// The form of the host in URLs.
     public enum HostForm: String, Sendable, Hashable {
         case required
         /// A URL may have none.
@@ -41,7 +41,7 @@ public struct Scheme: Sendable, Hashable {
         case verbatim
     }
 
-    /// What a request may carry beside its URL.
+    /// Data that a request may carry beside its URL.
     public enum Input: Sendable, Hashable {
         /// One line that answers a prompt, without a line end.
         case line
@@ -49,18 +49,18 @@ public struct Scheme: Sendable, Hashable {
         case body
     }
 
-    /// What an upload means.
+    /// The properties of uploads.
     public struct Uploads: Sendable, Hashable {
-        /// Whether the scheme can do nothing else.
+        /// True if the scheme supports nothing but uploads.
         public var isOnlyUse: Bool
-        /// The media type of a file whose name does not say it.
+        /// The default media type, for files whose names do not imply one.
         public var mediaType: String
-        /// Schemes to which the reply to an upload may redirect.
+        /// Schemes that the reply to an upload may redirect to.
         public var replySchemes: Set<String>
-        /// Whether an upload of nothing deletes what is there.
+        /// True if an empty upload deletes the resource.
         public var deletesWhenEmpty: Bool
 
-        /// What an upload means, in full.
+        /// All properties of uploads.
         public init(
             isOnlyUse: Bool, mediaType: String, replySchemes: Set<String>,
             deletesWhenEmpty: Bool = false
@@ -78,58 +78,57 @@ public struct Scheme: Sendable, Hashable {
     public let plugin: String
     /// The port of a URL that names none.
     public let defaultPort: UInt16
-    /// What carries its bytes.
+    /// The transport of its bytes.
     public let transport: Transport
     /// One sentence without a full stop, with the specification's name; the protocol's comes first.
     public let summary: String
 
-    /// How a server's key is judged unless the user says otherwise.
+    /// The default rule for judging a server's key.
     public var trust = Trust.none
-    /// What the part of a URL after the authority means.
+    /// The meaning of the part of a URL after the authority.
     public var pathForm = PathForm.hierarchical
-    /// Whether URLs name a server.
+    /// The form of the host in its URLs.
     public var hostForm = HostForm.required
-    /// What `--data` means; `nil` when it has no meaning.
+    /// The meaning of `--data`; `nil` when it has none.
     public var input: Input?
-    /// `nil` when nothing can be uploaded.
+    /// The properties of uploads; `nil` when there are none.
     public var uploads: Uploads?
-    /// The scheme of the same protocol over TLS, to which a redirect may always lead.
+    /// The scheme of the same protocol over TLS; redirects to it are always allowed.
     public var secureForm: String?
-    /// The scheme whose client certificates are shown to its servers: its own name, or that of a
-    /// scheme with the same servers. `nil` when none are shown.
+    /// The scheme whose client certificates are shown to its servers: its own name, or the name of
+    /// a scheme with the same servers. `nil` when none are shown.
     public var identityScheme: String?
-    /// Whether a proxy can carry all that its plugin says: one connection, to the URL's own host.
+    /// True if a proxy can carry all its plugin's traffic: one connection, to the URL's own host.
     public var canUseProxy = true
-    /// Whether it can be asked for the rest of a body.
+    /// True if the rest of a body can be requested.
     public var canResume = false
-    /// Whether its URLs name repositories, whose references can be listed.
+    /// True if its URLs name repositories, whose references can be listed.
     public var hasReferences = false
-    /// The scheme under which people know the same place: an `https` URL for a repository that is
-    /// reached over HTTPS.
+    /// The web scheme of the same place: `https` for a repository that is reached over HTTPS.
     public var webScheme: String?
-    /// What stands before a path in a repository that has the usual name, with two slashes at the
-    /// end. A URL of ``webScheme`` with it was meant for this scheme, and one of this scheme with a
-    /// single slash was meant to have two.
+    /// The usual end of a repository's name in a URL before a path in it, with two slashes at the
+    /// end. A URL of ``webScheme`` that has it was meant for this scheme, and one of this scheme
+    /// with a single slash was meant to have two.
     public var pathMark: String?
-    /// Whether a line of its gemtext that begins with `=:` is a link that asks for input.
+    /// True if a line of its gemtext that begins with `=:` is a link that asks for input.
     public var hasPromptLines = false
-    /// Whether its plugin gives the lines of gopher menus as items; those of other schemes are read
-    /// from the body.
+    /// True if its plugin emits the lines of gopher menus as items; for other schemes, they are
+    /// parsed from the body.
     public var readsMenus = false
-    /// Whether its plugin computes for more than 50 ms between two events, and looks at ``LongWork``.
+    /// True if its plugin computes for more than 50 ms between two events, and checks ``LongWork``.
     package var computesForLong = false
-    /// Whether the user before the host is part of the address, and no login.
+    /// True if the user before the host is part of the address, and not a login.
     public var isUserPartOfAddress = false
-    /// Whether a desktop may open its links with smallweb.
+    /// True if a desktop may open its links with smallweb.
     public var opensOnDesktop = false
-    /// Whether a host without a scheme means it where keys and identities are kept.
+    /// True if it is assumed for hosts without a scheme in stores of keys and identities.
     public var isDefaultForHosts = false
-    /// In archives, the subtype of `application/` that its messages have; `nil` for its name.
+    /// The subtype of `application/` for its messages in archives; `nil` for its name.
     public var messageSubtype: String?
     /// The names of ``Facts`` that its replies can have.
     public var factNames: [String] = []
 
-    /// - Parameter facts: Sets what is not the default.
+    /// - Parameter facts: Sets properties that differ from the defaults.
     public init(
         _ name: String, plugin: String, port: UInt16, transport: Transport, summary: String,
         _ facts: (inout Scheme) -> Void = { _ in }
@@ -142,7 +141,7 @@ public struct Scheme: Sendable, Hashable {
         facts(&self)
     }
 
-    /// Whether `text`, a URL of this scheme, has no host for smallweb to understand.
+    /// True if `text`, a URL of this scheme, has no host that smallweb interprets.
     package func isVerbatim(_ text: String) -> Bool {
         switch hostForm {
         case .required: return false
@@ -156,13 +155,13 @@ public struct Scheme: Sendable, Hashable {
         }
     }
 
-    /// Whether `.` and `..` in its URLs stay.
+    /// True if `.` and `..` in its URLs are kept.
     package var keepsDotSegments: Bool { pathForm == .opaque || hostForm == .verbatim }
 
-    /// Whether its connections are encrypted.
+    /// True if its connections are encrypted.
     public var isSecure: Bool { transport == .tls || trust != .none }
 
-    /// Whether the plugin's library opens the connections, by options of its own.
+    /// True if the plugin's library opens the connections, by its own options.
     public var dialsForItself: Bool {
         switch transport {
         case .own: true

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// Header fields whose values are secrets: what is shown or logged has `***` instead.
+/// Header fields with secret values, which are masked by `***` when shown or logged.
 package enum SecretFields {
     private static let names: Set<String> = [
         "authorization", "cookie", "proxy-authorization", "set-cookie",
     ]
 
-    /// One of HTTP's own, or what services call their keys.
+    /// One of HTTP's own, or a common name for a service's API key.
     private static func isSecret(_ name: ArraySlice<UInt8>) -> Bool {
-        // A blank before the colon makes it no other field to many servers.
+        // Many servers ignore a blank before the colon.
         let bare = name.prefix { !ASCII.isBlank($0) }
         let text = String(decoding: bare, as: UTF8.self).lowercased()
         return names.contains(text) || text.hasSuffix("token") || text.hasSuffix("api-key")
     }
 
-    /// Where the values are, without the blanks before them.
+    /// Ranges of the secret values, without leading blanks.
     static func ranges(in header: [UInt8]) -> [Range<Int>] {
         guard header.contains(ASCII.colon) else { return [] }
         return header.split(separator: ASCII.lineFeed).compactMap { line in
@@ -25,12 +25,11 @@ package enum SecretFields {
         }
     }
 
-    /// The same header with its secrets masked.
     package static func masked(_ header: [UInt8]) -> [UInt8] { header.masking(ranges(in: header)) }
 }
 
 extension [UInt8] {
-    /// The same bytes with `***` for each of `ranges`, which ascend.
+    /// A copy with `***` for each of `ranges`, which ascend.
     package func masking(_ ranges: [Range<Int>]) -> [UInt8] {
         guard !ranges.isEmpty else { return self }
         var (masked, end) = ([UInt8](), 0)
@@ -43,9 +42,9 @@ extension [UInt8] {
 }
 
 extension ProtocolHandler {
-    /// Where the values of header fields such as Authorization are.
+    /// Ranges of the values of header fields such as Authorization.
     public func secrets(in sent: [UInt8]) -> [Range<Int>] { SecretFields.ranges(in: sent) }
 
-    /// Request bytes as they may be shown to others.
+    /// Request bytes that are safe to show to others.
     package func redacted(_ sent: [UInt8]) -> [UInt8] { sent.masking(secrets(in: sent)) }
 }

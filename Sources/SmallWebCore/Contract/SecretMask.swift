@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: MIT
 
-/// Puts `***` in the place of values that must not be shown, wherever they appear in a stream of
-/// bytes: as they are, percent-encoded in whole or in part (a blank also as `+`), in Base64 at any
-/// alignment, and in pieces.
+/// Replaces secret values by `***` wherever they appear in a stream of bytes: as they are,
+/// percent-encoded in whole or in part (a blank also as `+`), in Base64 at any alignment, and split
+/// across pieces.
 package struct SecretMask: Sendable {
     private struct Pattern: Sendable {
         let bytes: [UInt8]
         let isBase64: Bool
-        /// Whether the character before it has bits of the secret, too.
+        /// True if the character before it has bits of the secret, too.
         let hasHead: Bool
     }
 
     private let patterns: [Pattern]
-    /// By each byte, whether a pattern may begin with it.
+    /// Indexed by byte: true if a pattern may begin with it.
     private let begins: [Bool]
-    /// The end of what was added so far, which may be the beginning of a secret.
+    /// The end of the stream so far, if it may be the beginning of a secret.
     private var held: [UInt8] = []
-    /// Whether the characters of Base64 that come next belong to a secret.
+    /// True if the Base64 digits that come next belong to a secret.
     private var isInBase64 = false
 
     package var isEmpty: Bool { patterns.isEmpty }
-    /// How many of the bytes that were added are held back.
     package var heldCount: Int { held.count }
-    /// Whether there was a secret in what was added.
+    /// True once a secret was found in the stream.
     package private(set) var hasFound = false
 
-    /// One that finds nothing.
+    /// An empty mask, which finds nothing.
     package init() { (patterns, begins) = ([], []) }
 
     /// - Parameter secrets: Empty ones are ignored.
@@ -42,7 +41,7 @@ package struct SecretMask: Sendable {
         self.begins = begins
     }
 
-    /// The same bytes, of which nothing comes before or after.
+    /// `bytes`, a complete text, with its secrets masked.
     package func masked(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         let bytes = Array(bytes)
         return bytes.masking(ranges(in: bytes))
@@ -52,16 +51,15 @@ package struct SecretMask: Sendable {
         isEmpty ? text : String(decoding: masked(text.utf8), as: UTF8.self)
     }
 
-    /// Where secrets are in `bytes`, of which nothing comes before or after: ranges that ascend and
-    /// do not overlap.
+    /// Ranges of the secrets in `bytes`, a complete text; ascending, without overlaps.
     package func ranges(in bytes: [UInt8]) -> [Range<Int>] {
         isEmpty ? [] : scan(bytes, isWhole: true).found
     }
 
     /// Takes the next bytes of a stream.
     ///
-    /// - Parameter isLast: Whether none follow: the beginning of a secret is shown then.
-    /// - Returns: What can be shown of the stream by now.
+    /// - Parameter isLast: True at the end of the stream: the beginning of a secret is shown then.
+    /// - Returns: Bytes of the stream that are safe to show by now.
     package mutating func add(
         _ bytes: some Sequence<UInt8>, isLast: Bool = false
     ) -> [UInt8] {
@@ -76,16 +74,15 @@ package struct SecretMask: Sendable {
     }
 
     private struct Scan {
-        /// Where secrets are.
         var found: [Range<Int>] = []
-        /// How many bytes belong to the secret that was before them.
+        /// Number of leading bytes that belong to the preceding secret.
         var skipped = 0
-        /// From here on may be the beginning of a secret.
+        /// Offset of a possible beginning of a secret, or the end.
         var end: Int
         var isInBase64: Bool
     }
 
-    /// - Parameter isWhole: Whether nothing follows: the beginning of a secret alone is not one.
+    /// - Parameter isWhole: True if nothing follows: the beginning of a secret alone is not one.
     private func scan(
         _ all: [UInt8], continuesBase64: Bool = false, isWhole: Bool
     ) -> Scan {
@@ -126,9 +123,9 @@ package struct SecretMask: Sendable {
         return scan
     }
 
-    /// The stream is over.
+    /// Ends the stream.
     ///
-    /// - Returns: `***` for what may be the beginning of a secret.
+    /// - Returns: `***` for held bytes, which may be the beginning of a secret.
     package mutating func finish() -> [UInt8] {
         guard !held.isEmpty else { return [] }
         held = []
@@ -149,14 +146,14 @@ package struct SecretMask: Sendable {
             case .none: break
             case .partial: isPartial = !isWhole
             case .whole(let end, _):
-                // A longer one may follow when the rest is there.
+                // A longer secret may match once the rest has come.
                 return isPartial ? .partial : .whole(end: end, pattern)
             }
         }
         return isPartial ? .partial : .none
     }
 
-    /// Each byte as it is, or as `%XX`; a blank also as forms have it.
+    /// Matches each byte as it is, or as `%XX`; a blank also as `+`, as in forms.
     private static func plain(_ pattern: Pattern, _ text: ArraySlice<UInt8>) -> Match {
         var index = text.startIndex
         for byte in pattern.bytes {
@@ -181,7 +178,7 @@ package struct SecretMask: Sendable {
         return .whole(end: index, pattern)
     }
 
-    /// In both alphabets, perhaps in several lines.
+    /// Matches Base64 digits, also across line ends.
     private static func encoded(_ pattern: Pattern, in text: ArraySlice<UInt8>) -> Match {
         var index = text.startIndex
         for byte in pattern.bytes {
@@ -197,15 +194,15 @@ package struct SecretMask: Sendable {
         return .whole(end: index, pattern)
     }
 
-    /// What is certain of it, whatever stands before and after it: at each of the three places that
-    /// its first byte may have in a group.
+    /// The Base64 digits that do not depend on the neighbouring bytes, for each of the three
+    /// alignments, in both alphabets.
     private static func base64(_ secret: [UInt8]) -> [Pattern] {
         var patterns: [Pattern] = []
         for before in 0...2 {
             let padded = [UInt8](repeating: 0, count: before) + secret
             let text = Array(Base64.encode(padded).utf8)
             let certain = text[[0, 2, 3][before]..<(padded.count * 8 / 6)]
-            // Less is in any text.
+            // Shorter ones occur in any text.
             guard certain.count >= 3 else { continue }
             let forURLs = certain.map { byte in
                 byte == UInt8(ascii: "+")
@@ -215,7 +212,7 @@ package struct SecretMask: Sendable {
                 patterns.append(Pattern(bytes: bytes, isBase64: true, hasHead: before > 0))
             }
         }
-        // Too short for that, but alone.
+        // Too short for the patterns above: matches only the secret encoded alone.
         if secret.count < 3 {
             let whole = Array(Base64.encode(secret).utf8)
             patterns.append(Pattern(bytes: whole, isBase64: true, hasHead: false))
@@ -229,12 +226,12 @@ package struct SecretMask: Sendable {
 }
 
 extension Request {
-    /// What must not be shown or kept of what is sent for this request: the values of secret
-    /// options, input that was typed without being shown, the password of the URL, and all that of
-    /// a program which has it made.
+    /// Values to mask in everything sent for this request: secret options, input typed without
+    /// echo, the URL's password, and the secrets of a program that has this request made.
     package var secretValues: [[UInt8]] { secretsOfOptions + secretsOfURL + programSecrets }
 
-    /// Those that it certainly sends: many protocols do not send the password of the URL.
+    /// Secrets that are certainly sent, unlike the URL's password, which many protocols do not
+    /// send.
     package var secretsOfOptions: [[UInt8]] {
         options.secrets + (isInputSecret ? [input].compactMap(\.self) : [])
     }
@@ -249,8 +246,8 @@ extension Request {
 }
 
 extension ProtocolHandler {
-    /// What masks the bytes that are sent for `request`: of programs, which may send its secrets in
-    /// any form. What is built in says where its own are, by ``secrets(in:)``.
+    /// The mask for the bytes sent for `request`. Empty for a built-in handler, which locates its
+    /// secrets itself by ``secrets(in:)``; a program may send them in any form.
     package func mask(of request: Request) -> SecretMask {
         programVersion == nil ? SecretMask() : SecretMask(request.secretValues)
     }

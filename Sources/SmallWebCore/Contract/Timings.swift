@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 
 extension Ending {
-    /// How far a fetch got when, from its start, by curl's names.
+    /// Durations from the start of a fetch to its steps, by curl's names.
     ///
-    /// `redirect` is when the last redirect was followed; what comes after belongs to the hop that
-    /// followed it. `nil` is what has not happened, or was not needed.
+    /// Steps after `redirect` belong to the hop that followed the last redirect. `nil` for a step
+    /// that has not happened, or was not needed.
     public struct Timings: Sendable, Hashable {
         /// Unix time of the start, with its fraction.
         public let startTime: Double
         /// The last redirect was followed.
         public private(set) var redirect: Duration?
-        /// The host name had its addresses.
+        /// The host name was resolved.
         public private(set) var nameLookup: Duration?
         /// TCP was connected.
         public private(set) var connect: Duration?
         /// The proxy had connected to the server.
         public private(set) var proxy: Duration?
-        /// TLS and trust.
+        /// The TLS handshake was done and the server's key judged.
         public private(set) var appConnect: Duration?
         /// The request could be sent.
         public private(set) var preTransfer: Duration?
-        /// The reply's head.
+        /// The reply's head had come.
         public private(set) var startTransfer: Duration?
         /// The fetch was over.
         public private(set) var total: Duration?
@@ -33,7 +33,7 @@ extension Ending {
             startTime = Double(wallClockNanoseconds()) / 1e9
         }
 
-        /// Takes note of an event that happens now.
+        /// Records the time of an event that happens now.
         package mutating func note(_ event: Event) {
             switch event {
             case .redirect:
@@ -54,20 +54,20 @@ extension Ending {
 
         package mutating func end() { total = time(.now) }
 
-        /// Never negative: a connection that was made for an earlier fetch was there at the start.
+        /// Not negative: a connection made for an earlier fetch counts as made at the start.
         private func time(_ moment: Instant?) -> Duration? {
             moment.map { .nanoseconds($0.nanoseconds &- min(start.nanoseconds, $0.nanoseconds)) }
         }
     }
 
-    /// Bytes of protocol, above TCP and TLS, of all hops of a fetch.
+    /// Bytes of protocol, above TCP and TLS, in all hops of a fetch.
     public struct Traffic: Sendable, Hashable {
         /// Bytes of requests.
         public var sent = 0
         /// Bytes of replies.
         public var received = 0
 
-        /// So many bytes each way.
+        /// These counts.
         public init(sent: Int = 0, received: Int = 0) {
             self.sent = sent
             self.received = received

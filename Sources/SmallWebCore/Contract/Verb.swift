@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 
 /// A command of one protocol, as data. It asks a question that a URL can ask as well: the command
-/// line does no more than write that URL, `URL?key=OPERAND&…`, and fetch it.
+/// line only composes that URL, `URL?key=OPERAND&…`, and fetches it.
 public struct Verb: Sendable {
     /// The command's name.
     public let name: String
-    /// The name and what follows it: `log URL [RANGE] [-- PATH…]`.
+    /// The name and its operands: `log URL [RANGE] [-- PATH…]`.
     public let synopsis: String
     /// For help: a few words.
     public let summary: String
     /// For the manual: full sentences.
     public let manual: String
-    /// Command lines, each with what it is good for.
+    /// Example command lines, each with its purpose.
     public let examples: KeyValuePairs<String, String>
-    /// The key of the query that asks the question; its value is the operand behind the URL.
+    /// The query key of the question; its value is the operand after the URL.
     public let key: String
-    /// The key for each operand behind `--`; `nil` where it takes no such operand.
+    /// The query key for each operand after `--`; `nil` where it takes no such operand.
     public var operandKey: String?
-    /// The options that it takes, by their names, with the key that each has in the query.
+    /// The names of the options it takes, each with its query key.
     public var optionKeys: [(option: String, key: String)] = []
-    /// The names of further options that it takes, which are not in the URL.
+    /// The names of further options it takes, which are not in the URL.
     public var options: [String] = []
 
     /// A command without options of its own.

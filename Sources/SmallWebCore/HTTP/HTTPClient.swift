@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// One HTTP request, as a plugin hands it to the host side.
+/// One HTTP request from a plugin to the host side.
 public struct HTTPRequest: Sendable {
-    /// Where to send it.
+    /// The URI to request.
     public var uri: URI
-    /// The server that it is for.
+    /// The server to connect to.
     public let endpoint: Endpoint
-    /// What it has beside that.
+    /// Method, fields and body.
     public var options: HTTPOptions
-    /// Whether the body shall stay as it was encoded for the transfer.
+    /// True to keep the body's content coding.
     public let wantsRawBody: Bool
-    /// Those of the fetch.
+    /// The limits of the fetch.
     public let limits: Limits
 
     /// - Parameters:
-    ///   - request: What was asked for.
-    ///   - uri: Where it goes; `nil` for the URI of `request`.
-    ///   - endpoint: The server that it is for; `nil` for that of `request`.
-    ///   - options: Its method, fields and body.
+    ///   - request: The fetch's request.
+    ///   - uri: The URI to request; `nil` for the URI of `request`.
+    ///   - endpoint: The server to connect to; `nil` for the endpoint of `request`.
+    ///   - options: Method, fields and body.
     /// - Throws: `bad-url` when the URI names no host.
     public init(
         _ request: Request, uri: URI? = nil, at endpoint: Endpoint? = nil, options: HTTPOptions
@@ -31,21 +31,21 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-/// What comes before the body.
+/// The header of a reply.
 public struct HTTPReply: Sendable, Hashable {
-    /// 200 to 999; 0 for a protocol that has no status.
+    /// 200 to 999; 0 for a protocol without a status.
     public private(set) var status = 0
     /// `1.1`, `2`.
     public private(set) var version = ""
-    /// What follows the status.
+    /// The reason phrase after the status.
     public private(set) var reason: ArraySlice<UInt8> = []
-    /// The fields so far.
+    /// The fields received so far.
     public private(set) var fields = Head.Fields()
 
-    /// A header of which nothing has come.
+    /// An empty header.
     public init() {}
 
-    /// Takes the next line of the header, the first of which is the status line.
+    /// Adds the next line of the header; the first one is the status line.
     public mutating func add(line bytes: [UInt8]) {
         let isFirst = fields.bytes.isEmpty && bytes.starts(with: "HTTP/".utf8)
         fields.add(line: bytes, isField: !isFirst)
@@ -64,7 +64,7 @@ public struct HTTPReply: Sendable, Hashable {
     /// The first value of a field, by its name in lower case.
     public subscript(name: String) -> String? { fields[name] }
 
-    /// Where Location leads, with `%XX` for the bytes of one that is not UTF-8.
+    /// The value of Location, with `%XX` for each byte above 0x7F if it is not UTF-8.
     public var location: String? {
         fields.bytes(of: "location").map { value in
             String(validating: value, as: UTF8.self)
@@ -75,8 +75,8 @@ public struct HTTPReply: Sendable, Hashable {
         }
     }
 
-    /// The codings of a field such as Content-Encoding, in lower case and in the order in which
-    /// they were applied; without `identity`, which does nothing.
+    /// The codings in a field such as Content-Encoding, in lower case, in the order of their
+    /// application, without `identity`, which does nothing.
     public func codings(_ name: String) -> [String] {
         guard self[name] != nil else { return [] }
         return fields.all.filter { $0.name.lowercased() == name }
@@ -84,12 +84,12 @@ public struct HTTPReply: Sendable, Hashable {
             .map(String.init).filter { $0 != "identity" }
     }
 
-    /// The reply as an event, as far as it is the same whatever the status means.
+    /// The head for this reply, with the properties that do not depend on its class.
     ///
     /// - Parameters:
-    ///   - replyClass: What the status means.
-    ///   - method: Of the request.
-    ///   - factName: What the version and the method are called together in the head's facts.
+    ///   - replyClass: The meaning of the status.
+    ///   - method: The method of the request.
+    ///   - factName: The name for the version and the method in the head's facts.
     public func head(_ replyClass: Head.Class, method: String, factName: String) -> Head {
         var head = Head(
             status: status, replyClass, meta: String(decoding: reason, as: UTF8.self))
@@ -105,13 +105,12 @@ public struct HTTPReply: Sendable, Hashable {
     }
 }
 
-/// The host side's HTTP engine: one exchange, redirects not followed, limits kept.
+/// The host side's HTTP engine: makes one exchange within its limits, without following redirects.
 public protocol HTTPClient {
     /// - Parameters:
-    ///   - request: What is sent.
+    ///   - request: The request to send.
     ///   - onReply: Called once, before any body.
-    ///   - onBody: Called with each piece of the body; while it does not return, nothing more is
-    ///     received.
+    ///   - onBody: Called with each piece of the body; nothing more is received until it returns.
     /// - Throws: The outcome of libcurl's error, classified where it happened.
     func exchange(
         _ request: HTTPRequest,

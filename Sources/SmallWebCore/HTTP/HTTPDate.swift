@@ -6,11 +6,12 @@ package enum HTTPDate {
     /// Longest wait that a server may ask for: a day.
     private static let secondsMax = 86_400
 
-    /// At most a day; `nil` for nonsense.
+    /// Parses `Retry-After`, to at most a day; `nil` if it is invalid.
     ///
     /// - Parameters:
-    ///   - date: The reply's own `Date`, by which a moment becomes a wait whatever our clock says.
-    ///   - now: Our clock, in Unix seconds, for a reply without one.
+    ///   - date: The reply's `Date`: a moment becomes a wait relative to it, independently of our
+    ///     clock.
+    ///   - now: Our clock, in Unix seconds, for a reply without `Date`.
     package static func wait(
         retryAfter text: String, date: String?, now: Int = UTCDate.now
     ) -> Duration? {
@@ -27,10 +28,10 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, and the forms that must be understood still:
+    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete forms
     /// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
     ///
-    /// - Parameter now: In Unix seconds: a year of two digits is at most 50 years later.
+    /// - Parameter now: Unix seconds; a year of two digits is at most 50 years later.
     package static func unixSeconds(_ text: String, now: Int = UTCDate.now) -> Int? {
         var parts = text.split { $0 == " " || $0 == "-" }
         if parts.count == 5 { parts = [parts[0], parts[2], parts[1], parts[4], parts[3], "GMT"] }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// What a request of the HTTP engine has beside its URL, made from the options of a `Request`.
+/// Method, fields and body of an HTTP request, made from the options of a `Request`.
 public struct HTTPOptions: Sendable, Hashable {
     /// `nil` for GET, or POST when there is a body.
     public var method: String?
-    /// In order, in addition to those that the client makes itself; an empty value removes one.
+    /// Ordered fields, in addition to the client's own; an empty value removes one of those.
     public var fields: [HTTPField] = []
-    /// What is sent; `nil` for a request without a body.
+    /// The request's body; `nil` for none.
     public var body: [UInt8]?
-    /// Bytes that are there already: asks for the rest; `nil` for everything.
+    /// Number of body bytes already present, to request the rest; `nil` for everything.
     public var resumeOffset: Int?
 
-    /// Those of a plain GET.
+    /// A plain GET.
     public init() {}
 
-    /// Those that a request asks for.
+    /// The options given in `request`.
     public init(_ request: Request) {
         let options = request.options
         method = options.text("request")
@@ -24,7 +24,7 @@ public struct HTTPOptions: Sendable, Hashable {
             return HTTPField(
                 String(name), String(line.dropFirst(name.count + 1).drop { $0 == " " }))
         }
-        // A field that the user wrote as such comes first, and alone.
+        // A field given by the user comes first, and instead of the option's.
         for (key, name) in [("user-agent", "User-Agent"), ("referer", "Referer")] {
             guard let value = options.text(key),
                 !fields.contains(where: { $0.name.lowercased() == name.lowercased() })
@@ -35,12 +35,12 @@ public struct HTTPOptions: Sendable, Hashable {
         resumeOffset = request.resumeOffset
     }
 
-    /// What may follow a redirect with `status` (RFC 9110 §15.4).
+    /// The options for the request after a redirect with `status` (RFC 9110 §15.4).
     ///
     /// - Parameters:
-    ///   - status: That of the redirect.
-    ///   - isSameOrigin: Whether scheme, host and port stay. No other origin gets the body, or a
-    ///     field that may be a secret.
+    ///   - status: The status of the redirect.
+    ///   - isSameOrigin: True if scheme, host and port stay the same. No other origin gets the
+    ///     body, or a field that may be a secret.
     public func redirected(status: Int?, isSameOrigin: Bool) -> HTTPOptions {
         var options = self
         let keepsMethod = status == 307 || status == 308 || method == "HEAD"
@@ -58,13 +58,14 @@ public struct HTTPOptions: Sendable, Hashable {
         return options
     }
 
-    /// What says nothing about the user. Secrets go by too many names to list those.
+    /// Fields that reveal nothing about the user. An allow list, because secrets have too many
+    /// names.
     private static let fieldsForAnyOrigin: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "range",
         "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
     ]
 
-    /// What of `request` goes on to where a redirect leads, for a plugin that uses the engine.
+    /// The part of `request` that is sent on after a redirect, for a plugin that uses the engine.
     public static func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried {
@@ -79,7 +80,7 @@ public struct HTTPOptions: Sendable, Hashable {
         }
         carried.options["request"] = after.method.map { .text($0) }
         if before.body != nil && after.body == nil { carried.leftOut.append("the body") }
-        // A field without a value only keeps one of ours from being sent.
+        // A field without a value only suppresses a default one.
         for field in before.fields where !field.value.isEmpty && !after.fields.contains(field) {
             if !carried.leftOut.contains(field.name) { carried.leftOut.append(field.name) }
         }
@@ -143,15 +144,15 @@ public struct HTTPOptions: Sendable, Hashable {
 
 /// A header field as written: repeated names are repeated fields.
 public struct HTTPField: Sendable, Hashable {
-    /// As it is sent.
+    /// The name as it is sent.
     public let name: String
-    /// As it is sent; empty for a field that is left out.
+    /// The value as it is sent; empty for a field to leave out.
     public let value: String
 
     /// - Parameters:
-    ///   - name: Blanks around it go, which many servers do not see either: a secret must be known
-    ///     as one.
-    ///   - value: As it is sent.
+    ///   - name: Blanks around it are removed: many servers ignore them too, so a secret field must
+    ///     be recognised with them.
+    ///   - value: The value as it is sent.
     public init(_ name: String, _ value: String) {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         let end = name.lastIndex { !isBlank($0) }.map(name.index(after:)) ?? name.startIndex

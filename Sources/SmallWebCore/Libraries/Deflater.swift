@@ -2,17 +2,17 @@
 internal import CSmallWebZlib
 public import SmallWebCore
 
-/// Compresses streams, one after the other, each to one member of a gzip file (RFC 1952), by zlib.
+/// Compresses successive streams, each to one member of a gzip file (RFC 1952), by zlib.
 public final class Deflater {
     private let functions: swzlib_functions
     /// Allocated, because zlib keeps its address.
     private let stream: UnsafeMutablePointer<swzlib_stream>
-    /// Where zlib writes to.
     private let room: UnsafeMutableBufferPointer<UInt8>
 
-    /// How long the streams are: zlib clears its memory for each, so that more of it costs more.
+    /// The expected size of the streams. zlib clears its memory for each, so more memory takes
+    /// longer.
     public enum StreamSize: Sendable {
-        /// Shorter than ``tinyMax``. Repetitions are not looked for, which saves a quarter of the
+        /// Shorter than ``tinyMax``. Repetitions are not searched for, which saves a quarter of the
         /// time, and makes headers of records longer by an eighth.
         case tiny
         /// Some kilobytes.
@@ -29,10 +29,10 @@ public final class Deflater {
         }
     }
 
-    /// In bytes: all of a tiny stream is one block.
+    /// Exclusive limit of a tiny stream, in bytes; such a stream is a single block.
     public static let tinyMax = 1023
 
-    /// zlib's own default is 6, which takes three times as long for a tenth less.
+    /// zlib's default, 6, takes three times as long to save another tenth.
     private static let level: Int32 = 2
 
     /// - Throws: `not-built-in` when libz is not installed, or is an unknown version.
@@ -59,10 +59,10 @@ public final class Deflater {
         room.deallocate()
     }
 
-    /// Adds the compressed form of `bytes` to `output`, as far as it is there.
+    /// Appends compressed bytes to `output`, as far as zlib has produced them.
     ///
-    /// - Parameter isLast: Whether the member ends with them: all of it is in `output` then, and
-    ///   what is compressed next begins another.
+    /// - Parameter isLast: True to end the member: all of it is in `output` afterwards, and the
+    ///   next call begins another.
     public func deflate(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8], isLast: Bool) {
         var rest = bytes
         repeat {
@@ -86,7 +86,7 @@ public final class Deflater {
             let code = functions.deflate(stream, Int32(isLast ? swzlib_finish : swzlib_no_flush))
             let written = room.count - Int(stream.pointee.avail_out)
             output += UnsafeBufferPointer(rebasing: room[..<written])
-            // Whatever it is given, only its state could make it fail.
+            // Input cannot make it fail; only a corrupt state could.
             precondition(
                 code == swzlib_ok || code == swzlib_stream_end || code == swzlib_buffer_error)
             if isLast ? code == swzlib_stream_end : stream.pointee.avail_out > 0 { return }

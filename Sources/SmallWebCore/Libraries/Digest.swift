@@ -2,14 +2,14 @@
 internal import CSmallWebCrypto
 public import SmallWebCore
 
-/// A cryptographic hash of bytes that arrive in any pieces, by OpenSSL.
+/// A cryptographic hash of bytes that arrive in arbitrary pieces, by OpenSSL.
 ///
 /// One object hashes any number of messages, one after the other.
 public final class Digest {
     public enum Algorithm: Sendable, Hashable, CaseIterable {
         case sha1, sha256
 
-        /// The length of a digest.
+        /// The length of a digest in bytes.
         public var byteCount: Int {
             switch self {
             case .sha1: 20
@@ -54,11 +54,11 @@ public final class Digest {
         bytes.withUnsafeBytes { update($0) }
     }
 
-    /// The digest of everything since the last one; what is added next begins another message.
+    /// The digest of the message; the next update begins another message.
     public func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: algorithm.byteCount)
         let isDone = functions.EVP_DigestFinal_ex(context, &digest, nil)
-        // Without a function it keeps its own, and saves OpenSSL looking it up.
+        // Without a function argument it keeps the present one, which saves a lookup.
         let isReady = functions.EVP_DigestInit_ex(context, nil, nil)
         precondition(isDone == 1 && isReady == 1)
         return digest
@@ -70,7 +70,7 @@ public final class Digest {
 // @unchecked: function pointers that do not change after `init`.
 private final class CryptoLibrary: @unchecked Sendable {
     let functions: swcrypto_functions
-    /// Found once: finding one costs more than hashing a page.
+    /// Fetched once: that costs more than hashing a page.
     let sha1, sha256: OpaquePointer?
 
     private static let loaded = Result { () throws(FetchError) in try CryptoLibrary() }
@@ -84,7 +84,7 @@ private final class CryptoLibrary: @unchecked Sendable {
                 .notBuiltIn, .input, "hashing needs OpenSSL 3: \(String(cString: problem))",
                 hint: "install the package libssl3")
         }
-        // openssl.cnf is not wanted: reading it costs more than the hash.
+        // Without openssl.cnf, because reading it costs more than the hash.
         _ = functions.OPENSSL_init_crypto(UInt64(swcrypto_init_options), nil)
         self.functions = functions
         sha1 = functions.EVP_MD_fetch(nil, "SHA1", nil)

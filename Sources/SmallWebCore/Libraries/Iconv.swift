@@ -2,13 +2,13 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// Text from one encoding to another, by the system's iconv.
+/// Conversion between text encodings, by the system's iconv.
 public enum Iconv {
-    /// Converts all of a text at once.
+    /// Converts a whole text.
     ///
     /// - Parameter to: A name that iconv knows, or `UTF-16LE-BOM` and `UTF-16BE-BOM`, which begin
     ///   with a byte order mark.
-    /// - Returns: `nil` for an unknown encoding, or what cannot be written in it.
+    /// - Returns: `nil` for an unknown encoding, or text that cannot be represented in it.
     public static func convert(_ content: [UInt8], from: String, to: String) -> [UInt8]? {
         var (name, mark) = (to, [UInt8]())
         switch to.lowercased() {
@@ -16,7 +16,7 @@ public enum Iconv {
         case "utf-16be-bom": (name, mark) = ("UTF-16BE", [0xFE, 0xFF])
         default: break
         }
-        // What has // in it asks iconv for something else.
+        // A name with // passes options to iconv.
         guard !name.utf8.contains(ASCII.slash), !from.utf8.contains(ASCII.slash),
             let descriptor = iconv_open(name, from), descriptor != iconv_t(bitPattern: -1)
         else { return nil }

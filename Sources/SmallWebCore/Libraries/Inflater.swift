@@ -2,9 +2,9 @@
 internal import CSmallWebZlib
 public import SmallWebCore
 
-/// Decompresses a stream that arrives in any pieces, by zlib.
+/// Decompresses a stream that arrives in arbitrary pieces, by zlib.
 ///
-/// The stream says itself where it ends, so bytes of something else may follow it.
+/// The stream marks its own end, so other bytes may follow it.
 public final class Inflater {
     public enum Format: Sendable {
         /// A zlib stream (RFC 1950).
@@ -20,10 +20,10 @@ public final class Inflater {
         }
     }
 
-    /// The most that one call gives out.
+    /// Limit of the output of one call, in bytes.
     public static let outputBytesMax = 65_536
 
-    /// Whether the stream has ended, and its checksum was right.
+    /// True once the stream has ended with a correct checksum.
     public private(set) var isFinished = false
     private let functions: swzlib_functions
     /// Allocated, because zlib keeps its address.
@@ -50,20 +50,20 @@ public final class Inflater {
         stream.deallocate()
     }
 
-    /// Makes ready for another stream, with the memory of this one.
+    /// Prepares for another stream, reusing the memory.
     public func reset() {
         isFinished = false
         let code = functions.inflateReset(stream)
         precondition(code == swzlib_ok)
     }
 
-    /// The next output, at most ``outputBytesMax`` bytes.
+    /// Returns the next output, at most ``outputBytesMax`` bytes.
     ///
-    /// Empty when the stream has ended (see ``isFinished``) or all of `input` is used and more is
-    /// needed: call it until then. Letting go of the output before the next call saves a copy.
+    /// Empty when the stream has ended (see ``isFinished``), or when it has consumed `input` and
+    /// needs more: call it until then. Releasing the output before the next call saves a copy.
     ///
-    /// - Parameter input: The stream's next bytes. Used bytes are removed from its front, never a
-    ///   byte beyond the end of the stream.
+    /// - Parameter input: The stream's next bytes. Consumed bytes are removed from its front, but
+    ///   none after the end of the stream.
     /// - Throws: `protocol-error` for corrupt data.
     public func inflate(_ input: inout ArraySlice<UInt8>) throws(FetchError) -> ArraySlice<UInt8> {
         guard !isFinished else { return [] }
@@ -80,7 +80,7 @@ public final class Inflater {
         }
         switch code {
         case Int32(swzlib_stream_end): isFinished = true
-        // The latter: it could neither use nor give a byte, which is not an error.
+        // A buffer error only means that no progress was possible.
         case Int32(swzlib_ok), Int32(swzlib_buffer_error): break
         case Int32(swzlib_data_error), Int32(swzlib_need_dictionary):
             let reason = stream.pointee.msg.map { String(cString: $0) } ?? "it needs a dictionary"

@@ -2,40 +2,40 @@
 
 /// The common stream: one connection, read and written by one task.
 ///
-/// All loops over short reads and short writes of plugins are in this file; below it, the route to
-/// a server has those that must not read a byte beyond a proxy's reply. Received bytes live in one
-/// buffer that is reused; a returned slice shares it, so a caller that keeps a slice makes the next
-/// read allocate, and one that does not costs nothing.
+/// All plugins' loops over short reads and writes are in this file; the route to a server, below
+/// it, has its own, which must not read a byte beyond a proxy's reply. Received bytes live in one
+/// buffer that is reused. A returned slice shares it: keeping the slice makes the next read
+/// allocate, and dropping it costs nothing.
 public final class ByteStream {
-    /// How far a stream has come.
+    /// The state of a stream.
     public enum State: Sendable, Hashable {
         case started
-        /// The peer ended (what arrived before has been delivered), we closed, or it failed.
+        /// The peer ended (bytes that arrived before have been delivered), we closed, or it failed.
         case stopped(FetchError?)
     }
 
-    /// How far it has come.
+    /// The present state.
     public private(set) var state = State.started
-    /// How the peer ended its side; `nil` while it has not.
+    /// The end of the peer's side; `nil` before it.
     public private(set) var ending: ByteStream.Ending?
-    /// Bytes moved so far, above TCP and TLS.
+    /// Bytes received so far, above TCP and TLS.
     public private(set) var bytesReceived = 0
-    /// Bytes of protocol that the peer's side has taken.
+    /// Bytes sent so far, above TCP and TLS.
     public private(set) var bytesSent = 0
 
-    /// Let go of when the stream is closed.
+    /// Released when the stream is closed.
     private var carrier: (any Carrier)?
     private let idleSeconds: Double
     private let deadline: Instant
     private let onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)?
     private var buffer: [UInt8] = []
-    /// The received bytes not yet handed out.
+    /// Indices in ``buffer`` of bytes not yet handed out.
     private var unread = 0..<0
-    /// Why a request did not go out in full, and what had been received by then.
+    /// The first error of sending, and ``bytesReceived`` at that time.
     private var sendFailure: (error: FetchError, received: Int)?
 
-    /// How much is received at once: little at first, for a stream waits for most of its life; then
-    /// several TLS records. More would not stay in the processor's cache until it is written.
+    /// Bytes to receive at once: few at first, because a stream waits for most of its life; then
+    /// several TLS records. More would not stay in the processor's cache until written.
     static let capacities = (first: 4096, usual: 65_536)
 
     /// - Parameters:
@@ -56,8 +56,8 @@ public final class ByteStream {
 
     /// Sends all of `bytes`, in as few system calls as the socket's buffer allows.
     ///
-    /// A peer that refuses them may have said why before, which is there to be read: the failure is
-    /// thrown where nothing is.
+    /// A peer that refuses them may have sent a reason before: the failure is thrown only by a read
+    /// that finds none.
     ///
     /// - Throws: `timeout`, `interrupted`.
     public func writeAll(_ bytes: [UInt8]) async throws(FetchError) {
@@ -79,7 +79,7 @@ public final class ByteStream {
 
     /// Sends all of `bytes`, unless the peer answers before it has them: it then wants no more.
     ///
-    /// - Returns: Whether all went out; if not, the answer or its absence is there to be read.
+    /// - Returns: True if all were sent; if not, the answer or its absence is there to be read.
     /// - Throws: `timeout`, `interrupted`.
     public func writeUnlessAnswered(_ bytes: [UInt8]) async throws(FetchError) -> Bool {
         var sent = 0
@@ -87,7 +87,8 @@ public final class ByteStream {
         while sent < bytes.count {
             guard case .wouldBlock = try receiveOnce() else { return false }
             let carrier = try openCarrier()
-            // Not `sendOnce`: a peer that closed may have said why before, so the stream stays.
+            // Not `sendOnce`: a peer that closed may have sent a reason before, so the stream stays
+            // open.
             let written = bytes[sent...].withUnsafeBytes { piece in
                 Result { () throws(FetchError) in try carrier.send(piece) }
             }
@@ -105,9 +106,9 @@ public final class ByteStream {
         return true
     }
 
-    /// Returns what has arrived, waiting for at least one byte; empty at the peer's end.
+    /// Returns received bytes, waiting for at least one; empty at the peer's end.
     ///
-    /// - Parameter count: Most bytes wanted, at least 1.
+    /// - Parameter count: Upper limit of bytes, at least 1.
     /// - Throws: `receive`, `timeout`, `interrupted`. A reset is an ``ending``, not an error.
     public func readSome(upTo count: Int = .max) async throws(FetchError) -> ArraySlice<UInt8> {
         precondition(count > 0)
@@ -118,7 +119,7 @@ public final class ByteStream {
     /// Returns exactly `count` bytes, in arrival order.
     ///
     /// - Parameter count: 0 or more; the caller has checked it against a limit.
-    /// - Throws: `truncated` if the peer ends first, and what ``readSome(upTo:)`` throws.
+    /// - Throws: `truncated` if the peer ends first, and the errors of ``readSome(upTo:)``.
     public func readExactly(_ count: Int) async throws(FetchError) -> ArraySlice<UInt8> {
         while unread.count < count {
             guard try await fill() else {
@@ -131,12 +132,11 @@ public final class ByteStream {
 
     /// Returns bytes up to and including the next line feed.
     ///
-    /// At the peer's end the rest comes without a line feed, and then nothing: what arrived before
-    /// the end is delivered before the end is.
+    /// At the peer's end, returns the rest without a line feed, and then nothing.
     ///
-    /// - Parameter limit: Most bytes, the line feed included.
-    /// - Throws: `protocol-error` when `limit` bytes hold no line feed, and what
-    ///   ``readSome(upTo:)`` throws.
+    /// - Parameter limit: Upper limit of bytes, the line feed included.
+    /// - Throws: `protocol-error` when `limit` bytes hold no line feed, and the errors of
+    ///   ``readSome(upTo:)``.
     public func readLine(upTo limit: Int) async throws(FetchError) -> ArraySlice<UInt8> {
         var scanned = 0
         while true {
@@ -152,9 +152,9 @@ public final class ByteStream {
         }
     }
 
-    /// Gives everything up to the peer's end to `body`, piece by piece.
+    /// Passes everything up to the peer's end to `body`, piece by piece.
     ///
-    /// - Throws: What ``readSome(upTo:)`` and `body` throw.
+    /// - Throws: The errors of ``readSome(upTo:)`` and `body`.
     public func readToEnd(
         _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> ByteStream.Ending {
@@ -174,18 +174,18 @@ public final class ByteStream {
         }
     }
 
-    /// Waits for the first byte of a reply that must have one, which is read afterwards as if this
-    /// had not been: for protocols in which the body is all there is.
+    /// Waits for the first byte of a required reply, without consuming it: for protocols whose
+    /// replies are a body alone.
     ///
-    /// - Throws: ``endedTooSoon`` when there is none, unless the request allows that; what
-    ///   ``readSome(upTo:)`` throws.
+    /// - Throws: ``endedTooSoon`` without a byte, unless the request allows that; the errors of
+    ///   ``readSome(upTo:)``.
     public func awaitReply(to request: Request) async throws(FetchError) {
         if !unread.isEmpty { return }
         if try await fill() { return }
         try acceptEmptyReply(to: request)
     }
 
-    /// The peer has ended without a byte.
+    /// Handles a peer that ended without a byte.
     ///
     /// - Throws: ``endedTooSoon``, unless the request allows an empty reply.
     public func acceptEmptyReply(to request: Request) throws(FetchError) {
@@ -195,7 +195,7 @@ public final class ByteStream {
         throw error
     }
 
-    /// The error for a peer that ended before the reply that its protocol requires.
+    /// The error for a peer that ended before a required reply.
     public var endedTooSoon: FetchError {
         if bytesReceived == 0 {
             return ending == .reset
@@ -223,7 +223,7 @@ public final class ByteStream {
         carrier = nil
     }
 
-    /// - Throws: Why nothing can be moved any more.
+    /// - Throws: The reason why the stream has stopped.
     private func openCarrier() throws(FetchError) -> any Carrier {
         if case .stopped(let error?) = state { throw error }
         guard state == .started, let carrier else {
@@ -232,7 +232,7 @@ public final class ByteStream {
         return carrier
     }
 
-    /// Receives more behind the unread bytes. False at the peer's end.
+    /// Receives more after the unread bytes. False at the peer's end.
     private func fill() async throws(FetchError) -> Bool {
         var silence = Silence(seconds: idleSeconds)
         while true {
@@ -244,13 +244,13 @@ public final class ByteStream {
         }
     }
 
-    /// Leaves free space behind the unread bytes: starts over when there are none, moves them to
-    /// the front or grows when the buffer is full.
+    /// Makes free space after the unread bytes: starts over when there are none, moves them to the
+    /// front or grows when the buffer is full.
     private func makeRoom() {
         if unread.isEmpty {
             unread = 0..<0
             guard buffer.count < Self.capacities.usual else { return }
-            // Left uninitialised: a small reply touches one page of it.
+            // Uninitialised, so that a small reply touches only one page of it.
             buffer = [UInt8](unsafeUninitializedCapacity: Self.capacities.usual) { $1 = $0.count }
         } else if unread.upperBound == buffer.count {
             if unread.lowerBound > buffer.count / 2 {
@@ -262,10 +262,10 @@ public final class ByteStream {
         }
     }
 
-    /// One attempt to receive behind the unread bytes.
+    /// Makes one attempt to receive after the unread bytes.
     //
-    // Not inlined, like ``sendOnce(_:)``: within an async function what it works with would be kept
-    // while that waits, 20 KiB for each connection.
+    // Not inlined, like ``sendOnce(_:)``: an async function would keep its temporaries while it
+    // waits, 20 KiB for each connection.
     @inline(never)
     private func receiveOnce() throws(FetchError) -> TransportRead {
         if let ending { return .ended(ending) }
@@ -284,14 +284,14 @@ public final class ByteStream {
             if let unanswered { throw failing(unanswered) }
             self.ending = ending
             state = .stopped(nil)
-        // All that such a peer has said is there already.
+        // Everything such a peer has sent is there already.
         case .wouldBlock: if let sendFailure { throw failing(sendFailure.error) }
         }
         return read
     }
 
-    /// The beginning of a reply, by way of room that is given back at once: a stream that waits for
-    /// it has no buffer, and one with a short reply no larger one than that.
+    /// Receives the beginning of a reply through a temporary buffer, so that a waiting stream has
+    /// no buffer, and one with a short reply has only its size.
     private func receiveFirst(from carrier: any Carrier) -> Result<TransportRead, FetchError> {
         withUnsafeTemporaryAllocation(byteCount: Self.capacities.first, alignment: 1) { room in
             Result { () throws(FetchError) in
@@ -314,7 +314,7 @@ public final class ByteStream {
         }
     }
 
-    /// One attempt to send a prefix of `bytes`; `nil` when the peer takes no more.
+    /// Makes one attempt to send a prefix of `bytes`; `nil` when the peer takes no more.
     @inline(never)
     private func sendOnce(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> TransportWrite? {
         let carrier = try openCarrier()
@@ -338,7 +338,7 @@ public final class ByteStream {
         }
     }
 
-    /// The time since bytes last moved. Not every wake-up ends it: TLS has records without data.
+    /// Time since bytes last moved. Not every wake-up ends it: TLS has records without data.
     private struct Silence {
         let seconds: Double
         private var began: Instant?

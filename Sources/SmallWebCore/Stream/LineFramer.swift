@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 
-/// Cuts bytes that arrive in any pieces into lines, and joins lines to bytes.
+/// Splits bytes that arrive in arbitrary pieces into lines, and frames lines for sending.
 ///
-/// A line ends with LF or CRLF, neither of which is delivered. Pure: no I/O, bounded by
-/// `lineBytesMax` per line.
+/// A line ends with LF or CRLF; neither is delivered. Pure: no I/O, bounded by `lineBytesMax` per
+/// line.
 public struct LineFramer: Sendable {
     /// One line.
     public struct Line: Sendable, Hashable {
         /// Without its line end.
         public let bytes: ArraySlice<UInt8>
-        /// False for a last line that the input ended without a line feed.
+        /// False for a last line without a line feed.
         public let isTerminated: Bool
     }
 
-    /// Longest line, its line end not counted.
+    /// Limit of a line's length, without its line end.
     public let lineBytesMax: Int
     private var pending: [UInt8] = []
 
-    /// A framer that has read nothing.
+    /// A framer without input.
     public init(lineBytesMax: Int) { self.lineBytesMax = lineBytesMax }
 
-    /// Takes the next bytes and gives the lines that are complete with them to `body`, in order.
+    /// Takes the next bytes and passes the lines they complete to `body`, in order.
     ///
     /// - Throws: `protocol-error` for a line that is too long, after all lines before it.
     public mutating func add(

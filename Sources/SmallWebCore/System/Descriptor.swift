@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import Glibc
 
-/// The one owner of a file descriptor. To copy it, or to use it once consumed, does not compile.
+/// The only owner of a file descriptor. Copies, and uses after consumption, do not compile.
 package struct Descriptor: ~Copyable {
     private let number: Int32
 
@@ -11,7 +11,7 @@ package struct Descriptor: ~Copyable {
         self.number = number
     }
 
-    /// Opens a file, which no program that is started gets.
+    /// Opens a file, with O_CLOEXEC: child programs do not inherit it.
     package init(opening path: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) {
         self.init(owning: try systemCall { open(path, flags | O_CLOEXEC, mode) })
     }

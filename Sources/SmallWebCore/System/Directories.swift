@@ -7,15 +7,15 @@ package func directory(of path: String) -> String {
     return slash == path.startIndex ? "/" : String(path[..<slash])
 }
 
-/// That of HOME, or without it, as under cron and systemd, that of the user database.
+/// HOME or, if unset, as under cron and systemd, the entry in the user database.
 package var homeDirectory: String? {
     environmentVariable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) }
 }
 
-/// Makes a directory and those above it, as far as they are missing, but no home directory: its
-/// absence says that there is to be none, or that it is not mounted.
+/// Makes a directory and its missing parents, but no home directory: its absence means that there
+/// is to be none, or that it is not mounted.
 ///
-/// - Throws: The error of the first one that cannot be made.
+/// - Throws: The error of the first directory that cannot be made.
 package func makeDirectories(_ path: String, mode: mode_t) throws(SystemError) {
     let isHome = path == homeDirectory
     if (isHome ? access(path, F_OK) : mkdir(path, mode)) == 0 || errno == EEXIST { return }
@@ -25,23 +25,22 @@ package func makeDirectories(_ path: String, mode: mode_t) throws(SystemError) {
         throw SystemError(number: number)
     }
     try makeDirectories(parent, mode: mode)
-    // Another process may have been faster.
+    // Another process may have made it meanwhile.
     if mkdir(path, mode) != 0 && errno != EEXIST { throw SystemError(number: errno) }
 }
 
-/// What a path leads to, as `S_IFREG` and the like; `nil` when that cannot be looked at.
+/// The type of the file that `path` leads to, as `S_IFREG` and the like; `nil` if stat fails.
 package func fileKind(_ path: String) -> mode_t? {
     var facts = stat()
     return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil
 }
 
-/// Whether something is a file or a directory, and no device, pipe or socket; `nil` when nothing is
-/// there.
+/// False for a device, pipe or socket; `nil` if stat fails.
 package func isFileOrDirectory(_ path: String) -> Bool? {
     fileKind(path).map { $0 == S_IFREG || $0 == S_IFDIR }
 }
 
-/// What is in a directory, without `.` and `..`, in order.
+/// The names in a directory, without `.` and `..`, sorted.
 package func directoryNames(
     _ path: String, withHidden: Bool = false
 ) throws(SystemError) -> [String] {
@@ -51,7 +50,7 @@ package func directoryNames(
     while true {
         errno = 0
         guard let entry = readdir(directory) else {
-            // Part of a directory is not taken for all of it.
+            // A partial listing must not be taken for a whole one.
             if errno != 0 { throw SystemError(number: errno) }
             return names.sorted()
         }
@@ -63,7 +62,7 @@ package func directoryNames(
     }
 }
 
-/// The file behind a path's symbolic links, which may not exist yet.
+/// The target of a path's symbolic links, which need not exist.
 package func resolvingLinks(_ path: String) -> String {
     var path = path
     for _ in 0..<40 {
@@ -71,7 +70,7 @@ package func resolvingLinks(_ path: String) -> String {
             defer { free(resolved) }
             return String(systemName: resolved)
         }
-        // /dev/stdout may be a pipe, which is there and has no path.
+        // /dev/stdout may be a pipe, which exists but has no path.
         if access(path, F_OK) == 0 { break }
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)

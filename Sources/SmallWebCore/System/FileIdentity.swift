@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 package import Glibc
 
-/// Which file is meant, whatever its path: the device and inode, or of one that does not exist yet
-/// those of its directory, and its name.
+/// Identifies a file independently of its path: by device and inode or, if it does not exist yet,
+/// by its directory's and its name.
 package struct FileIdentity: Hashable, Sendable {
     private let device: dev_t
     private let inode: ino_t
@@ -10,7 +10,7 @@ package struct FileIdentity: Hashable, Sendable {
 
     package init(_ status: stat) { (device, inode) = (status.st_dev, status.st_ino) }
 
-    /// `nil` for what no output takes the place of: a device, a pipe, a missing directory.
+    /// `nil` for anything that output would not replace: a device, a pipe, a missing directory.
     package init?(path: String) {
         let target = resolvingLinks(path)
         var status = stat()

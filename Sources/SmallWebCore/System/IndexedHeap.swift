@@ -4,16 +4,16 @@ package typealias IndexedHeap = Inlined.IndexedHeap
 package typealias IndexedHeapElement = Inlined.HeapElement
 
 extension Inlined {
-    /// Something that an ``IndexedHeap`` orders.
+    /// An element of an ``IndexedHeap``.
     public protocol HeapElement: AnyObject {
-        /// Its place in the heap that holds it; kept by the heap.
+        /// Index in its heap; set by the heap alone.
         var heapIndex: Int? { get set }
         /// Must not change while the element is in a heap.
         func comes(before other: Self) -> Bool
     }
 
-    /// Elements of which the first is wanted. Each knows its place, so leaving early costs O(log n)
-    /// and nothing stale is kept. An element is in one heap at a time.
+    /// A heap that stores each element's index in the element: removal is O(log n), and no stale
+    /// entries stay. An element is in one heap at a time.
     public struct IndexedHeap<Element: HeapElement> {
         @usableFromInline var elements: [Element] = []
 
@@ -21,14 +21,13 @@ extension Inlined {
 
         @inlinable package var first: Element? { elements.first }
 
-        /// Adds an element that is in no heap.
         @inlinable package mutating func insert(_ element: Element) {
             element.heapIndex = elements.count
             elements.append(element)
             siftUp(elements.count - 1)
         }
 
-        /// Removes an element of this heap; does nothing to one that is in no heap.
+        /// Removes an element of this heap; ignores one that is in no heap.
         @inlinable package mutating func remove(_ element: Element) {
             guard let index = element.heapIndex else { return }
             element.heapIndex = nil

@@ -5,21 +5,21 @@ internal import Synchronization
 package typealias Instant = Inlined.Instant
 
 extension Inlined {
-    /// A moment on the clock of this process: the monotonic clock, less the time in which the
+    /// A moment on this process's clock: the monotonic clock, less the time during which the
     /// process was stopped (`ProcessClock`).
     public struct Instant: Sendable, Hashable, Comparable {
         @usableFromInline package let nanoseconds: UInt64
 
         @inlinable package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
-        /// Later than every other: no deadline.
+        /// Later than all others: no deadline.
         @inlinable package static var never: Instant { Instant(nanoseconds: .max) }
 
         package static var now: Instant {
             Instant(nanoseconds: ProcessClock.monotonic &- ProcessClock.stoppedNanoseconds)
         }
 
-        /// `seconds` from now; never when `seconds` is 0 or less.
+        /// `seconds` from now; ``never`` when `seconds` is 0 or less.
         package static func after(seconds: Double) -> Instant {
             guard seconds > 0 else { return .never }
             let nanoseconds = min(seconds * 1e9, 1e18)
@@ -33,17 +33,17 @@ extension Inlined {
 }
 
 /// Keeps the time in which the process was stopped, by Ctrl-Z or SIGSTOP, out of every deadline: a
-/// server must not pay for it. The system does not tell a process how long it was stopped, but a
-/// wait that took longer than asked for does.
+/// server must not pay for it. The system does not report that time, but it shows in a wait that
+/// took longer than its timeout.
 package enum ProcessClock {
     private static let stopped = Atomic<UInt64>(0)
-    /// Until when that has been counted: several event loops see the same stop.
+    /// Monotonic time up to which stops are counted: several event loops see the same stop.
     private static let countedUntil = Locked<UInt64>(0)
 
-    /// A busy machine makes waits longer, too.
+    /// Waits may also be late on a busy machine.
     private static let slackNanoseconds: UInt64 = 500_000_000
 
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    /// `CLOCK_MONOTONIC`.
     package static var monotonic: UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -52,11 +52,11 @@ package enum ProcessClock {
 
     static var stoppedNanoseconds: UInt64 { stopped.load(ordering: .relaxed) }
 
-    /// Notes that a wait for at most `longest` nanoseconds has just ended.
+    /// Records that a wait for at most `longest` nanoseconds has just ended.
     ///
-    /// - Parameter began: By ``monotonic``.
-    /// - Returns: For how many nanoseconds the process was stopped meanwhile; 0 if it was not. Each
-    ///   event loop is told, whichever has counted them.
+    /// - Parameter began: Start of the wait, by ``monotonic``.
+    /// - Returns: Nanoseconds for which the process was stopped meanwhile; 0 if it was not. Each
+    ///   event loop gets them, even if another one has counted them.
     @discardableResult
     package static func noteWait(began: UInt64, longest: UInt64) -> UInt64 {
         let end = monotonic
@@ -72,7 +72,7 @@ package enum ProcessClock {
     }
 }
 
-/// Of the clock on the wall, since 1970.
+/// `CLOCK_REALTIME`, since 1970.
 func wallClockNanoseconds() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

@@ -3,11 +3,11 @@ internal import Glibc
 
 /// A value behind a POSIX mutex.
 ///
-/// `Synchronization.Mutex` hands a contended lock over within the kernel, where the thread
-/// sanitizer cannot see it: every contended access would be reported as a race, and a real one
-/// would drown in the reports.
+/// Not `Synchronization.Mutex`: that hands a contended lock over within the kernel, where the
+/// thread sanitizer cannot see it. It would report every contended access as a race, which would
+/// bury a real one.
 //
-// @unchecked: `value` is touched under `mutex` alone.
+// @unchecked: `value` is only accessed under `mutex`.
 package final class Locked<Value: Sendable>: @unchecked Sendable {
     private var value: Value
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -23,7 +23,7 @@ package final class Locked<Value: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` with the lock held; it must not wait for anything.
+    /// Runs `body` with the lock held; it must not block.
     package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

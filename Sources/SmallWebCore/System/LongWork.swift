@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
 
-/// Ends computations at the deadline and at a signal: each that a server, an archive or a ledger
-/// can make long looks here at least every 50 ms.
+/// Ends computations at the deadline and at a signal. All code that a server, an archive or a
+/// ledger can keep busy calls it at least every 50 ms.
 package enum LongWork {
-    /// Of the task: ``within(_:_:)`` and the fetch set it.
+    /// Set by ``within(_:_:)`` and by the fetch.
     @TaskLocal package static var deadline = Instant.never
 
     /// - Throws: `interrupted` once a signal has come or the task is cancelled, `timeout` from the
     ///   deadline on.
     package static func check() throws(FetchError) { try check(deadline) }
 
-    /// The same for a deadline that the caller has.
+    /// Same, for a given deadline.
     package static func check(_ deadline: Instant) throws(FetchError) {
         guard swposix_pending_signal() == 0, !Task.isCancelled else { throw .cancelled }
         guard deadline == .never || Instant.now < deadline else {
@@ -20,13 +20,13 @@ package enum LongWork {
         }
     }
 
-    /// The same, after what waits on the task's event loop has had a turn.
+    /// Same, after yielding to other tasks on the event loop.
     package static func pause() async throws(FetchError) {
         await Task.yield()
         try check()
     }
 
-    /// Runs `body` with a deadline `seconds` from now; without one for 0.
+    /// Runs `body` with a deadline `seconds` from now; 0 for none.
     package static func within<Value>(
         _ seconds: Double, _ body: () throws(FetchError) -> Value
     ) throws(FetchError) -> Value {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A value that its copies share until one of them is changed: a copy costs one reference, and so
-/// does a place in the frame of a function that waits for a server.
+/// Copy-on-write storage: a copy costs one reference, and so does a variable in the frame of an
+/// async function that waits for a server.
 //
-// @unchecked: what is changed is not shared.
+// @unchecked: a value is only changed while it has one owner.
 struct Shared<Value: Sendable>: @unchecked Sendable {
     private final class Box {
-        // It is changed where it has one owner, and by one access to that owner at a time.
+        // Only changed while it has one owner, by one access to that owner at a time.
         @exclusivity(unchecked) var value: Value
 
         init(_ value: Value) { self.value = value }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// Bytes held back until their fate is known: in memory up to a limit, then in a temporary file
-/// that has no name and so cannot be left behind.
+/// A buffer for bytes to be kept or dropped later: in memory up to a limit, then in a temporary
+/// file without a name, which cannot be left behind.
 package final class Spool {
     private let memoryMax: Int
     private var memory: [UInt8] = []
     private var file: Int32?
-    /// How many bytes of the file count: what `memory` has comes after them.
+    /// Number of valid bytes in the file; `memory` follows them.
     private var spilled = 0
     package var count: Int { spilled + memory.count }
 
@@ -15,7 +15,7 @@ package final class Spool {
 
     deinit { if let file { close(file) } }
 
-    /// Adds all of `bytes`, or nothing.
+    /// Appends all of `bytes`, or none.
     ///
     /// - Throws: `write` when the temporary directory is full or missing.
     package func append(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
@@ -27,9 +27,9 @@ package final class Spool {
         }
     }
 
-    /// Lends everything in order, in pieces, and keeps it.
+    /// Passes all bytes in order to `body`, in pieces, and keeps them.
     ///
-    /// - Throws: `write` when the temporary file cannot be read; what `body` throws.
+    /// - Throws: `write` when the temporary file cannot be read; the errors of `body`.
     package func read(
         _ body: (ArraySlice<UInt8>) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -38,7 +38,7 @@ package final class Spool {
         if !memory.isEmpty { try body(memory[...]) }
     }
 
-    /// Gives everything back in order, in pieces, once. The spool is empty afterwards.
+    /// Passes all bytes in order to `body`, in pieces. The spool is empty afterwards.
     package func drain(_ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void)
         async throws(FetchError)
     {
@@ -53,14 +53,14 @@ package final class Spool {
         if !memory.isEmpty { try await body(memory[...]) }
     }
 
-    /// The next of what is in the file; `nil` at its end.
+    /// The next piece of the file, at most 64 KiB; `nil` at its end.
     private func filePiece(at offset: inout Int) throws(FetchError) -> ArraySlice<UInt8>? {
         guard let file, offset < spilled else { return nil }
         let (start, rest) = (offset, spilled - offset)
         let piece = try attempt("cannot read") { () throws(SystemError) in
             var bytes = [UInt8](repeating: 0, count: min(rest, 65_536))
             let count = try systemCall { pread(file, &bytes, bytes.count, start) }
-            // Its reader would take it for the whole.
+            // The file is shorter than recorded: fail instead of passing off a part as the whole.
             guard count > 0 else { throw SystemError(number: EIO) }
             return bytes[..<count]
         }
@@ -68,7 +68,7 @@ package final class Spool {
         return piece
     }
 
-    /// Gives everything back at once. The spool is empty afterwards.
+    /// Returns all bytes. The spool is empty afterwards.
     package func takeAll() async throws(FetchError) -> [UInt8] {
         guard file != nil else {
             defer { memory = [] }
@@ -80,9 +80,9 @@ package final class Spool {
         return all
     }
 
-    /// Some of what was added, wherever it is. A slice of the spool's own memory, or a copy.
+    /// Returns a part of the bytes: a slice of the spool's own memory, or a copy.
     ///
-    /// - Parameter range: Within what was added.
+    /// - Parameter range: Within ``count``.
     /// - Throws: `write` when the temporary file cannot be read, or written to.
     package func read(_ range: Range<Int>) throws(FetchError) -> ArraySlice<UInt8> {
         precondition(range.upperBound <= count)
@@ -114,7 +114,7 @@ package final class Spool {
         memory.removeAll(keepingCapacity: true)
     }
 
-    /// Adds all of `bytes` to the file, or nothing.
+    /// Appends all of `bytes` to the file, or none.
     private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         if file == nil {
             file = try attempt("cannot create", in: TemporaryFile.directory, TemporaryFile.open)
@@ -125,10 +125,10 @@ package final class Spool {
                 try writeAll(bytes, to: file)
             }
         } catch {
-            // A part of it may be there. Only room is lost where it stays: what counts is
-            // `spilled`.
+            // Some of them may have been written. If they cannot be cut off, only room is lost,
+            // because `spilled` is the valid length.
             _ = ftruncate(file, off_t(spilled))
-            // The next write goes where this one should have gone; a file can always do that.
+            // The next write goes to the same offset; lseek cannot fail on a regular file.
             _ = lseek(file, off_t(spilled), SEEK_SET)
             throw error
         }

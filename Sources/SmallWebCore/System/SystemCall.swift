@@ -8,15 +8,14 @@ package struct SystemError: Error, Sendable, Hashable {
 
     package init(number: Int32) { self.number = number }
 
-    /// `ECONNREFUSED` and the like; `errno N` for the rare ones.
+    /// Such as `ECONNREFUSED`; `errno N` for rare ones.
     package var name: String {
         swposix_error_name(number).map { String(cString: $0) } ?? "errno \(number)"
     }
 
-    /// What helps when a limit of the process is the reason.
     package var remedy: FetchError.Remedy? { number == EMFILE ? .raise(.openFiles) : nil }
 
-    /// The system's sentence, beginning in lower case.
+    /// The system's message, beginning in lower case.
     package var sentence: String {
         let text = String(cString: strerror(number))
         return text.prefix(1).lowercased() + text.dropFirst()
@@ -24,7 +23,7 @@ package struct SystemError: Error, Sendable, Hashable {
 }
 
 extension FetchError {
-    /// What a system call's failure comes to: `message`, and the system's sentence behind it.
+    /// The error of a failed system call: `message` followed by the system's message.
     package init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, _ error: SystemError,
         hint: String? = nil, remedy: Remedy? = nil
@@ -35,32 +34,32 @@ extension FetchError {
     }
 }
 
-/// Runs a call that returns -1 on failure, again after each EINTR.
+/// Runs a call that returns -1 on failure, and repeats it after EINTR.
 ///
-/// Every result of a system call is used. Where a failure changes nothing that was promised, the
-/// code says `_ = call(…)` with the reason above it; only calls that give something up (`close`,
-/// `unlink`, `rmdir`, `kill`) stand by themselves. `TidyTests` holds it.
+/// Every result of a system call is used. Where a failure does not break a promise, the code has
+/// `_ = call(…)` with the reason above it; only calls that release something (`close`, `unlink`,
+/// `rmdir`, `kill`) stand alone. `TidyTests` checks that.
 package func systemCall(_ call: () -> Int32) throws(SystemError) -> Int32 {
     try repeating(call)
 }
 
-/// The same for calls that count.
+/// Same for calls that return a count.
 package func systemCall(_ call: () -> Int) throws(SystemError) -> Int { try repeating(call) }
 
-// Compiled for both here: elsewhere it would ask for metadata at each call.
+// Specialized for both types here; elsewhere it would request metadata at each call.
 private func repeating<Value: SignedInteger>(_ call: () -> Value) throws(SystemError) -> Value {
     while true {
         let value = call()
         if value != -1 { return value }
-        // Nothing may come between the call and this line: errno belongs to the thread.
+        // errno belongs to the thread: no call may come between.
         let number = errno
         if number != EINTR { throw SystemError(number: number) }
     }
 }
 
-/// Writes all of `bytes` to a file that blocks.
+/// Writes all of `bytes` to a blocking descriptor.
 ///
-/// - Parameter run: Makes each call, and again if need be.
+/// - Parameter run: Makes each call, repeating it if needed.
 package func writeAll(
     _ bytes: ArraySlice<UInt8>, to file: Int32,
     by run: (_ call: () -> Int) throws(SystemError) -> Int = systemCall
@@ -68,13 +67,13 @@ package func writeAll(
     var rest = bytes
     while !rest.isEmpty {
         let count = try run { rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) } }
-        // No file does that; a loop without an end would be the answer.
+        // No file returns 0; if one did, the loop would not end.
         guard count > 0 else { throw SystemError(number: EIO) }
         rest = rest.dropFirst(count)
     }
 }
 
-/// Reads a file from where it stands: to its end, or until there are more than `limit` bytes.
+/// Reads a file from its current offset to its end, or until there are more than `limit` bytes.
 package func readAll(
     _ file: Int32, limit: Int = .max,
     by run: (_ call: () -> Int) throws(SystemError) -> Int = systemCall

@@ -3,10 +3,10 @@ package import Glibc
 
 /// Names of files, arguments and variables as the system has them: bytes, usually UTF-8.
 ///
-/// A `String` holds all of them exactly. A byte that is not part of UTF-8 becomes one of 128
-/// private characters (U+10FE80 to U+10FEFF, by its value); where the bytes themselves spell such a
-/// character, they are taken one by one. The calls below undo that, so a name reaches the system as
-/// it came from there.
+/// A `String` represents all of them exactly. A byte that is not part of UTF-8 becomes one of 128
+/// private characters (U+10FE80 to U+10FEFF, by its value); a name that contains such a character
+/// itself has it escaped byte by byte. The calls below undo that, so a name returns to the system
+/// unchanged.
 extension String {
     private static let firstEscape: UInt32 = 0x10FE00
 
@@ -36,16 +36,16 @@ extension String {
                 return
             }
             for byte in rest.prefix(count) {
-                // Every byte of what is not plain ASCII is above 0x7F.
+                // Invalid and private sequences consist of bytes above 0x7F.
                 Unicode.Scalar(Self.firstEscape + UInt32(byte)).map { scalars.append($0) }
             }
             rest = rest.dropFirst(count)
         }
     }
 
-    /// - Parameter name: Ends with NUL.
+    /// - Parameter name: Terminated by NUL.
     package init(systemName name: UnsafePointer<CChar>) {
-        // Compiled for C strings; the check of any collection asks for metadata at run time.
+        // Specialized for C strings; the generic check requests metadata at run time.
         if let text = String(validatingCString: name), !text.hasSystemEscapes {
             self = text
             return
@@ -54,7 +54,7 @@ extension String {
         self.init(systemBytes: bytes)
     }
 
-    /// What a C function has written into a buffer, up to its NUL.
+    /// Text that a C function has written into a buffer, up to its NUL.
     package init(buffer: [CChar]) {
         let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
         self.init(decoding: bytes, as: UTF8.self)
@@ -68,16 +68,16 @@ extension String {
         }
     }
 
-    /// For a system call.
+    /// NUL-terminated, for system calls.
     package var systemName: [CChar] { systemBytes.map { CChar(bitPattern: $0) } + [0] }
 
-    /// Whether it stands for bytes that are not UTF-8.
+    /// True if it represents bytes that are not UTF-8.
     package var hasSystemEscapes: Bool {
-        // All of them begin with this byte, which hardly any text has.
+        // All escapes begin with this byte, which is rare in texts.
         holds(0xF4) && unicodeScalars.contains(where: \.isSystemEscape)
     }
 
-    /// As text that is only to be read: U+FFFD for each byte that is not UTF-8.
+    /// For display: U+FFFD for each byte that is not UTF-8.
     package var withoutSystemEscapes: String {
         guard hasSystemEscapes else { return self }
         var scalars = UnicodeScalarView()
@@ -86,19 +86,18 @@ extension String {
     }
 }
 
-/// A variable of the environment; `nil` when unset or empty.
+/// An environment variable; `nil` when unset or empty.
 package func environmentVariable(_ name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(systemName: value)
 }
 
 extension Unicode.Scalar {
-    /// Whether it stands for one byte of a name.
     package var isSystemEscape: Bool { 0x10FE80...0x10FEFF ~= value }
 }
 
-// The system's calls for names in a String. Where the name is one, the compiler prefers these to
-// the ones of the C library, which would get what is not UTF-8 in the wrong bytes.
+// System calls for names in a String. Overload resolution prefers these to the C library's, which
+// would get wrong bytes for names that are not UTF-8.
 
 package func open(_ path: String, _ flags: Int32) -> Int32 { Glibc.open(path.systemName, flags) }
 
@@ -137,7 +136,7 @@ package func readlink(
     Glibc.readlink(path.systemName, target, count)
 }
 
-/// What the caller frees.
+/// The caller frees the result.
 package func realpath(
     _ path: String, _ resolved: UnsafeMutablePointer<CChar>?
 ) -> UnsafeMutablePointer<CChar>? {

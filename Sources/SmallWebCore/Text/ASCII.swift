@@ -4,7 +4,7 @@ internal import Glibc
 package typealias ASCII = Inlined.ASCII
 
 extension Inlined {
-    /// Byte values that protocols give a meaning to.
+    /// Byte values with a meaning in protocols.
     public enum ASCII {
         @inlinable package static var nul: UInt8 { 0x00 }
         @inlinable package static var tab: UInt8 { 0x09 }
@@ -20,12 +20,11 @@ extension Inlined {
 
         @inlinable package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-        /// Whether it is a space or a tab.
         @inlinable package static func isBlank(_ byte: UInt8) -> Bool {
             byte == space || byte == tab
         }
 
-        /// Whether it is a space, a tab or a carriage return.
+        /// True for a space, a tab or a carriage return.
         @inlinable package static func isSpace(_ byte: UInt8) -> Bool {
             isBlank(byte) || byte == carriageReturn
         }
@@ -34,24 +33,23 @@ extension Inlined {
             (byte | 0x20) &- 0x61 < 26
         }
 
-        /// A letter in lower case; any other byte as it is.
+        /// Bytes that are not letters stay unchanged.
         @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 {
             byte &- 0x41 < 26 ? byte | 0x20 : byte
         }
 
-        /// The value of a hexadecimal digit of either case, or `nil`.
+        /// Accepts digits of either case; `nil` for other bytes.
         @inlinable package static func hexValue(_ byte: UInt8) -> UInt8? {
             if isDigit(byte) { return byte &- 0x30 }
             let letter = (byte | 0x20) &- 0x61
             return letter < 6 ? letter + 10 : nil
         }
 
-        /// The digit of a value below 16, in lower case.
         @inlinable package static func hexDigit(_ value: UInt8) -> UInt8 {
             value < 10 ? 0x30 + value : 0x57 + value
         }
 
-        /// The bytes of hexadecimal digits of either case; `nil` for anything else.
+        /// Decodes hexadecimal digits of either case; `nil` for anything else.
         @inlinable package static func bytes(hex digits: some Collection<UInt8>) -> [UInt8]? {
             var (bytes, high) = ([UInt8](), UInt8?.none)
             bytes.reserveCapacity(digits.count / 2)
@@ -67,7 +65,7 @@ extension Inlined {
             return high == nil ? bytes : nil
         }
 
-        /// A decimal number: digits only, no sign or space, at most `max`.
+        /// Parses a decimal number: digits only, no sign or space, at most `max`.
         @inlinable package static func decimal(_ digits: some Sequence<UInt8>, max: Int) -> Int? {
             var value = 0
             var count = 0
@@ -83,8 +81,8 @@ extension Inlined {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Where the first line feed is from `start` on, found by libc: most bytes are looked at for
-    /// nothing else.
+    /// Offset of the first line feed from `start` on. Uses memchr, because this is the most
+    /// frequent search.
     package func firstLineFeed(from start: Int) -> Int? {
         guard start < count, let bytes = baseAddress,
             let found = memchr(bytes + start, Int32(ASCII.lineFeed), count - start)
@@ -94,12 +92,11 @@ extension UnsafeBufferPointer<UInt8> {
 }
 
 extension ArraySlice<UInt8> {
-    /// Where the first line feed is.
     package var firstLineFeed: Int? {
         withUnsafeBufferPointer { $0.firstLineFeed(from: 0) }.map { startIndex + $0 }
     }
 
-    /// Where the first line feed is that `byte` follows.
+    /// Index of the first line feed followed by `byte`.
     package func firstLineFeed(before byte: UInt8) -> Int? {
         withUnsafeBytes { bytes in
             var offset = 0
@@ -113,7 +110,7 @@ extension ArraySlice<UInt8> {
         }
     }
 
-    /// How many bytes at the end may be the beginning of a character of UTF-8.
+    /// Number of bytes at the end that may be the beginning of a UTF-8 character; 0 to 3.
     package var cutCharacterCount: Int {
         for (back, byte) in zip(1...3, reversed()) where byte & 0xC0 != 0x80 {
             let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
@@ -122,7 +119,7 @@ extension ArraySlice<UInt8> {
         return 0
     }
 
-    /// Without spaces and tabs at both ends.
+    /// A copy without spaces and tabs at both ends.
     package var trimmed: ArraySlice<UInt8> {
         guard let first = firstIndex(where: { !ASCII.isBlank($0) }),
             let last = lastIndex(where: { !ASCII.isBlank($0) })
@@ -130,14 +127,14 @@ extension ArraySlice<UInt8> {
         return self[first...last]
     }
 
-    /// The beginning of a text without the mark that some editors put there.
+    /// The text without a UTF-8 byte order mark at its beginning.
     package var withoutByteOrderMark: ArraySlice<UInt8> {
         starts(with: [0xEF, 0xBB, 0xBF]) ? dropFirst(3) : self
     }
 }
 
 extension StringProtocol {
-    /// Without spaces and tabs at both ends.
+    /// A copy without spaces and tabs at both ends.
     package var trimmed: String {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         let start = drop(while: isBlank)
@@ -147,7 +144,7 @@ extension StringProtocol {
 }
 
 extension String {
-    /// Whether a byte occurs in its UTF-8, found by libc: most texts are asked for what they lack.
+    /// True if `byte` occurs in the UTF-8. Uses memchr, because most texts lack the byte.
     func holds(_ byte: UInt8) -> Bool {
         utf8.withContiguousStorageIfAvailable { bytes in
             bytes.baseAddress.map { memchr($0, Int32(byte), bytes.count) != nil } ?? false
@@ -162,7 +159,6 @@ extension [UInt8] {
         text.withUTF8 { self += $0 }
     }
 
-    /// Lower-case hexadecimal.
     package var hex: String {
         String(unsafeUninitializedCapacity: count * 2) { buffer in
             for (index, byte) in enumerated() {

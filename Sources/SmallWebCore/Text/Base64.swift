@@ -24,7 +24,7 @@ package enum Base64 {
         }
     }
 
-    /// `nil` for what ``encode(_:)`` would not have written.
+    /// `nil` for any text that ``encode(_:)`` would not have written.
     package static func decode(_ text: String) -> [UInt8]? {
         var (bytes, bits, count, padding) = ([UInt8](), 0, 0, 0)
         for byte in text.utf8 {
@@ -41,7 +41,7 @@ package enum Base64 {
                 for place in 0..<(3 - padding) {
                     bytes.append(UInt8(bits >> (16 - 8 * place) & 0xFF))
                 }
-                // What the padding cuts off must be nothing.
+                // The bits cut off by the padding must be 0.
                 guard bits & ((1 << (8 * padding)) - 1) == 0 else { return nil }
                 bits = 0
             }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 extension TerminalText {
-    /// A line without the control sequences of ECMA-48 in it: colours, titles, movements of the
-    /// cursor. One without an end loses its beginning alone, so that it hides no text. Pure.
+    /// Removes the control sequences of ECMA-48 from a line: colours, titles, cursor movements. An
+    /// unterminated one loses only its introducer, so that it hides no text. Pure.
     public static func withoutSequences(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard line.contains(where: { $0 == 0x1B || $0 == 0xC2 }) else { return line }
         var (text, rest, endsStrings) = ([UInt8](), line, true)
         while let byte = rest.popFirst() {
             let next = rest.first ?? 0
-            // The C1 controls of 8 bits mean the same as ESC and a letter.
+            // A C1 control is equivalent to ESC and a letter.
             let isC1 = byte == 0xC2 && "P[]X^_".utf8.contains(next &- 0x40)
             guard byte == 0x1B || isC1 else {
                 text.append(byte)
@@ -19,7 +19,8 @@ extension TerminalText {
             case "[": rest = behindFinal(body.drop { 0x20..<0x40 ~= $0 }) ?? body
             case "]", "P", "X", "^", "_":
                 let end = endsStrings ? behindString(body) : nil
-                // Looked for once: the line may have as many beginnings as bytes.
+                // Without a terminator, search no more: the line may have as many introducers as
+                // bytes.
                 endsStrings = end != nil
                 rest = end ?? body
             default: rest = behindFinal(rest.drop { 0x20..<0x30 ~= $0 }) ?? rest
@@ -32,7 +33,7 @@ extension TerminalText {
         text.first.map { 0x30..<0x7F ~= $0 } ?? false ? text.dropFirst() : nil
     }
 
-    /// Behind the BEL or ST that ends a string.
+    /// The rest after the BEL or ST that ends a string.
     private static func behindString(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         for index in text.indices {
             if text[index] == 0x07 { return text[(index + 1)...] }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// Walks over a JSON object and hands out its members as they stand, without making values of them.
+/// Scans a JSON object and passes on its members as raw text, without building values.
 ///
-/// What ``JSONValue/parse(_:)`` refuses is refused here too, but for names that are there twice.
+/// Refuses the same texts as ``JSONValue/parse(_:)``, except for duplicate names.
 package struct JSONSkimmer {
-    /// A part of the text, valid until the walk is over.
+    /// A part of the text, valid only during the scan.
     package typealias Part = UnsafeBufferPointer<UInt8>
 
     private let text: Part
     private var index = 0
     private var isASCII = true
 
-    /// As that of the parser.
+    /// Must equal the parser's limit.
     private static let depthMax = 64
 
-    /// - Parameter member: Gets each member of the outermost object: its name without quotes, and
-    ///   its value.
-    /// - Returns: Whether the text is such an object to its end. Also false where only the parser
-    ///   can tell: for escapes in the names of the object, and surrogates in strings.
+    /// - Parameter member: Called with each member of the outermost object: its name without
+    ///   quotes, and its value.
+    /// - Returns: True if all of the text is such an object. False also where only the parser can
+    ///   decide: for escapes in the object's names, and for surrogates in strings.
     package static func skim(_ text: Part, _ member: (_ name: Part, _ value: Part) -> Void) -> Bool
     {
         var skimmer = JSONSkimmer(text: text)
@@ -29,7 +29,7 @@ package struct JSONSkimmer {
         return skimmer.isASCII || String(validating: text, as: UTF8.self) != nil
     }
 
-    /// The characters of a string's text; `nil` for other values, and for a string with escapes.
+    /// The contents of a string; `nil` for other values, and for a string with escapes.
     package static func string(_ value: Part) -> Part? {
         guard value.count >= 2, value.first == UInt8(ascii: "\""),
             !value.contains(UInt8(ascii: "\\"))

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// The inside of JSON strings.
+/// The contents of JSON strings.
 enum JSONText {
     /// Appends `text`, escaped.
     ///
-    /// - Returns: False when it has been appended up to what is not UTF-8, or a refused NUL.
+    /// - Returns: False if the text is not UTF-8 or has a refused NUL; a part of it may have been
+    ///   appended.
     static func escape(
         _ text: UnsafeBufferPointer<UInt8>, into bytes: inout ByteBuilder, allowsNUL: Bool = true
     ) -> Bool {
         var index = 0
-        /// Where the bytes begin that can be copied as they are.
+        /// Start of the bytes to copy unchanged.
         var start = 0
         while true {
             index = plainEnd(of: text, from: index)
@@ -33,10 +34,10 @@ enum JSONText {
         return true
     }
 
-    /// Where the next byte is that may have to be escaped, or may not be UTF-8: found by sixteen
-    /// bytes at a time, the last ones by eight.
+    /// Offset of the next byte that may need an escape or may not be UTF-8. Compares sixteen bytes
+    /// at a time, near the end eight.
     private static func plainEnd(of text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
-        // One character of another script follows the other.
+        // Other scripts have runs of such bytes.
         guard start < text.count, isPlain(text[start]) else { return start }
         let bytes = UnsafeRawPointer(text.baseAddress!)
         var index = start
@@ -62,7 +63,7 @@ enum JSONText {
             && byte != UInt8(ascii: "\\")
     }
 
-    /// How many of sixteen bytes come before the first that is not plain.
+    /// Number of the sixteen bytes before the first that is not plain.
     @inline(__always)
     private static func plainBytes(_ words: SIMD2<UInt64>) -> Int {
         let ones = SIMD2<UInt64>(repeating: 0x0101_0101_0101_0101)
@@ -79,7 +80,6 @@ enum JSONText {
             ? found[0].trailingZeroBitCount / 8 : 8 + found[1].trailingZeroBitCount / 8
     }
 
-    /// One character that must not be there as it is.
     private static func append(_ scalar: Unicode.Scalar, to bytes: inout ByteBuilder) {
         bytes.append(UInt8(ascii: "\\"))
         switch scalar {
@@ -88,7 +88,7 @@ enum JSONText {
         case "\r": bytes.append(UInt8(ascii: "r"))
         case "\t": bytes.append(UInt8(ascii: "t"))
         default:
-            // All of them are below U+10000.
+            // All characters to escape are below U+10000.
             bytes.append(UInt8(ascii: "u"))
             for shift: UInt32 in stride(from: 12, through: 0, by: -4) {
                 bytes.append(ASCII.hexDigit(UInt8(scalar.value >> shift & 15)))
@@ -96,8 +96,7 @@ enum JSONText {
         }
     }
 
-    /// The character at `index`, which is not ASCII, and its length, unless that is not UTF-8
-    /// (RFC 3629).
+    /// The non-ASCII character at `index`, and its length; `nil` if it is not UTF-8 (RFC 3629).
     private static func scalar(
         in text: UnsafeBufferPointer<UInt8>, at index: Int
     ) -> (Unicode.Scalar, Int)? {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A JSON value as it was read. Numbers stay text, so that none loses a digit.
+/// A parsed JSON value. Numbers stay text, to keep all digits.
 package indirect enum JSONValue: Sendable {
     case null
     case bool(Bool)
@@ -12,7 +12,8 @@ package indirect enum JSONValue: Sendable {
     package struct Member: Sendable {
         package let name: String
         package let value: JSONValue
-        /// Of the outermost object: the value's own text, made harmless, for an echo.
+        /// For a member of the outermost object: the value's own text, safe to echo; otherwise
+        /// empty.
         package let text: [UInt8]
     }
 
@@ -27,7 +28,7 @@ package indirect enum JSONValue: Sendable {
     /// Parses a whole text (RFC 8259), strictly: duplicate names, lone surrogates and bytes that
     /// are not UTF-8 are refused.
     ///
-    /// - Throws: `usage` with the rule that is broken and where.
+    /// - Throws: `usage` with the broken rule and its position.
     package static func parse(_ text: ArraySlice<UInt8>) throws(FetchError) -> JSONValue {
         var parser = JSONParser(text)
         return try parser.parse()
@@ -38,7 +39,7 @@ private struct JSONParser {
     private let text: ArraySlice<UInt8>
     private var index: Int
 
-    /// Each level is a level of the stack.
+    /// Limits the recursion.
     private static let depthMax = 64
 
     init(_ text: ArraySlice<UInt8>) {
@@ -97,7 +98,7 @@ private struct JSONParser {
         return elements
     }
 
-    /// Entries between the present bracket and `close`, separated by commas.
+    /// Parses entries up to `close`, separated by commas; the next byte is the opening bracket.
     private mutating func list(
         until close: UInt8, _ entry: (inout JSONParser) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -213,7 +214,7 @@ private struct JSONParser {
         ASCII.isSpace(byte) || byte == ASCII.lineFeed
     }
 
-    /// A valid text again, on one line and with what is dangerous in its strings escaped.
+    /// Compacts a valid text to one line, with dangerous characters in its strings escaped.
     private static func harmless(_ value: ArraySlice<UInt8>) -> [UInt8] {
         var (isString, isEscaped) = (false, false)
         let compact = value.filter { byte in
@@ -225,7 +226,7 @@ private struct JSONParser {
             isString = byte == UInt8(ascii: "\"")
             return !isSpace(byte)
         }
-        // JSON's own marks are not dangerous characters, so only those in strings are touched.
+        // JSON's own syntax has no dangerous characters, so only strings change.
         guard compact.contains(where: { $0 >= 0x7F }) else { return compact }
         return String(decoding: compact, as: UTF8.self).unicodeScalars.reduce(into: []) {
             if TerminalText.isDangerous($1) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 extension JSONWriter {
-    /// Members with the names and values that a plugin gives them.
     package mutating func members(of facts: Facts) {
         for fact in facts.members {
             if case .bytes(let bytes) = fact.value {

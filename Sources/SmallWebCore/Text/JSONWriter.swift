@@ -3,22 +3,22 @@
 package typealias JSONWriter = Inlined.JSONWriter
 
 extension Inlined {
-    /// Builds one line of JSON. Keys come out in the order in which they are written, and nothing
-    /// in the line can drive a terminal: what ``TerminalText`` calls dangerous is escaped.
+    /// Builds one line of JSON. Members keep the order of the calls, and the line cannot control a
+    /// terminal: all characters that ``TerminalText`` calls dangerous are escaped.
     public struct JSONWriter: ~Copyable {
         private var bytes = ByteBuilder()
         private var needsComma = false
         private var depth = 0
-        /// Of the outermost object, the members that are wanted; `nil` for all.
+        /// Names of the outermost object's members to write; `nil` for all.
         private let wanted: Set<String>?
 
         private init(wanted: Set<String>?) {
             self.wanted = wanted
         }
 
-        /// One object, with the end of its line.
+        /// One object, with a line feed.
         ///
-        /// - Parameter wanted: Of its members; `nil` for all.
+        /// - Parameter wanted: Names of the members to write; `nil` for all.
         package static func line(wanted: Set<String>? = nil, _ body: (inout JSONWriter) -> Void)
             -> [UInt8]
         {
@@ -48,7 +48,7 @@ extension Inlined {
             }
         }
 
-        /// A member of the present object; `body` writes its value.
+        /// Adds a member to the current object; `body` writes its value.
         @usableFromInline package mutating func member(
             _ name: StaticString, _ body: (inout JSONWriter) -> Void
         ) {
@@ -60,7 +60,7 @@ extension Inlined {
             give(body)
         }
 
-        /// The same for a name that is not known before, which is escaped.
+        /// Same for a name from outside, which is escaped.
         package mutating func member(named name: String, _ body: (inout JSONWriter) -> Void) {
             guard depth > 1 || wanted?.contains(name) ?? true else { return }
             value(name)
@@ -84,7 +84,7 @@ extension Inlined {
             member(name, seconds: duration?.inSeconds)
         }
 
-        /// An object about `value`; null when there is none.
+        /// An object about `value`; null without one.
         @inlinable package mutating func member<Value>(
             _ name: StaticString, object value: Value?, _ body: (inout JSONWriter, Value) -> Void
         ) {
@@ -94,7 +94,7 @@ extension Inlined {
             }
         }
 
-        /// An array; null when there is none.
+        /// An array; null without one.
         @inlinable package mutating func member<Element>(
             _ name: StaticString, array elements: (some Sequence<Element>)?,
             _ body: (inout JSONWriter, Element) -> Void
@@ -113,7 +113,7 @@ extension Inlined {
             _ = text.withUTF8 { quoted($0) }
         }
 
-        /// Beyond 2^53 a string, since readers keep numbers as doubles.
+        /// A string from 2^53 on, because many readers keep numbers as doubles.
         package mutating func value(_ number: Int?) {
             guard let number else { return null() }
             if number.magnitude >= 1 << 53 { return value(String(number)) }
@@ -142,7 +142,7 @@ extension Inlined {
 
         @usableFromInline package mutating func null() { raw("null") }
 
-        /// JSON text that is valid and harmless already.
+        /// Appends JSON text that is already valid and safe.
         package mutating func raw(_ text: ArraySlice<UInt8>) {
             separate()
             text.withUnsafeBufferPointer { bytes.append($0) }
@@ -153,9 +153,9 @@ extension Inlined {
             bytes.append(text)
         }
 
-        /// The text of `bytes`, if they are UTF-8.
+        /// Appends a string if the bytes are UTF-8.
         ///
-        /// - Returns: Whether they are; otherwise nothing is written.
+        /// - Returns: False if they are not; nothing is written then.
         package mutating func value(utf8 text: ArraySlice<UInt8>, allowsNUL: Bool = true) -> Bool {
             let (count, hadComma) = (bytes.count, needsComma)
             separate()
@@ -165,7 +165,7 @@ extension Inlined {
             return false
         }
 
-        /// `name` with the text of `bytes`; what is not UTF-8 is also there as it came.
+        /// Adds `name` as text; if `bytes` are not UTF-8, also `name_base64`.
         package mutating func member(named name: String, bytes: [UInt8]) {
             var isText = true
             member(named: name) { writer in
@@ -175,7 +175,7 @@ extension Inlined {
             if !isText { member(named: name + "_base64") { $0.value(base64: bytes) } }
         }
 
-        /// `text` if it is UTF-8, otherwise `base64`.
+        /// Adds `text` if the bytes are UTF-8, otherwise `base64`.
         package mutating func member(text: ArraySlice<UInt8>, allowsNUL: Bool) {
             let (count, hadComma) = (bytes.count, needsComma)
             var isText = false
@@ -188,7 +188,6 @@ extension Inlined {
 
         // MARK: Text
 
-        /// The value of the member whose name has been written.
         private mutating func give(_ body: (inout JSONWriter) -> Void) {
             bytes.append(ASCII.colon)
             needsComma = false
@@ -209,7 +208,7 @@ extension Inlined {
             needsComma = true
         }
 
-        /// - Parameter count: With zeros in front up to so many.
+        /// - Parameter count: Minimum number of digits, padded with zeros.
         private mutating func append(digits number: UInt, atLeast count: Int = 1) {
             withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
                 var (start, rest) = (20, number)
@@ -227,7 +226,7 @@ extension Inlined {
             needsComma = depth > 0
         }
 
-        /// Writes a string, unless it cannot be one: then the text so far must be thrown away.
+        /// Writes a string. If it returns false, the caller must truncate the text.
         @discardableResult
         private mutating func quoted(
             _ text: UnsafeBufferPointer<UInt8>, allowsNUL: Bool = true

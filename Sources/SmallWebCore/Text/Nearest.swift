@@ -2,11 +2,12 @@
 
 /// Suggestions for mistyped names. Pure.
 package enum Nearest {
-    /// A name that differs only by case, or else the shortest that begins so, or the one with the
-    /// fewest edits if those are few for its length.
+    /// The name that differs only by case; else the shortest that begins with `typed`, if that has
+    /// at least 3 characters; else the one with the fewest edits, if these are at most one, or a
+    /// third of the characters.
     ///
-    /// - Parameter names: The first 10,000 are looked at, and none when more than 100 characters
-    ///   are typed: a server may have chosen both.
+    /// - Parameter names: Only the first 10,000 are compared, and none if `typed` has more than 100
+    ///   characters: a server may have chosen both.
     package static func name(to typed: String, among names: some Sequence<String>) -> String? {
         let wanted = Array(typed.lowercased().unicodeScalars)
         guard wanted.count <= typedMax else { return nil }
@@ -28,9 +29,9 @@ package enum Nearest {
         return wanted.count >= 3 ? longer ?? nearest?.name : nearest?.name
     }
 
-    /// Whether that is what was meant, as a hint.
+    /// A hint with the nearest name.
     ///
-    /// - Parameter sign: What stands before each name.
+    /// - Parameter sign: A prefix for the name.
     package static func question(
         _ typed: String, among names: some Sequence<String>, sign: String = ""
     ) -> String? {
@@ -40,7 +41,7 @@ package enum Nearest {
     private static let typedMax = 100
     private static let namesMax = 10_000
 
-    /// Letters to insert, delete or replace, or neighbours to swap.
+    /// Edit distance: letters to insert, delete or replace, or neighbours to swap.
     private static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
         var before: [Int] = []
         var last = Array(0...right.count)

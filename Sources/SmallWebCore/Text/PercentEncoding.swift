@@ -2,8 +2,8 @@
 
 /// Percent-encoding (RFC 3986 §2.1).
 public enum PercentEncoding {
-    /// Replaces each `%XX` by its byte. A `%` that is not followed by two digits stays: ``URI``
-    /// never lets one through, and a plain text has no other reading.
+    /// Replaces each `%XX` by its byte. A `%` without two digits stays: ``URI`` refuses those, and
+    /// in plain text it has no other reading.
     public static func decode(_ text: some StringProtocol) -> [UInt8] {
         let source = Array(text.utf8)
         guard source.contains(ASCII.percent) else { return source }
@@ -25,7 +25,7 @@ public enum PercentEncoding {
         return bytes
     }
 
-    /// Encodes every byte except RFC 3986 `unreserved` and those in `also`.
+    /// Encodes all bytes except RFC 3986 `unreserved` and those in `also`.
     public static func encode(_ bytes: some Sequence<UInt8>, also: String = "") -> String {
         let kept = Array(also.utf8)
         var encoded: [UInt8] = []

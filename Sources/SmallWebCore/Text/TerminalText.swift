@@ -5,7 +5,7 @@
 /// C0 and C1 controls, DEL, bidirectional overrides and invalid UTF-8 become visible escapes
 /// (`\x1B`, `\u{202E}`), so that no reply can move the cursor, set a title or reorder a line.
 public enum TerminalText {
-    /// For messages: everything on one line.
+    /// Escapes a message: the result is one line.
     public static func escapeLine(_ text: String) -> String {
         guard text.hasSystemEscapes || text.unicodeScalars.contains(where: isDangerous) else {
             return text
@@ -21,23 +21,23 @@ public enum TerminalText {
         return safe
     }
 
-    /// For a whole text: line feeds and tabs stay.
+    /// Escapes a whole text: line feeds and tabs stay.
     public static func escape(_ bytes: [UInt8]) -> [UInt8] {
         var filter = Filter()
         return filter.filter(bytes[...], isLast: true)
     }
 
-    /// For whole texts that arrive in pieces: line feeds and tabs stay, CRLF becomes LF, and a
-    /// character that a piece cuts in two is put together again.
+    /// Escapes a text that arrives in pieces: line feeds and tabs stay, CRLF becomes LF, and a
+    /// character split between two pieces is joined again.
     public struct Filter: Sendable {
         private var carry: [UInt8] = []
-        /// Whether the last piece ended a line; true at the beginning.
+        /// True if the last piece ended a line, and at the beginning.
         public private(set) var endsWithLineFeed = true
 
-        /// A filter that has seen nothing.
+        /// A filter without input.
         public init() {}
 
-        /// The next piece, made safe; what may be half of a character waits for the rest.
+        /// Escapes the next piece; a possibly incomplete character waits for the rest.
         public mutating func filter(_ bytes: ArraySlice<UInt8>, isLast: Bool = false) -> [UInt8] {
             var input = carry + bytes
             carry = []
@@ -77,7 +77,7 @@ public enum TerminalText {
         }
     }
 
-    /// Whether a terminal might obey it, or show a line in another order because of it.
+    /// True if a terminal might act on it, or reorder a line because of it.
     public static func isDangerous(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true

@@ -6,13 +6,12 @@ package enum UTCDate {
     /// `2026-11-20`.
     package static func day(_ unixSeconds: Int) -> String { text(unixSeconds, "%Y-%m-%d") }
 
-    /// What a calendar and a clock show.
     package struct Parts: Sendable, Hashable {
-        /// Months and days from 1; weekdays from Sunday, which is 0.
+        /// Months and days count from 1; weekdays from Sunday, 0.
         package let year, month, day, weekday, hour, minute, second: Int
     }
 
-    /// - Returns: 1970 for a moment that no calendar has.
+    /// - Returns: The start of 1970 for a time beyond the calendar.
     package static func parts(_ unixSeconds: Int) -> Parts {
         var (seconds, parts) = (unixSeconds, tm())
         if gmtime_r(&seconds, &parts) == nil { return self.parts(0) }
@@ -32,7 +31,7 @@ package enum UTCDate {
         }
     }
 
-    /// Thousands of records are of one second.
+    /// Cached: thousands of records have the same second.
     private static let latest = Locked((second: Int.min, text: ""))
 
     private static func text(_ unixSeconds: Int, _ format: String) -> String {
@@ -45,7 +44,7 @@ package enum UTCDate {
         }
     }
 
-    /// Unix seconds of what ``second(_:)`` writes; `nil` for anything else.
+    /// Parses the format of ``second(_:)`` to Unix seconds; `nil` for anything else.
     package static func seconds(_ text: String) -> Int? {
         let numbers = text.split { "-T:Z".contains($0) }.map { Int32($0) ?? -1 }
         guard numbers.count == 6, text.utf8.count == 20, numbers.allSatisfy({ $0 >= 0 }) else {
@@ -59,6 +58,6 @@ package enum UTCDate {
         return timegm(&parts)
     }
 
-    /// The present moment in Unix seconds.
+    /// Unix seconds.
     package static var now: Int { time(nil) }
 }

@@ -10,15 +10,15 @@ extension URI {
         var fragment: String?
     }
 
-    /// The target of `reference` as seen from this URI (§5.2).
+    /// Resolves `reference` against this URI (§5.2).
     ///
-    /// - Parameter keepsDotSegments: Whether a scheme's paths are opaque, so that `..` in them is
-    ///   not a step upwards.
+    /// - Parameter keepsDotSegments: True for a scheme with opaque paths, in which `..` is not a
+    ///   step upwards.
     /// - Throws: `bad-url` when the reference cannot be parsed.
     public func resolving(
         _ reference: String, keepsDotSegments: (_ scheme: String) -> Bool = { _ in false }
     ) throws(FetchError) -> URI {
-        // What stands for a place, where no host is understood, stays as it is.
+        // A verbatim place, without a host, stays as it is.
         let (place, rest) = verbatimParts
         let lead = host == nil && path.hasPrefix("//") ? "//" + place : ""
         let isOfPlace = !place.isEmpty && Self.scheme(of: reference) == nil
@@ -47,14 +47,14 @@ extension URI {
         return keepsDotSegments(target.scheme) ? target : target.removingDotSegments()
     }
 
-    /// The scheme that a reference names itself, in lower case; `nil` for a relative one.
+    /// The scheme of an absolute reference, in lower case; `nil` for a relative one.
     public static func scheme(of reference: String) -> String? {
         let name = Array(reference.utf8.prefix { $0 != ASCII.colon })[...]
         guard name.count < reference.utf8.count, Reference.isScheme(name) else { return nil }
         return String(decoding: name, as: UTF8.self).lowercased()
     }
 
-    /// §5.2.4, on segments.
+    /// §5.2.4.
     static func removeDotSegments(_ path: String) -> String {
         guard path.contains(".") else { return path }
         let isAbsolute = path.hasPrefix("/")
@@ -80,7 +80,7 @@ extension URI {
 extension URI.Reference {
     /// Parses and cleans every component.
     ///
-    /// - Parameter readsAuthority: Whether one is not left in the path.
+    /// - Parameter readsAuthority: False to leave the authority in the path.
     init(parsing text: String, readsAuthority: Bool = true) throws(FetchError) {
         var rest = Array(text.utf8)[...]
         guard rest.count <= URI.lengthMax else {
@@ -118,7 +118,7 @@ extension URI.Reference {
         }
     }
 
-    /// What could end a field on the wire, or make two programs read two different URLs.
+    /// Bytes that could end a field on the wire, or make two programs read two different URLs.
     private static func refuseDangerousBytes(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         for byte in bytes {
             if byte < 0x20 || byte == 0x7F {
@@ -133,7 +133,7 @@ extension URI.Reference {
         }
     }
 
-    /// Encodes what a component may not hold, and refuses a `%` without two digits.
+    /// Encodes bytes that a component may not hold, and refuses a `%` without two digits.
     fileprivate static func clean(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
         var cleaned: [UInt8] = []
         cleaned.reserveCapacity(bytes.count)
@@ -197,7 +197,7 @@ extension URI.Authority {
         return address
     }
 
-    /// A registered name: letters, digits, `-`, `_`, `.`, and whatever is not ASCII.
+    /// A registered name: letters, digits, `-`, `_`, `.`, and everything outside ASCII.
     private static func name(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> String {
         let isPlain = bytes.allSatisfy(isHostByte)
         let decoded =
@@ -210,11 +210,11 @@ extension URI.Authority {
         guard isPlain || decoded.allSatisfy({ $0 >= 0x80 || isHostByte($0) }) else {
             throw .badURL("a host cannot contain that character")
         }
-        // A command that gets the host as a word would take it for an option.
+        // A command would take such an argument for an option.
         guard decoded.first != UInt8(ascii: "-") else {
             throw .badURL("a host cannot begin with -")
         }
-        // Other letters than ASCII's may have a lower case within ASCII, such as the Kelvin sign.
+        // Letters outside ASCII may have a lower case within it, such as the Kelvin sign.
         let host = name.lowercased()
         guard host.utf8.contains(where: { $0 >= 0x80 }) || isWellSized(host.utf8) else {
             throw .badURL("the host has an empty label, or is longer than DNS allows")
@@ -227,7 +227,7 @@ extension URI.Authority {
             || byte == UInt8(ascii: "_") || byte == ASCII.dot
     }
 
-    /// Checks a name that is not from a URL's text, by the same rules.
+    /// Checks a name from another source than a URL's text, by the same rules.
     static func asciiName(_ name: String) throws(FetchError) -> String {
         guard name.utf8.allSatisfy({ $0 < 0x80 && $0 != ASCII.percent }) else {
             throw .badURL("a host cannot contain that character")

@@ -3,9 +3,9 @@
 /// An absolute URI (RFC 3986), or an IRI turned into one.
 ///
 /// Strict where laxness is dangerous (control characters, spaces, backslashes, ports, broken
-/// escapes are refused) and otherwise faithful: path and query keep the bytes that were typed,
-/// apart from characters that no URI may hold, which become `%XX`. Dot segments stay until
-/// ``removingDotSegments()``, because in a gopher selector or a git path they mean something.
+/// escapes are refused) and otherwise faithful: path and query keep the bytes as typed, apart from
+/// characters that no URI may hold, which become `%XX`. Dot segments stay until
+/// ``removingDotSegments()``, because they are significant in a gopher selector or a git path.
 public struct URI: Sendable, Hashable, CustomStringConvertible {
     private struct Parts: Sendable, Hashable {
         var scheme: String
@@ -45,7 +45,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         get { parts.value.path }
         set { parts.value.path = newValue }
     }
-    /// Percent-encoded, without `?`; `nil` is not the same as empty.
+    /// Percent-encoded, without `?`; `nil` differs from empty.
     public var query: String? {
         get { parts.value.query }
         set { parts.value.query = newValue }
@@ -61,7 +61,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// Parses an absolute URI or IRI.
     ///
-    /// - Throws: `bad-url` with a message that says which rule is broken.
+    /// - Throws: `bad-url` with a message that names the broken rule.
     public init(parsing text: String) throws(FetchError) {
         guard !text.hasSystemEscapes else {
             throw .badURL("the URL is not UTF-8", hint: "write its bytes as %XX")
@@ -76,11 +76,10 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
             query: reference.query, fragment: reference.fragment)
     }
 
-    /// Parses an absolute URI whose authority, if it has one, is for its plugin alone to
-    /// understand: it stays as it was written, at the beginning of ``path``, and there is no
-    /// ``host``.
+    /// Parses an absolute URI whose authority, if any, only its plugin interprets: it stays as
+    /// written, at the beginning of ``path``, and there is no ``host``.
     ///
-    /// - Throws: `bad-url` with a message that says which rule is broken.
+    /// - Throws: `bad-url` with a message that names the broken rule.
     package init(verbatim text: String) throws(FetchError) {
         guard !text.hasSystemEscapes else {
             throw .badURL("the URL is not UTF-8", hint: "write its bytes as %XX")
@@ -92,7 +91,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
             fragment: reference.fragment)
     }
 
-    /// Of a URI that was parsed by ``init(verbatim:)``: what stands for its place, and its path.
+    /// The place and the path of a URI parsed by ``init(verbatim:)``.
     package var verbatimParts: (place: String, path: String) {
         guard host == nil, path.hasPrefix("//") else { return ("", path) }
         let place = path.dropFirst(2).prefix { $0 != "/" }
@@ -108,9 +107,9 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
                 port: authority?.port, path: path, query: query, fragment: fragment))
     }
 
-    /// The URI in its normal form (§5.3): what was parsed, scheme and host in lower case.
+    /// The URI in its normal form (§5.3): as parsed, with scheme and host in lower case.
     public var description: String {
-        // Bytes: each piece that is put into a string costs as much as all of them here.
+        // Built from bytes: appending to a string costs as much per piece as all of them here.
         var text: [UInt8] = []
         text.reserveCapacity(128)
         text.append(scheme)
@@ -125,7 +124,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Without the fragment: what is sent, compared and remembered.
+    /// A copy without the fragment: the form that is sent, compared and stored.
     public var withoutFragment: URI {
         guard fragment != nil else { return self }
         var copy = self
@@ -133,13 +132,13 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return copy
     }
 
-    /// The path with `.` and `..` segments resolved (§5.2.4).
+    /// A copy with `.` and `..` segments resolved (§5.2.4).
     public func removingDotSegments() -> URI {
-        // What stands for a place is not one of the segments.
+        // The place is not one of the segments.
         let (place, rest) = host == nil ? verbatimParts : ("", path)
         let lead = host == nil && path.hasPrefix("//") ? "//" + place : ""
         var resolved = lead + Self.removeDotSegments(rest)
-        // Nor does one of them become a place (§3.3).
+        // Nor may a path begin with //, which would be read as a place (§3.3).
         if host == nil && lead.isEmpty && resolved.hasPrefix("//") { resolved = "/." + resolved }
         guard resolved != path else { return self }
         var copy = self
@@ -147,7 +146,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return copy
     }
 
-    /// The same with another host: an ASCII name, checked as if it had been in the text.
+    /// A copy with another host: an ASCII name, checked as in a parsed URL.
     ///
     /// - Throws: `bad-url`.
     public func replacingHost(_ name: String) throws(FetchError) -> URI {
@@ -156,7 +155,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return copy
     }
 
-    /// For people and logs: without a password.
+    /// The URI without its password, for people and logs.
     public var display: String {
         guard let userinfo, let colon = userinfo.firstIndex(of: ":") else { return description }
         var copy = self
@@ -164,7 +163,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return copy.description
     }
 
-    /// A URL as typed, for people and logs: the same for a text that may not be one.
+    /// A URL as typed, without its password, for people and logs; also for an invalid URL.
     public static func display(_ text: String) -> String {
         guard text.holds(UInt8(ascii: "@")) else { return text }
         let bytes = text.utf8
@@ -172,7 +171,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         if let uri = try? URI(parsing: text) {
             return uri.userinfo?.contains(":") ?? false ? uri.display : text
         }
-        // The invalid part may be the password: it ends at the last @ that can end it.
+        // The invalid part may be the password, which ends at the last possible @.
         guard let colon = bytes.firstIndex(of: ASCII.colon),
             bytes[colon...].starts(with: "://".utf8)
         else { return text }
@@ -180,7 +179,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         guard let secret = rest.firstIndex(of: ASCII.colon), secret < at else { return text }
         let authority = rest.prefix { !"/?#".utf8.contains($0) }
         let end = authority.lastIndex(of: UInt8(ascii: "@"))
-        // A port, and the @ is one of the path.
+        // The digits are a port, and the @ is in the path.
         if end == nil, secret < authority.endIndex,
             authority[secret...].dropFirst().allSatisfy(ASCII.isDigit)
         {
@@ -224,6 +223,6 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension String {
-    /// As a host is written before a port: an IPv6 address in brackets.
+    /// The form of a host before a port: an IPv6 address in brackets.
     package var bracketedHost: String { holds(ASCII.colon) ? "[\(self)]" : self }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A day of the Gregorian calendar, of the years 1 to 9999.
+/// A day of the Gregorian calendar, in the years 1 to 9999.
 package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     package let year: Int
     /// 1 to 12.
@@ -9,7 +9,7 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     /// From 1.
     package let day: Int
 
-    /// `nil` for a day that is not in the calendar, such as 30 February.
+    /// `nil` for a day that does not exist, such as 30 February.
     package init?(year: Int, month: Int, day: Int) {
         guard 1...9999 ~= year, 1...12 ~= month, day >= 1,
             day <= Self.lengths[month - 1] + (month == 2 && Self.isLeap(year) ? 1 : 0)
@@ -17,12 +17,12 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
         (self.year, self.month, self.day) = (year, month, day)
     }
 
-    /// The day that a moment is on, in UTC; `nil` outside of the calendar's years.
+    /// The day of a time in UTC; `nil` outside the years 1 to 9999.
     ///
-    /// - Parameter unixSeconds: Also before 1970.
+    /// - Parameter unixSeconds: May be before 1970.
     package init?(unixSeconds: Int) {
         guard -62_135_596_800..<253_402_300_800 ~= unixSeconds else { return nil }
-        // Since 1 March of the year 0, which is the beginning of an era of 400 years.
+        // Days since 1 March of the year 0, the beginning of an era of 400 years.
         let days = (unixSeconds + 719_468 * 86_400) / 86_400
         let era = days / 146_097
         let dayOfEra = days % 146_097
@@ -42,7 +42,7 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
         year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     }
 
-    /// Unix seconds of its beginning, in UTC.
+    /// Unix seconds of the day's beginning in UTC.
     package var start: Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400
@@ -52,7 +52,7 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
         return (era * 146_097 + dayOfEra - 719_468) * 86_400
     }
 
-    /// Unix seconds of noon, in UTC.
+    /// Unix seconds of noon in UTC.
     package var noon: Int { start + 43_200 }
 
     /// 0 for Sunday.
@@ -70,9 +70,10 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Moments as the formats of feeds write them, in UTC.
+/// Times in the formats of feeds, in UTC.
 package enum FeedTime {
-    /// `2024-04-06T12:00:00Z` (RFC 3339). Moments outside of the years 1 to 9999 are 1970's first.
+    /// `2024-04-06T12:00:00Z` (RFC 3339); the beginning of 1970 for times outside the years 1 to
+    /// 9999.
     package static func rfc3339(_ unixSeconds: Int) -> [UInt8] {
         let (day, second) = parts(unixSeconds)
         var text = Array(day.description.utf8)
@@ -122,7 +123,7 @@ package enum FeedTime {
 }
 
 extension [UInt8] {
-    /// Not negative, with zeros in front.
+    /// Appends a number that is not negative, padded with zeros.
     fileprivate mutating func append(decimal number: Int, digits: Int) {
         var divisor = 1
         for _ in 1..<digits { divisor *= 10 }

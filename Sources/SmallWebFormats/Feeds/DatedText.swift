@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A date in a line for people, and what else the line says. Pure.
+/// A date in a line for people, and the rest of the line. Pure.
 package struct DatedText: Sendable, Hashable {
     package let day: CivilDay
-    /// Without the date, its time, and what separates them; empty when nothing is left.
+    /// The line without the date, its time, and their separators; may be empty.
     package let rest: [UInt8]
 
-    /// The label of a link, by the companion specification "Subscribing to Gemini pages": it begins
-    /// with `YYYY-MM-DD`, followed by its end or by something other than a letter or digit.
+    /// Parses a link's label by the companion specification "Subscribing to Gemini pages": it
+    /// begins with `YYYY-MM-DD`, which no letter, digit or `_` follows.
     package init?(label: ArraySlice<UInt8>) {
         guard let (date, end) = Self.match("Y-m-d", label, at: label.startIndex),
             let day = CivilDay(year: date.year, month: date.month, day: date.day),
@@ -18,9 +18,9 @@ package struct DatedText: Sendable, Hashable {
         rest = Array(Self.withoutSeparators(label[end...]))
     }
 
-    /// The text of a menu's or listing's line: its date stands at the beginning, at the end, or in
+    /// Parses a line of a menu or listing: its date is at the beginning, at the end, or in
     /// brackets, as `2024-04-06`, `2024/04/06`, `2024.04.06`, `2024-Apr-06`, `06 Apr 2024` or
-    /// `April 6, 2024`, perhaps between a day of the week and a time; a size may follow.
+    /// `April 6, 2024`, optionally between a day of the week and a time; a size may follow.
     package init?(item text: ArraySlice<UInt8>) {
         let text = text.trimmed
         guard let found = DatedText(start: text) ?? Self.bracketed(text) ?? Self.trailing(text)
@@ -28,14 +28,14 @@ package struct DatedText: Sendable, Hashable {
         self = found
     }
 
-    /// The same for a text whose date stands at the beginning.
+    /// Parses a text that begins with a date in one of these forms.
     package init?(start text: ArraySlice<UInt8>) {
         guard let (day, end) = Self.anyDay(text, at: text.startIndex),
             !Self.continues(text[..<end], text[end...])
         else { return nil }
         self.day = day
         let rest = Self.withoutSeparators(text[end...])
-        // The ending of a file's name alone says nothing: the name does.
+        // An extension alone says nothing: keep the whole name.
         self.rest = Self.isNameEnding(rest) ? Array(text) : Array(rest)
     }
 
@@ -64,12 +64,13 @@ package struct DatedText: Sendable, Hashable {
         return nil
     }
 
-    /// The longest form, `Wednesday, 30 September 2024 14:22:33.123456 +00:00` with a size.
+    /// Enough for the longest form, `Wednesday, 30 September 2024 14:22:33.123456 +00:00` with a
+    /// size.
     private static let trailingBytesMax = 80
 
     private static func trailing(_ text: ArraySlice<UInt8>) -> DatedText? {
         for index in text.suffix(trailingBytesMax).indices {
-            // Within a word none begins.
+            // A date does not begin within a word.
             if index > text.startIndex, ASCII.isLetter(text[index - 1]) { continue }
             guard let (day, end) = anyDay(text, at: index),
                 isSize(text[end...], needsUnit: !text[index..<end].contains(ASCII.colon)),
@@ -80,7 +81,7 @@ package struct DatedText: Sendable, Hashable {
         return nil
     }
 
-    /// The size of a file behind its date, or nothing.
+    /// True if the text after a date is empty or the size of a file.
     private static func isSize(_ text: ArraySlice<UInt8>, needsUnit: Bool) -> Bool {
         guard let first = text.first, case let size = text.trimmed, size.count > 0 else {
             return true
@@ -98,9 +99,9 @@ package struct DatedText: Sendable, Hashable {
         "Y-m-d", "Y/m/d", "Y.m.d", "Y-M-d", "d-M-Y", "D M Y", "M D, Y",
     ]
 
-    /// A date, with the day of the week before it and the time behind it.
+    /// Matches a date, with an optional day of the week before it and time after it.
     ///
-    /// - Returns: The day, and where the text goes on.
+    /// - Returns: The day, and the end of the match.
     private static func anyDay(_ text: ArraySlice<UInt8>, at start: Int) -> (CivilDay, Int)? {
         let weekday = match("W, ", text, at: start) ?? match("W ", text, at: start)
         for form in forms {
@@ -111,7 +112,8 @@ package struct DatedText: Sendable, Hashable {
         return nil
     }
 
-    /// Where a text goes on behind ` 14:22`, `T14:22:33.5Z` or ` 14:22 +0200`; `start` without one.
+    /// End of a time at `start`, as ` 14:22`, `T14:22:33.5Z` or ` 14:22 +0200`; `start` without
+    /// one.
     private static func afterTime(_ text: ArraySlice<UInt8>, at start: Int) -> Int {
         let forms = ["Th:n:n", " h:n:n", "Th:n", " h:n"]
         guard var end = forms.lazy.compactMap({ match($0, text, at: start) }).first?.end else {
@@ -146,9 +148,9 @@ package struct DatedText: Sendable, Hashable {
         Set(text.split(separator: " ").map(String.init))
     }
 
-    /// What a form finds at a place: `Y` is four digits, `m` and `d` two, `D` one or two, `h` and
-    /// `n` an hour and two digits of a minute, `M` and `W` names of months and weekdays, a blank
-    /// one to three.
+    /// Matches a form at `start`: `Y` is four digits, `m` and `d` two, `D` one or two, `h` and `n`
+    /// an hour and two digits of a minute, `M` and `W` names of months and weekdays, a blank one to
+    /// three.
     private static func match(
         _ form: String, _ text: ArraySlice<UInt8>, at start: Int
     ) -> (day: (year: Int, month: Int, day: Int), end: Int)? {
@@ -180,7 +182,7 @@ package struct DatedText: Sendable, Hashable {
         return (day, rest.startIndex)
     }
 
-    /// - Parameter more: Whether further digits are of the next number.
+    /// - Parameter more: True if further digits may follow, which belong to the next number.
     private static func number(
         _ text: ArraySlice<UInt8>, _ digits: ClosedRange<Int>, max: Int, more: Bool = false
     ) -> (Int, Int)? {
@@ -190,7 +192,8 @@ package struct DatedText: Sendable, Hashable {
         return (value, found.endIndex)
     }
 
-    /// One of the names or its first three letters, in any case.
+    /// Matches a name or its first three letters, in any case; returns its number from 1, and its
+    /// end.
     private static func name(
         among names: [[UInt8]], _ text: ArraySlice<UInt8>
     ) -> (Int, Int)? {
@@ -203,10 +206,9 @@ package struct DatedText: Sendable, Hashable {
         return index.map { ($0 + 1, word.endIndex) }
     }
 
-    // MARK: What surrounds a date
+    // MARK: Surroundings of a date
 
-    /// Whether a text goes on with a letter, a digit or `_`, so that what is before it is only the
-    /// beginning of a word.
+    /// True if the text continues a word: with a letter, a digit or `_`.
     private static func continuesWord(_ rest: ArraySlice<UInt8>) -> Bool {
         guard let first = rest.first else { return false }
         if first < 0x80 {
@@ -220,7 +222,7 @@ package struct DatedText: Sendable, Hashable {
         scalar.properties.isAlphabetic || scalar.properties.numericType != nil
     }
 
-    /// Whether a date is the beginning of something else, such as a version (`2024.04.06.1`).
+    /// True if the date begins something else, such as a version (`2024.04.06.1`).
     private static func continues(_ date: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Bool {
         if continuesWord(rest) { return true }
         guard let first = rest.first, rest.count > 1, ASCII.isDigit(rest[rest.startIndex + 1])
@@ -228,14 +230,14 @@ package struct DatedText: Sendable, Hashable {
         return "/.".utf8.contains(first) && date.dropLast(2).last == first
     }
 
-    /// Whether a date is the end of something else: a word, or a longer number with its separator.
+    /// True if the date ends something else: a word, or a longer number with its separator.
     private static func precedes(_ before: ArraySlice<UInt8>, _ date: ArraySlice<UInt8>) -> Bool {
         guard let last = before.last else { return false }
         if last < 0x80 {
             if ASCII.isDigit(last) || ASCII.isLetter(last) || last == UInt8(ascii: "_") {
                 return true
             }
-            // A bracket that is not closed.
+            // An unclosed bracket.
             if "[(".utf8.contains(last) { return true }
             let separator = date.dropFirst(4).first
             return "-/.".utf8.contains(last) && separator == last
@@ -245,8 +247,8 @@ package struct DatedText: Sendable, Hashable {
         return scalar.map(isWord) ?? false
     }
 
-    /// The bytes of a separator at the beginning: space, tab, `-`, `:`, `|`, `/`, `,`, `–`, `—`,
-    /// `·`; 0 for anything else.
+    /// Length of a leading separator in bytes: space, tab, `-`, `:`, `|`, `/`, `,`, `–`, `—`, `·`;
+    /// 0 for anything else.
     private static func separatorCount(_ text: ArraySlice<UInt8>) -> Int {
         guard let first = text.first else { return 0 }
         switch first {
@@ -276,7 +278,7 @@ package struct DatedText: Sendable, Hashable {
             }) {
                 text = text.dropLast(length)
             } else if text.suffix(2).elementsEqual("..".utf8) {
-                // The leaders of a table.
+                // Leader dots of a table.
                 while text.last == ASCII.dot { text.removeLast() }
             } else {
                 break
@@ -285,7 +287,7 @@ package struct DatedText: Sendable, Hashable {
         return text
     }
 
-    /// `.txt`
+    /// True for an extension such as `.txt`.
     private static func isNameEnding(_ text: ArraySlice<UInt8>) -> Bool {
         text.first == ASCII.dot && text.count > 1
             && text.dropFirst().allSatisfy { ASCII.isLetter($0) || ASCII.isDigit($0) }

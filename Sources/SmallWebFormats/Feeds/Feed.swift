@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What is new on a page, or on several, as feed readers take it.
+/// Dated entries of one page or several, for feed readers.
 package struct Feed: Sendable, Hashable {
-    /// Something dated.
     package struct Entry: Sendable, Hashable {
-        /// Absolute: where it leads, and what tells it from others.
+        /// Absolute; also identifies the entry.
         package var url: String
         /// For people, on one line, without control characters.
         package var title: String
@@ -17,14 +16,14 @@ package struct Feed: Sendable, Hashable {
         }
     }
 
-    /// What was asked for: it stays when the page moves.
+    /// The requested URL: it stays the same when the page moves.
     package var id: String
-    /// The page for people.
+    /// The URL of the page for people.
     package var url: String
     /// For people, on one line, without control characters; never empty.
     package var title: String
     package var subtitle: String?
-    /// Who is said to have written it: the host's name.
+    /// The host's name.
     package var author: String
     package var entries: [Entry]
 
@@ -36,14 +35,14 @@ package struct Feed: Sendable, Hashable {
         (self.subtitle, self.author, self.entries) = (subtitle, author, entries)
     }
 
-    /// Unix seconds of the newest entry; 0 without one.
+    /// Unix seconds of the newest entry; 0 without any.
     package var updated: Int { entries.map(\.time).max() ?? 0 }
 }
 
-/// The newest of any number of entries, each once. Holds at most twice as many as are wanted, and
-/// a number for each of the others.
+/// Collects the newest entries, without duplicate URLs. Holds at most max(2 * `countMax`, 1024)
+/// entries, and a hash value of every URL.
 package struct FeedEntries: Sendable {
-    /// So many are told apart; what comes after them is dropped.
+    /// Limit of distinct entries; later ones are dropped.
     private static let knownMax = 1_000_000
 
     private let countMax: Int
@@ -51,10 +50,10 @@ package struct FeedEntries: Sendable {
     private var known: Set<Int> = []
     private var places = 0
 
-    /// - Parameter countMax: Of the newest entries.
+    /// - Parameter countMax: Number of the newest entries to return.
     package init(countMax: Int) { self.countMax = countMax }
 
-    /// Adds an entry, unless one with its URL was added before.
+    /// Adds an entry, unless its URL was added before.
     package mutating func add(_ entry: Feed.Entry) {
         guard known.count < Self.knownMax, known.insert(entry.url.hashValue).inserted else {
             return
@@ -64,10 +63,10 @@ package struct FeedEntries: Sendable {
         if entries.count >= max(2 * countMax, 1024) { shorten() }
     }
 
-    /// Whether nothing was added.
     package var isEmpty: Bool { places == 0 }
 
-    /// The newest, the very newest first; those of one moment in the order in which they came.
+    /// The newest entries in descending order of time; entries of the same time in order of
+    /// arrival.
     package mutating func newest() -> [Feed.Entry] {
         shorten()
         return entries.map(\.entry)
@@ -79,13 +78,13 @@ package struct FeedEntries: Sendable {
     }
 }
 
-/// Text and URLs of a page, made fit for feeds.
 package enum FeedText {
-    /// Longest text, in characters of Unicode.
+    /// Longest text, in Unicode scalars.
     private static let scalarsMax = 1000
 
-    /// A line for people: control characters and blanks become one space, what would reorder the
-    /// text is left out, and so is what XML cannot hold. Bytes that are not UTF-8 are replaced.
+    /// A line for people: control characters and blanks become one space; characters that would
+    /// reorder the text, or that XML does not allow, are dropped. Bytes that are not UTF-8 are
+    /// replaced.
     package static func line(_ bytes: some Collection<UInt8>) -> String {
         let isPlain = { () -> Bool in
             guard bytes.count <= scalarsMax else { return false }
@@ -135,8 +134,8 @@ package enum FeedText {
             || 0xFDD0...0xFDEF ~= scalar.value
     }
 
-    /// Whether a URL is followed: readers in browsers would run others, or show them as pages of
-    /// their own site.
+    /// False for schemes that feed readers in browsers would execute, or show as pages of their own
+    /// site.
     package static func isFollowed(_ url: String) -> Bool {
         ![
             "about", "blob", "data", "filesystem", "jar", "javascript", "jscript", "livescript",
@@ -144,7 +143,7 @@ package enum FeedText {
         ].contains(URI.scheme(of: url) ?? "")
     }
 
-    /// A URL as every format of feeds can hold it: what neither a URI nor an IRI may hold becomes
+    /// A URL valid in every feed format: characters that neither a URI nor an IRI may have become
     /// `%XX`.
     package static func url(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { $0 &- 0x21 < 0x5E && !isUnwise($0) }
@@ -161,7 +160,7 @@ package enum FeedText {
         return String(decoding: safe, as: UTF8.self)
     }
 
-    /// RFC 3986 has no place for them.
+    /// Characters that RFC 3986 does not allow.
     private static func isUnwise(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a document is, by its beginning: whether it is a feed already. Pure.
+/// Detects the kind of a document by its beginning, to find existing feeds. Pure.
 package enum FeedSniffer {
     package enum Kind: Sendable, Hashable {
         /// Atom or RSS.
         case xmlFeed
-        /// JSON Feed.
         case jsonFeed
         case html
         case other
     }
 
-    /// So much of a document is looked at.
     package static let bytesMax = 65_536
 
     /// - Parameter bytes: The first ``bytesMax``, or all of a shorter document.
     package static func kind(of bytes: ArraySlice<UInt8>) -> Kind {
         var text = bytes.prefix(bytesMax)
-        // UTF-16, of which the marks of XML have one byte that counts.
+        // Without the zero bytes of UTF-16, the markup is ASCII.
         if text.starts(with: [0xFF, 0xFE]) || text.starts(with: [0xFE, 0xFF]) {
             text = text.dropFirst(2).filter { $0 != 0 }[...]
         }
         text = text.withoutByteOrderMark.drop { isSpace($0) }
         if text.first == UInt8(ascii: "{") {
             let head = String(decoding: text, as: UTF8.self)
-            // A slash may be escaped.
+            // JSON allows an escaped slash.
             let isFeed =
                 head.contains(text: "jsonfeed.org/version/")
                 || head.contains(text: "jsonfeed.org\\/version\\/")
@@ -45,7 +43,7 @@ package enum FeedSniffer {
         ASCII.isSpace(byte) || byte == ASCII.lineFeed
     }
 
-    /// The name of the first element, in lower case, or of the document type that says HTML.
+    /// The name of the first element, in lower case, or `!doctype html`.
     private static func rootElement(_ text: ArraySlice<UInt8>) -> String? {
         var rest = text
         while rest.first == UInt8(ascii: "<") {
@@ -71,7 +69,7 @@ package enum FeedSniffer {
         return nil
     }
 
-    /// Behind a declaration and those in its brackets.
+    /// The rest after a declaration, including nested ones in its brackets.
     private static func afterDeclaration(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         var (rest, depth) = (text, 0)
         while let byte = rest.first {

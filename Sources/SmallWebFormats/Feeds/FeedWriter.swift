@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Writes a feed in one of the formats that readers take. The same feed gives the same bytes.
+/// Writes a feed in one of the common formats. Deterministic: equal feeds give equal bytes.
 package enum FeedFormat: String, Sendable, CaseIterable {
     /// RFC 4287.
     case atom
@@ -52,7 +52,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
                     writer.member("id", entry.url)
                     writer.member("url", entry.url)
                     writer.member("title", entry.title)
-                    // An item must have a content.
+                    // An item must have contents.
                     writer.member("content_text", entry.title)
                     writer.member("date_published", time(entry.time))
                 }
@@ -61,7 +61,6 @@ package enum FeedFormat: String, Sendable, CaseIterable {
     }
 }
 
-/// RFC 4287.
 private enum AtomWriter {
     static func document(_ feed: Feed) -> [UInt8] {
         var xml = XMLBuilder()
@@ -111,7 +110,7 @@ private enum RSSWriter {
     }
 }
 
-/// XML, an element a line.
+/// Builds XML with one element per line.
 private struct XMLBuilder {
     private(set) var bytes = Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".utf8)
 
@@ -148,7 +147,7 @@ private struct XMLBuilder {
 }
 
 extension [UInt8] {
-    /// Text as XML and HTML have it between tags and in quoted attributes.
+    /// Appends text, escaped for XML and HTML, between tags and in quoted attributes.
     mutating func append(markup text: [UInt8]) {
         for byte in text {
             switch byte {

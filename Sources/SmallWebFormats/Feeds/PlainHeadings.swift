@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Finds the dated headings of a plain text, which arrives in any pieces. Pure; holds at most two
-/// lines.
+/// Finds the dated headings of a plain text, which arrives in arbitrary pieces. Pure; holds at most
+/// two lines.
 ///
-/// A heading is a line that begins with a date, one that begins with `#`, `=` or `*` and a blank
+/// A heading is a line that begins with a date, or one that begins with `#`, `=` or `*` and a blank
 /// and has a date, or one that has a date and is underlined by at least three `=`, `-`, `~`, `*` or
 /// `_`.
 package struct PlainHeadingReader: Sendable {
     package struct Heading: Sendable, Hashable {
         package let dated: DatedText
-        /// Without its marks.
+        /// The heading without its marks.
         package let text: [UInt8]
-        /// In the source, from 1.
+        /// Line number in the source, from 1.
         package let number: Int
     }
 
@@ -21,13 +21,13 @@ package struct PlainHeadingReader: Sendable {
 
     private var pending: [UInt8] = []
     private var isTooLong = false
-    /// The line before, if an underline would make it a heading.
+    /// The preceding line, if an underline would make it a heading.
     private var previous: [UInt8] = []
     private var number = 1
 
     package init() {}
 
-    /// The headings that are known to be such by the next bytes.
+    /// The headings recognised within the next bytes.
     package mutating func add(_ bytes: ArraySlice<UInt8>) -> [Heading] {
         var headings: [Heading] = []
         var rest = bytes
@@ -47,7 +47,7 @@ package struct PlainHeadingReader: Sendable {
         return headings
     }
 
-    /// The last line's, when no line feed ended it.
+    /// The heading in a last line without a line feed.
     package mutating func finish() -> Heading? { pending.isEmpty ? nil : take() }
 
     private mutating func take() -> Heading? {
@@ -78,7 +78,7 @@ package struct PlainHeadingReader: Sendable {
         return line.allSatisfy { $0 == first }
     }
 
-    /// `== A ==` becomes `A`; a line without marks stays as it is.
+    /// Strips marks: `== A ==` becomes `A`; a line without marks stays.
     private static func withoutMarks(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         guard let mark = line.first, "#=*".utf8.contains(mark) else { return line }
         let text = line.drop { $0 == mark }
