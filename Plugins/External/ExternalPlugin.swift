@@ -48,7 +48,7 @@ public struct ExternalPlugin: ProtocolHandler {
         }
         var talk = ProgramTalk(
             request.uri, manifest.name, facts.mediaType, wasAsked: request.validator != nil,
-            mask: mask(of: request))
+            mask: mask(of: request), isOpaque: request.scheme.pathForm == .opaque)
         talk.offset = request.resumeOffset
         let manifest = manifest
         let own = request.uri.host?.lowercased()
@@ -189,9 +189,9 @@ struct ProgramTalk {
     /// - Parameter wasAsked: Whether the program was told what is known of the resource.
     init(
         _ base: URI, _ name: String, _ mediaType: String?, wasAsked: Bool = false,
-        mask: SecretMask = SecretMask()
+        mask: SecretMask = SecretMask(), isOpaque: Bool = false
     ) {
-        reader = ProgramEventReader(base: base, name: name, mask: mask)
+        reader = ProgramEventReader(base: base, name: name, mask: mask, isOpaque: isOpaque)
         self.wasAsked = wasAsked
         self.mediaType = mediaType
         self.mask = mask

@@ -33,6 +33,8 @@ struct ProgramEventReader {
     ]
 
     private let base: URI
+    /// True if paths of the scheme have no dot segments: they are opaque.
+    private let isOpaque: Bool
     /// The member of records that its facts are in.
     private let name: String
     private let mask: SecretMask
@@ -45,13 +47,14 @@ struct ProgramEventReader {
     ///   - base: What URLs of events are relative to.
     ///   - name: The plugin's.
     ///   - mask: For what it says.
-    init(base: URI, name: String, mask: SecretMask = SecretMask()) {
+    init(base: URI, name: String, mask: SecretMask = SecretMask(), isOpaque: Bool = false) {
         var base = base
         // What it leads to would have the password in it.
         if let user = base.userinfo { base.userinfo = String(user.prefix { $0 != ":" }) }
         self.base = base
         self.name = name
         self.mask = mask
+        self.isOpaque = isOpaque
     }
 
     /// Takes the next bytes, to be read by ``next()`` until there is no more.
@@ -161,8 +164,10 @@ struct ProgramEventReader {
         head.isGone = try flag(value, "gone") && replyClass == .permanentFailure
         head.isUnchanged = try flag(value, "unchanged") && replyClass == .success
         head.validator = try text(value, "validator")
-        let validator = head.validator?.utf8 ?? "".utf8
-        guard validator.count <= Self.validatorBytesMax, validator.allSatisfy({ $0 >= 0x20 }) else {
+        let validator = head.validator ?? ""
+        guard validator.utf8.count <= Self.validatorBytesMax,
+            !validator.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else {
             throw problem("has a \"validator\" that is too long or holds control characters")
         }
         head.retryAfter = try number(value, "retry_after").map {
@@ -185,8 +190,8 @@ struct ProgramEventReader {
         if let reference = try text(value, "url") {
             // Where there is no host to understand, one that is written out stays as it is.
             let isVerbatim = base.host == nil && URI.scheme(of: reference) == base.scheme
-            item.url =
-                isVerbatim ? reference : (try? base.resolving(reference))?.description ?? reference
+            let target = try? base.resolving(reference) { isOpaque && $0 == base.scheme }
+            item.url = isVerbatim ? reference : target?.description ?? reference
         }
         item.version = try text(value, "version")
         item.time = try number(value, "time")

@@ -199,12 +199,6 @@ final class HTTPConversation: GitConversation {
         default: break
         }
         refusal = refusal ?? reply.head(.permanentFailure, method: method, factName: "http")
-        // Such as a page to sign in.
-        if refusal?.replyClass == .permanentFailure, 300...399 ~= reply.status,
-            let location = reply["location"], let meta = refusal?.meta
-        {
-            refusal?.meta = "\(meta): it leads to \(URI.display(location)), not to a repository"
-        }
         // Other types are pages for browsers.
         if reply.status >= 400, found?.essence == "text/plain" { return }
         throw refused(String(decoding: reply.reason, as: UTF8.self))

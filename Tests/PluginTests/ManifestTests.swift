@@ -185,6 +185,25 @@ internal import Testing
         }
     }
 
+    @Test(arguments: [(true, "nex://h/a/../b"), (false, "nex://h/b")])
+    func itemsKeepDotSegmentsOfAnOpaquePath(_ isOpaque: Bool, _ url: String) throws {
+        let base = try URI(parsing: "nex://h/a/")
+        var reader = ProgramEventReader(base: base, name: "nex", isOpaque: isOpaque)
+        let head = #"{"type":"head","class":"success"}"#
+        let item = #"{"type":"item","kind":"link","url":"nex://h/a/../b"}"#
+        reader.add(Array("\(head)\n\(item)\n".utf8)[...])
+        _ = try reader.next()
+        let event = try #require(try reader.next())
+        #expect(String(describing: event).contains(url))
+    }
+
+    @Test(arguments: ["\u{7}", "\u{7F}", "\u{85}"])
+    func validatorsHaveNoControlCharacters(_ character: String) {
+        let head = #"{"type":"head","class":"success","validator":"a\#(character)b"}"# + "\n"
+        #expect(throws: FetchError.self) { try events(head) }
+        #expect((try? events(head.replacing(character, with: "é")))?.count == 1)
+    }
+
     @Test func randomBytesEndInAnError() {
         var generator = SeededGenerator(seed: 7)
         for _ in 0..<2000 {

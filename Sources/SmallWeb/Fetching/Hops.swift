@@ -257,6 +257,13 @@ struct Hops {
                     try await entry.handler.fetch(asked, dialer: dialer, emit: take)
                 }
             for item in reading.menu?.finish() ?? [] { try await emit(.item(item)) }
+            if reading.menu?.isCut ?? false {
+                try await emit(
+                    .note(
+                        Note(
+                            "items-dropped",
+                            "the menu has more than \(MenuItems.heldMax) lines: others are no items")))
+            }
         } catch {
             hop.close()
             try hop.tap?.end(reading.isEnough ? .headAlone : .failed(timed(error)))

@@ -5,11 +5,13 @@ internal import SmallWebFormats
 /// The lines of a gopher menu that came by another scheme.
 struct MenuItems {
     /// So many are held back.
-    private static let heldMax = 10_000
+    static let heldMax = 10_000
 
     private var reader: MenuReader
     private var held: [Item] = []
     private let isHeld: Bool
+    /// True once lines were dropped.
+    private(set) var isCut = false
 
     /// - Parameter isHeld: Whether the items wait for the end: a program may give its own.
     /// - Returns: `nil` for a reply that is not such a menu.
@@ -26,7 +28,10 @@ struct MenuItems {
     /// A line that is too long ends the menu here: the bytes are delivered all the same.
     mutating func add(_ bytes: ArraySlice<UInt8>) -> [Item] {
         let items = reader.add(bytes).items
-        if isHeld { held += items.prefix(Self.heldMax - held.count) }
+        if isHeld {
+            isCut = isCut || items.count > Self.heldMax - held.count
+            held += items.prefix(Self.heldMax - held.count)
+        }
         return isHeld ? [] : items
     }
 
